@@ -638,6 +638,7 @@ impl Shard {
         let durable = state.journal.durable;
         let mut slots = 0;
         while let Some(batch) = state.quarantine.release(durable) {
+            self.check_unseen(&batch);
             state.alloc.release(&batch);
             freed = true;
             let fast = batch

@@ -21,7 +21,7 @@ use super::throttle::Meters;
 use super::what_if::Waits;
 use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
-use crate::space::{Allocator, Allowance, Class, GroupTable, Quarantine, Run, SpaceShared};
+use crate::space::{Allocator, Allowance, Batch, Class, GroupTable, Quarantine, Run, SpaceShared};
 use crate::tree::{DirtyNodes, Tree};
 use crate::vdrive::{Legs, VdriveIo};
 use block::{ErrorKind, IoError};
@@ -34,7 +34,7 @@ use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use units::invariant::{check, is_watched};
-use units::{Fetching, Place, PoolId, ShardId, VdriveId};
+use units::{CHUNK_BLOCKS, Fetching, Place, PoolId, ShardId, VdriveId};
 
 pub(super) use format::{DIRECTORY, HOMES, SLOTS};
 
@@ -473,6 +473,20 @@ impl Shard {
             && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive())
         {
             vdrive.check_unwritten(place.block(), count as u64);
+        }
+    }
+
+    /// Invariant: what is let go is looked at by no scrub.
+    pub(super) fn check_unseen(&self, batch: &Batch) {
+        if !is_watched() {
+            return;
+        }
+        let vdrives = self.vdrives.borrow();
+        let homes = batch.homes.iter().map(|home| (*home, CHUNK_BLOCKS as u32));
+        for (place, count) in batch.slots.iter().copied().chain(homes) {
+            if let Some(vdrive) = vdrives.get(&place.vdrive()) {
+                vdrive.check_unseen(place.block(), u64::from(count));
+            }
         }
     }
 

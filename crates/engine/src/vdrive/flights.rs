@@ -1,4 +1,4 @@
-//! Writes of a vdrive that are under way, and what was last written where: for invariants that builds of the
+//! Writes and scrubs of a vdrive that are under way, and what was last written where: for invariants that builds of the
 //! simulation check ([`units::invariant`]), and in others nothing at all.
 
 use super::{LegState, VdriveIo};
@@ -15,6 +15,8 @@ pub(super) struct Flights {
     under_way: RefCell<Vec<Flight>>,
     /// Checksums of blocks as they were last written, as far as that is known.
     written: RefCell<BTreeMap<u64, u32>>,
+    /// Blocks that scrubs look at, and how many of them do.
+    looked_at: RefCell<BTreeMap<u64, usize>>,
 }
 
 struct Flight {
@@ -37,7 +39,36 @@ impl Drop for UnderWay<'_> {
     }
 }
 
+/// Blocks that a scrub looks at, until it is dropped.
+pub(super) struct Look<'a>(&'a Flights, Vec<u64>);
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        let mut looked_at = self.0.looked_at.borrow_mut();
+        for block in &self.1 {
+            match looked_at.get_mut(block) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => drop(looked_at.remove(block)),
+            }
+        }
+    }
+}
+
 impl Flights {
+    /// A scrub begins to read these blocks, and mends those that are wrong.
+    pub(super) fn look(&self, blocks: impl Iterator<Item = u64>) -> Look<'_> {
+        let blocks: Vec<u64> = match is_watched() {
+            true => blocks.collect(),
+            false => Vec::new(),
+        };
+        let mut looked_at = self.looked_at.borrow_mut();
+        for block in &blocks {
+            *looked_at.entry(*block).or_default() += 1;
+        }
+        drop(looked_at);
+        Look(self, blocks)
+    }
+
     /// A write of these bytes from `first` on begins, to these legs of a mirror.
     pub(super) fn begin(&self, first: u64, bytes: &[u8], legs: &[usize]) -> UnderWay<'_> {
         if !is_watched() {
@@ -85,6 +116,18 @@ impl VdriveIo {
         });
     }
 
+    /// Invariant: what a scrub looks at is not given to anybody else, or it would mend what is another one's.
+    pub fn check_unseen(&self, first: u64, count: u64) {
+        check(|| {
+            let looked_at = self.flights.looked_at.borrow();
+            let (block, _) = looked_at.range(first..first + count).next()?;
+            Some(format!(
+                "block {block} of vdrive {} is let go while a scrub looks at it",
+                self.id
+            ))
+        });
+    }
+
     /// Invariant: what a map says lies in a block is what was last written there.
     pub fn check_content(&self, block: u64, crc: u32) {
         check(|| {
@@ -95,6 +138,13 @@ impl VdriveIo {
                 self.id
             ))
         });
+    }
+
+    /// Invariant: what a block is mended with is what was last written there, or it is no longer whose it was.
+    pub(super) fn check_mended(&self, block: u64, bytes: &[u8]) {
+        if is_watched() {
+            self.check_content(block, crc32c(bytes));
+        }
     }
 
     /// Invariant: once a leg that returns is being brought up to date, no write under way leaves it out.

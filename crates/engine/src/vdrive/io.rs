@@ -427,6 +427,9 @@ impl VdriveIo {
             }
         }
         let good = good.ok_or(error)?;
+        if !wrong.is_empty() {
+            self.check_mended(block, &good);
+        }
         for leg in wrong {
             let part = &self.parts[leg];
             if !part.leg.is_in() {

@@ -151,6 +151,10 @@ impl VdriveIo {
         counts: &dyn Fn(usize) -> bool,
     ) -> Result<Verified, DriveError> {
         self.check_bounds(block, count)?;
+        let counting = (0..count).filter(|index| counts(*index));
+        let _look = self
+            .flights
+            .look(counting.map(|index| block + index as u64));
         let mut found = Verified::default();
         let mut base = 0;
         for fragment in self.layout.fragments(block, count) {
@@ -326,6 +330,7 @@ impl VdriveIo {
         if !part.leg.is_in() {
             return false;
         }
+        self.check_mended(block, &good);
         if let Err(error) = part.write(block, good.clone(), Purpose::Upkeep).await {
             let _ = self.take_out(leg, error);
             return false;
