@@ -561,6 +561,7 @@ fn plan_pool(
         scrub: format::ScrubConfig::default(),
         warn_at: format::WARN_AT.to_vec(),
         promotion_budget: 0,
+        qos: format::QosConfig::default(),
         audit_anchor: None,
         paused: Vec::new(),
         opening: String::new(),

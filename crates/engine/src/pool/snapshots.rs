@@ -323,6 +323,7 @@ impl Pool {
                 reservation: 0,
                 knobs: KnobsConfig::default(),
                 targets: format::TargetsConfig::default(),
+                policy: origin.policy,
             };
             config.volumes.push(volume.clone());
             Ok(volume)

@@ -92,6 +92,7 @@ impl Pool {
             reservation: spec.reservation,
             knobs: KnobsConfig::default(),
             targets: format::TargetsConfig::default(),
+            policy: 0,
         };
         limits::check(&mut wanted)?;
         let allowance = self.new_allowance(&wanted)?;
