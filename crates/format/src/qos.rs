@@ -115,13 +115,14 @@ impl QosPolicyConfig {
     /// What is wrong and what to choose instead, as half a sentence.
     pub fn check(&self) -> Result<(), String> {
         let fits = (1..=NAME_MAX).contains(&self.name.len())
+            && self.name != "none"
             && self.name.starts_with(|c: char| c.is_ascii_alphabetic())
             && (self.name.chars())
                 .all(|c| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c));
         need(fits, || {
             let start: String = self.name.chars().take(32).collect();
             format!(
-                "the name {start:?}: choose 1 to {NAME_MAX} letters, digits, '-', '_' or '.', a letter first"
+                "the name {start:?}: choose 1 to {NAME_MAX} letters, digits, '-', '_' or '.', a letter first, and not 'none'"
             )
         })?;
         need(QOS_LEVELS.contains(&self.level), || {
@@ -214,10 +215,7 @@ impl QosConfig {
                 .into_iter()
                 .all(|other| other.id != policy.id && other.name != policy.name);
             need(is_own && is_new, || {
-                format!(
-                    "two policies {}, or one that was never made",
-                    policy.id
-                )
+                format!("two policies {}, or one that was never made", policy.id)
             })?;
         }
         Ok(())
@@ -259,7 +257,9 @@ mod tests {
     #[test]
     fn impossible_figures_are_refused_with_what_to_choose() {
         assert_eq!(good().check(), Ok(()));
-        let cases: [(fn(&mut QosPolicyConfig), &str); 12] = [
+        type Case = (fn(&mut QosPolicyConfig), &'static str);
+        let cases: [Case; 13] = [
+            (|policy| policy.name = "none".to_owned(), "not 'none'"),
             (|policy| policy.name = String::new(), "the name"),
             (|policy| policy.name = "7up".to_owned(), "a letter first"),
             (|policy| policy.name = "a b".to_owned(), "the name"),
@@ -303,7 +303,10 @@ mod tests {
         assert!(none.is_empty());
         assert_eq!(serde_json::to_string(&none).unwrap(), "{}");
         let text = serde_json::to_string(&good()).unwrap();
-        assert_eq!(serde_json::from_str::<QosPolicyConfig>(&text).unwrap(), good());
+        assert_eq!(
+            serde_json::from_str::<QosPolicyConfig>(&text).unwrap(),
+            good()
+        );
     }
 
     #[test]

@@ -329,6 +329,7 @@ impl Pool {
             Ok(volume)
         })?;
         self.tell_layers(std::iter::once(made.id))?;
+        self.tell_tenants()?;
         lock(&self.devices).insert(made.id, self.device(&made));
         Ok(self.volume_status(&made, &[]))
     }
