@@ -18,6 +18,8 @@ const CHUNK_SECTORS: u64 = CHUNK as u64 / SECTOR as u64;
 const FAVOUR: u64 = 60;
 /// First block of those that chains are written to.
 const CHAINED: u64 = 32;
+/// First block of those of which sectors are written one by one, behind all that are used otherwise.
+const HALVED: u64 = 220;
 /// Time for which nothing is asked for after a failure, in nanoseconds: a host that is told that there
 /// is no space does not ask again at once, and for ever.
 const REST_NS: u64 = 1_000_000;
@@ -63,6 +65,8 @@ pub struct Mix {
     pub fua: u64,
     /// Of a chunk one part is written and the rest is discarded or zeroed, mostly as a whole.
     pub parts: bool,
+    /// One of two sectors, of blocks that have nothing else.
+    pub halves: bool,
 }
 
 /// Everything, with many flushes.
@@ -70,6 +74,7 @@ pub const USUAL: Mix = Mix {
     often: [45, 25, 15, 8, 7],
     fua: 8,
     parts: false,
+    halves: false,
 };
 
 /// Nothing is flushed but by time and the engine's own needs.
@@ -77,6 +82,7 @@ pub const UNFLUSHED: Mix = Mix {
     often: [65, 20, 0, 8, 7],
     fua: 0,
     parts: false,
+    halves: false,
 };
 
 /// Every write is made durable: there are many checkpoints.
@@ -84,6 +90,7 @@ pub const SAFE: Mix = Mix {
     often: [60, 20, 20, 5, 5],
     fua: 1,
     parts: false,
+    halves: false,
 };
 
 /// What sinks is used again.
@@ -91,6 +98,7 @@ pub const HOT: Mix = Mix {
     often: [35, 60, 3, 1, 1],
     fua: 20,
     parts: false,
+    halves: false,
 };
 
 /// Chunks lose what they had at home in few steps.
@@ -98,6 +106,15 @@ pub const PARTS: Mix = Mix {
     often: [50, 10, 1, 20, 20],
     fua: 0,
     parts: true,
+    halves: false,
+};
+
+/// Blocks come to be zeroes part by part, while the other parts are written.
+pub const HALVES: Mix = Mix {
+    often: [45, 8, 1, 36, 10],
+    fua: 0,
+    parts: false,
+    halves: true,
 };
 
 /// What a load may be.
@@ -111,12 +128,14 @@ pub const MIXES: [Mix; 8] = [
         often: [80, 18, 1, 1, 0],
         fua: 0,
         parts: false,
+        halves: false,
     },
     HOT,
     Mix {
         often: [30, 15, 5, 25, 25],
         fua: 20,
         parts: false,
+        halves: false,
     },
 ];
 
@@ -437,8 +456,10 @@ impl Client {
             drop(random);
             return self.submit(target, kind, 0..0, false, id, 0);
         }
+        let halves = mix.halves && target.least == 1;
         let sectors = match mix.parts && kind != OpKind::Read && random.one_in(2) {
             true => part(target, chunk, kind),
+            false if halves => half(&mut random, chunk),
             false => range(&mut random, target, chunk),
         };
         let end = sectors.end * SECTOR as u64;
@@ -655,6 +676,13 @@ fn part(target: &Target, chunk: u64, kind: OpKind) -> Range<u64> {
         OpKind::Write => first..first + at * BLOCK,
         _ => first + at * BLOCK..first + blocks * BLOCK,
     }
+}
+
+/// One of two sectors of a block that nothing else is written to.
+fn half(random: &mut Random, chunk: u64) -> Range<u64> {
+    let block = HALVED + random.below(2);
+    let sector = chunk * CHUNK_SECTORS + block * BLOCK + random.below(2);
+    sector..sector + 1
 }
 
 /// Sectors of some operation: mostly small, some large, some not whole blocks.

@@ -34,6 +34,8 @@ pub enum Moment {
     Hit(u32, u64),
     /// The drive did not take data of this block.
     Refused(u32, u64),
+    /// A write of this block begins while another one to it is under way: which of them lasts is the drive's to say.
+    Twice(u64),
     /// A flush has failed, or a request hangs: no operation is sure to work any more.
     Stopped,
 }

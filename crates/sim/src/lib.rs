@@ -3,6 +3,7 @@
 //! `cargo run --release -p sim -F program -- --seed N` runs one seed and prints the digest of all that
 //! happened. docs/simulation.md tells what is simulated and what is not.
 
+mod aims;
 mod changes;
 mod check;
 mod client;

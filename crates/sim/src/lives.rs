@@ -100,6 +100,7 @@ impl Run {
             journal_blocks: Some(self.plan.journal_blocks),
             meta_groups: self.plan.meta_groups(),
             map_cache: self.plan.map_cache,
+            ram_tier: self.plan.ram_tier,
             spare_groups: self.plan.spare_groups,
             lasting: match &self.memory {
                 Some(memory) => Lasting::of(memory.clone()),

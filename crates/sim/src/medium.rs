@@ -16,6 +16,8 @@ struct Pending {
     id: u64,
     first: u64,
     blocks: Vec<Arc<Block>>,
+    /// What was asked for, where the drive does something else.
+    meant: Option<Vec<Arc<Block>>>,
     /// A flush said that it is safe, and lied.
     lied: bool,
 }
@@ -84,6 +86,7 @@ impl Medium {
             id: self.ids,
             first,
             blocks,
+            meant: None,
             lied: false,
         });
         self.ids
@@ -98,6 +101,28 @@ impl Medium {
         flying
             .map(|write| write.first..write.first + write.blocks.len() as u64)
             .any(|write| write.start < blocks.end && blocks.start < write.end)
+    }
+
+    /// A write was asked for with other blocks than those that the drive takes.
+    pub fn alter(&mut self, id: u64, meant: Vec<Arc<Block>>) {
+        if let Some(write) = self.pending.iter_mut().find(|write| write.id == id) {
+            write.meant = Some(meant);
+        }
+    }
+
+    /// Whether a write of something else to one of these blocks, from `first` on, is in flight.
+    pub fn is_contested(&self, first: u64, blocks: &[Arc<Block>]) -> bool {
+        let flying = self
+            .pending
+            .iter()
+            .filter(|write| write.completed.is_none());
+        let mut known = flying
+            .flat_map(|write| (write.first..).zip(write.meant.as_ref().unwrap_or(&write.blocks)));
+        known.any(|(at, flying)| {
+            let index = at.checked_sub(first).map(|index| index as usize);
+            let new = index.and_then(|index| blocks.get(index));
+            new.is_some_and(|new| new[..] != flying[..])
+        })
     }
 
     /// A write has ended: reads see it.
@@ -303,6 +328,18 @@ mod tests {
         medium.end(two);
         medium.flush_ends(medium.flush_begins());
         assert_eq!(first(&medium.crash(Loss::None, &mut random)), 2);
+    }
+
+    #[test]
+    fn two_writes_of_a_block_contest_it_unless_the_same_was_asked_for() {
+        let mut medium = Medium::new(Image::new(1 << 20));
+        let one = medium.begin(1, block(1));
+        assert!(medium.is_contested(1, &block(2)));
+        assert!(!medium.is_contested(1, &block(1)) && !medium.is_contested(0, &block(2)));
+        medium.alter(one, block(2));
+        assert!(!medium.is_contested(1, &block(2)));
+        medium.end(one);
+        assert!(!medium.is_contested(1, &block(3)));
     }
 
     #[test]

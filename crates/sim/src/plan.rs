@@ -4,6 +4,7 @@ mod focus;
 
 pub use focus::Focus;
 
+use crate::aims::Aim;
 use crate::check::MEMORY;
 use crate::openings::Kind;
 use crate::races::Activity;
@@ -79,6 +80,8 @@ pub struct Plan {
     pub rich: bool,
     /// Background work that races in this run, if not any.
     pub pair: Option<[Activity; 2]>,
+    /// What is raced for on purpose, if not just anything.
+    pub aim: Option<Aim>,
     shards: u16,
     /// Blocks of a shard's journal.
     pub journal_blocks: u64,
@@ -133,6 +136,8 @@ pub struct Plan {
     pub killed: bool,
     /// Memory for maps in bytes: what there is of them, or so little that pages come and go.
     pub map_cache: u64,
+    /// Memory for what is read, in bytes.
+    pub ram_tier: u64,
     /// Groups of space below which shards give up what they can for one another: by itself hardly any pool comes to
     /// that.
     pub spare_groups: u64,
@@ -190,6 +195,7 @@ impl Plan {
             order: Order::Fifo,
             rich: false,
             pair: None,
+            aim: None,
             shards,
             journal_blocks: *random.pick(&[32, 32, 32, 32, 64, 256]),
             drives: Vec::new(),
@@ -242,6 +248,7 @@ impl Plan {
                 true => 96 << 10,
                 false => MEMORY.map_cache,
             },
+            ram_tier: MEMORY.ram_tier,
             spare_groups: match Random::new(random.clone().next().rotate_left(40)).one_in(3) {
                 true => 1 << 16,
                 false => MEMORY.spare_groups,
@@ -465,7 +472,10 @@ impl Plan {
                 true => 8 * MIB,
                 false => *random.pick(&[8, 300, 700]) * MIB,
             },
-            lba_size: *random.pick(&[512, 4096]),
+            lba_size: match *random.pick(&[512, 4096]) {
+                _ if self.aim == Some(Aim::Halves) => 512,
+                drawn => drawn,
+            },
             thick: false,
             quota: 0,
             reservation: 0,

@@ -71,7 +71,11 @@ pub struct Together {
     depth: Cell<u64>,
     random: RefCell<Random>,
     engine: RefCell<Weak<Engine>>,
+    /// What is done once, in the middle of other work, before more is begun.
+    once: RefCell<Option<Once>>,
 }
+
+type Once = Box<dyn FnOnce(&Engine)>;
 
 impl Together {
     /// Nothing is wanted yet.
@@ -81,12 +85,29 @@ impl Together {
             depth: Cell::new(0),
             random: RefCell::new(Random::new(seed)),
             engine: RefCell::default(),
+            once: RefCell::default(),
         })
+    }
+
+    /// Whether it is wanted from now on.
+    pub fn wanted(&self, wanted: bool) {
+        self.wanted.set(wanted);
+    }
+
+    /// This is done once in the middle of the next work that is waited for.
+    pub fn once(&self, what: impl FnOnce(&Engine) + 'static) {
+        self.once.replace(Some(Box::new(what)));
+    }
+
+    /// What was not done, as there was no such work.
+    pub fn take_once(&self) -> Option<Once> {
+        self.once.take()
     }
 
     /// This is the engine from now on, and nothing is under way.
     pub fn begin(&self, engine: &Rc<Engine>) {
         self.wanted.set(false);
+        self.once.take();
         self.engine.replace(Rc::downgrade(engine));
     }
 
@@ -100,9 +121,14 @@ impl Together {
         }
         // Who holds the pool's description would be waited for, for ever.
         let engine = self.engine.borrow().upgrade();
-        let is_steady = engine.and_then(|engine| engine.pool_is_steady(POOL).ok());
-        if is_steady != Some(true) {
+        let Some(engine) = engine.filter(|engine| engine.pool_is_steady(POOL) == Ok(true)) else {
             return;
+        };
+        let once = self.once.take();
+        if let Some(once) = once {
+            self.depth.set(self.depth.get() + 1);
+            once(&engine);
+            self.depth.set(self.depth.get() - 1);
         }
         if let Some(work) = control::take_work() {
             self.depth.set(self.depth.get() + 1);
@@ -115,6 +141,9 @@ impl Together {
 impl Run {
     /// Two pieces of background work, and hosts, on the same chunks.
     pub fn race(&mut self) -> Step {
+        if let Some(aim) = self.plan.aim {
+            return self.aim_at(aim);
+        }
         let pair = match self.plan.pair {
             Some(pair) => pair,
             None => Activity::pair(&self.plan, &mut self.random),
@@ -255,11 +284,21 @@ impl Run {
 
     /// A member of a mirror is taken offline by hand, and lacks what is written from then on.
     fn send_away(&mut self) -> Step {
+        if !self.take_offline()? {
+            return Ok(());
+        }
+        let mix = *self.random.pick(&[USUAL, SAFE, UNFLUSHED]);
+        self.load_for(50..=600, mix)
+    }
+
+    /// A member of a mirror is taken offline by hand, if the others can do without. False when there is none, or one is
+    /// away.
+    pub fn take_offline(&mut self) -> Result<bool, Wrong> {
         let mirrored = self.plan.drives_where(true);
         // What goes wrong would be alone.
         let alone = self.plan.faulty.is_some();
         if mirrored.is_empty() || alone || self.away.is_some() || self.absent.is_some() {
-            return Ok(());
+            return Ok(false);
         }
         let drive = *self.random.pick(&mirrored);
         let spec = self.plan.drives[drive].spec.clone();
@@ -269,8 +308,7 @@ impl Run {
             Err(failed) if matches!(failed.code, ErrorCode::Refused | ErrorCode::Busy) => {}
             failed => drop(self.granted("a member cannot leave", failed)?),
         }
-        let mix = *self.random.pick(&[USUAL, SAFE, UNFLUSHED]);
-        self.load_for(50..=600, mix)
+        Ok(true)
     }
 
     /// It comes back, and is brought up to date. False when none is away.

@@ -250,6 +250,10 @@ impl State {
         begun: &mut Begun,
     ) {
         let faults = self.faults;
+        if self.medium.is_contested(first, &content) {
+            begun.moments.push(Moment::Twice(first));
+        }
+        let meant = (faults.rot + faults.torn_write > 0).then(|| content.clone());
         let owners: Vec<_> = content.iter().map(|block| owner_of(&block[..])).collect();
         // What cannot be told of is spared.
         let sound = faults.told && owners.iter().any(Option::is_none);
@@ -295,6 +299,9 @@ impl State {
         }
         let count = content.len() as u64;
         let id = self.medium.begin(at, content);
+        if let Some(meant) = meant {
+            self.medium.alter(id, meant);
+        }
         if !sound && chance(handle, faults.write_error) {
             let kept = chance(handle, 2);
             self.medium.fail(id, kept);

@@ -23,6 +23,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use units::invariant;
 
 /// Virtual time after which an operation without faults has to have ended, in nanoseconds.
 const PATIENCE_NS: u64 = 600_000_000_000;
@@ -142,7 +143,7 @@ impl Watch {
             | Moment::Journal(first, count, digest)
             | Moment::Record(first, count, digest) => first ^ count << 40 ^ digest,
             Moment::Flushed => 1,
-            Moment::Hit(..) | Moment::Refused(..) | Moment::Stopped => 2,
+            Moment::Hit(..) | Moment::Refused(..) | Moment::Twice(_) | Moment::Stopped => 2,
         };
         let mixed = mix(self.trace.get() ^ digest ^ (drive as u64) << 56);
         self.trace.set(mixed);
@@ -154,6 +155,13 @@ impl Watch {
             Moment::Refused(volume, block) if self.alone => {
                 let mut oracle = self.client.oracle.borrow_mut();
                 oracle.refused.insert((volume, block));
+                return;
+            }
+            Moment::Twice(block) => {
+                let text = format!(
+                    "drive {drive}: two writes from block {block} on are under way at once"
+                );
+                self.wrong.borrow_mut().get_or_insert(Wrong(text));
                 return;
             }
             Moment::Stopped if self.alone => return self.client.lenient.set(true),
@@ -322,6 +330,8 @@ pub fn run(seed: u64, length: Length) -> Result<Outcome, Failure> {
 
 impl Run {
     fn new(seed: u64, length: Length) -> Self {
+        // What another run on this thread left.
+        invariant::take();
         let mut random = Random::new(seed);
         let mut plan = Plan::new(&mut random, seed, &length);
         if let Some(focus) = length.focus {
@@ -409,6 +419,9 @@ impl Run {
     pub fn found(&self) -> Step {
         if self.world.is_endless() {
             return Err(Wrong("what was asked for does not end under load".into()));
+        }
+        if let Some(breach) = invariant::take() {
+            self.watch.wrong.borrow_mut().get_or_insert(Wrong(breach));
         }
         let wrong = self.watch.wrong.borrow().clone();
         wrong.or_else(|| self.client.wrong()).map_or(Ok(()), Err)

@@ -23,7 +23,8 @@ pub fn explain(seed: u64, failure: &Failure, length: Length) -> (u64, Length, Fa
             Ok(_) => break,
         }
     }
-    for other in (0..TRIES).map(|add| seed.wrapping_mul(1000).wrapping_add(add)) {
+    let others = (0..TRIES).map(|add| seed.wrapping_mul(1000).wrapping_add(add));
+    for other in others.filter(|other| length.suits(*other)) {
         if let Err(failure) = run(other, length)
             && failure.outcome.moments < best.2.outcome.moments
         {

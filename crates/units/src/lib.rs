@@ -7,6 +7,7 @@ mod calendar;
 mod division;
 pub mod hash;
 mod ids;
+pub mod invariant;
 pub mod mutation;
 mod prefetch;
 mod size;

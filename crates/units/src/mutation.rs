@@ -53,6 +53,7 @@ mutations! {
     HomeUnproven, "homes-believed", "Recovery believes records of homes though a write before them did not arrive.";
     RunWhole, "write-left-out-whole", "Recovery leaves out a whole write when one block of it is not in its slot any more.";
     KeptFree, "kept-space-left-free", "Recovery leaves out a write, and what its block keeps may count as free.";
+    LeftOutUnchanged, "left-out-home-unchanged", "Recovery leaves out a record of a home, and does not hold it against what its chunk has.";
     EpochKept, "recovery-keeps-epoch", "Recovery goes on in the old epoch.";
     NoRecoveryCheckpoint, "serving-before-checkpoint", "Recovery writes no checkpoint before it serves.";
     FlushData, "flush-without-data", "A FLUSH flushes the journal and not the drives with the data.";

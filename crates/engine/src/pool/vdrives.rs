@@ -12,6 +12,7 @@ use format::{DATA_START, DriveConfig, VdriveConfig};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, VdriveId, format_bytes};
 
 impl Pool {
@@ -303,7 +304,8 @@ impl Pool {
                 ),
             );
         }
-        if self.shared.groups.taken(VdriveId(id)) > 0 {
+        let taken = self.shared.groups.taken(VdriveId(id));
+        if taken > 0 && !is_on(Mutation::EvacuatedEarly) {
             return error(
                 ErrorCode::Busy,
                 format!("vdrive {id} is empty but some of its space is still held: try again"),

@@ -7,8 +7,9 @@ use crate::space::{Class, Run};
 use block::IoError;
 use format::{BlockMask, BlockState, ChunkPage, Few, Record};
 use std::rc::Rc;
-use units::Place;
+use units::invariant::IS_WATCHED;
 use units::mutation::{Mutation, is_on};
+use units::{CHUNK_BLOCKS, Place};
 
 impl Shard {
     /// Changes a block and keeps its layer's counts true. Where it maps a block that was not, or the
@@ -147,6 +148,7 @@ impl Shard {
             let index = block - first;
             page.set_slot(block, run.place.plus(index as u64));
             page.set_crc(block, crcs[index]);
+            self.check_content(run.place.plus(index as u64), crcs[index]);
             page.set_from(block, 0);
             let kept = is_on(Mutation::WriteKeepsHome) && page.home_valid(block);
             page.set_home_valid(block, kept);
@@ -268,6 +270,7 @@ impl Shard {
             },
         )?;
         state.alloc.touch_home(home);
+        self.check_unwritten(home, CHUNK_BLOCKS);
         state.quarantine.home(home);
         leaf.page.borrow_mut().set_home(Place::NONE);
         self.mark_dirty(state, volume, chunk, leaf);
@@ -301,6 +304,8 @@ impl Shard {
             self.change(&mut state, volume, leaf, first + index, |page| {
                 page.set_slot(first + index, run.place.plus(index as u64));
             });
+            let crc = leaf.page.borrow().crc(first + index);
+            self.check_content(run.place.plus(index as u64), crc);
         }
         state.journal.touch(run.place.vdrive());
         state.shadow_chunks.insert((volume, chunk));
@@ -367,6 +372,7 @@ impl Shard {
             },
         )?;
         state.alloc.recorded(home);
+        self.check_home(leaf, home, mask);
         leaf.page.borrow_mut().set_home(home);
         for block in mask.blocks() {
             self.change(&mut state, volume, leaf, block, |page| {
@@ -378,10 +384,21 @@ impl Shard {
         Ok(())
     }
 
+    /// Invariant: what counts as valid at a home was written there.
+    pub(super) fn check_home(&self, leaf: &Leaf, home: Place, mask: BlockMask) {
+        if IS_WATCHED {
+            for block in mask.blocks() {
+                let crc = leaf.page.borrow().crc(block);
+                self.check_content(home.plus(block as u64), crc);
+            }
+        }
+    }
+
     pub(super) fn free_slots(&self, state: &mut State, old: &[Place]) {
         for place in old.iter().filter(|place| place.is_some()) {
             // The next checkpoint keeps the slot as free, whether it is let go by then or not.
             state.alloc.touch(*place);
+            self.check_unwritten(*place, 1);
             state.quarantine.slots(*place, 1);
         }
         if is_on(Mutation::ReuseUndurable) {

@@ -85,7 +85,7 @@ impl Shard {
         Err(self.no_space())
     }
 
-    fn used_on(&self, vdrive: VdriveId) -> u64 {
+    pub(super) fn used_on(&self, vdrive: VdriveId) -> u64 {
         let state = self.state.borrow();
         state.alloc.used_slots(vdrive) + state.alloc.used_homes(vdrive) * CHUNK_BLOCKS as u64
     }
@@ -200,7 +200,9 @@ impl Shard {
             },
         )?;
         state.alloc.recorded(new);
+        self.check_home(leaf, new, leaf.page.borrow().home_mask());
         state.alloc.touch_home(old);
+        self.check_unwritten(old, CHUNK_BLOCKS);
         state.quarantine.home(old);
         leaf.page.borrow_mut().set_home(new);
         self.mark_dirty(&mut state, volume, chunk, leaf);

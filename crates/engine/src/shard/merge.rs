@@ -124,6 +124,7 @@ impl Shard {
             }
             if home.is_some() {
                 state.alloc.touch_home(home);
+                self.check_unwritten(home, CHUNK_BLOCKS);
                 state.quarantine.home(home);
             }
             self.note_chunk(&mut state, upper, chunk, &up);
@@ -227,10 +228,14 @@ impl Shard {
             return Ok(false);
         };
         let mut merged = low.page.borrow().clone();
-        let Some((slots, home)) = merged.merge(&up.page.borrow()) else {
+        let together = merged.merge(&up.page.borrow());
+        let mut state = self.state.borrow_mut();
+        let Some((slots, home)) = together else {
+            // What they have is held against what records name that were left out, as with every chunk of the journal.
+            self.mark_dirty(&mut state, upper, chunk, &up);
+            self.mark_dirty(&mut state, lower, chunk, &low);
             return Ok(false);
         };
-        let mut state = self.state.borrow_mut();
         self.set_merged(&mut state, (upper, &up), (lower, &low), chunk, merged);
         for slot in slots {
             state.alloc.replay_slots(slot, 1, false);

@@ -285,7 +285,8 @@ impl Shard {
             .collect())
     }
 
-    /// Applies a record of a home that no durable mark covers, as far as the home holds it.
+    /// Applies a record of a home that no durable mark covers, as far as the home holds it. The chunk counts as changed where
+    /// it holds none of it, too: its page may be of a checkpoint after the record, and have that home by then.
     fn replay_at_home(
         &self,
         record: &Record,
@@ -293,11 +294,14 @@ impl Shard {
         at_home: &[(usize, u32)],
         elsewhere: &mut Elsewhere,
     ) -> Result<(), IoError> {
-        if at_home.is_empty() {
+        if at_home.is_empty() && is_on(Mutation::LeftOutUnchanged) {
             return Ok(());
         }
         let (volume, chunk) = record.subject();
         self.with_replay(record, false, |replay| {
+            if at_home.is_empty() {
+                return Ok(());
+            }
             for (block, crc) in at_home {
                 // A home that holds what the page says does not hold the newer write.
                 let key = (volume, chunk, *block);

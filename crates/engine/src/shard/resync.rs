@@ -64,6 +64,7 @@ impl Shard {
     /// When there is no such vdrive.
     pub fn resync_bytes(&self, (vdrive, leg): LegPlace) -> Result<u64, IoError> {
         let io = self.vdrive(vdrive)?;
+        io.check_taken_along(leg);
         let own: u64 = self
             .own_ranges(vdrive)
             .iter()

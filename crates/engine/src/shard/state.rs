@@ -34,6 +34,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use units::invariant::{IS_WATCHED, check};
 use units::{Fetching, Place, PoolId, ShardId, VdriveId};
 
 pub(super) use format::{DIRECTORY, HOMES, SLOTS};
@@ -456,9 +457,32 @@ impl Shard {
 
     /// Forgets a vdrive that left the pool.
     pub fn remove_vdrive(&self, id: VdriveId) {
+        self.check_left(id);
         self.vdrives.borrow_mut().remove(&id);
         self.classes[usize::from(id.0)].set(None);
         self.state.borrow().alloc.forget_vdrive(id);
+    }
+
+    /// Invariant: nothing lies on a vdrive that leaves.
+    fn check_left(&self, id: VdriveId) {
+        check(|| {
+            let used = self.used_on(id);
+            (used > 0).then(|| format!("vdrive {id} leaves while {used} blocks of it are in use"))
+        });
+    }
+
+    /// Invariant: what is freed is not being written.
+    pub(super) fn check_unwritten(&self, place: Place, count: usize) {
+        if IS_WATCHED && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive()) {
+            vdrive.check_unwritten(place.block(), count as u64);
+        }
+    }
+
+    /// Invariant: what a map says lies at a place was written there.
+    pub(super) fn check_content(&self, place: Place, crc: u32) {
+        if IS_WATCHED && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive()) {
+            vdrive.check_content(place.block(), crc);
+        }
     }
 
     /// The tier of a place. A vdrive's never changes, so the shared table is asked once.

@@ -12,6 +12,7 @@ use block::{AllocationState, ErrorKind, IoError, StatusExtent};
 use format::BlockMask;
 use std::ops::Range;
 use std::rc::Rc;
+use units::invariant::check;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK};
 
@@ -282,6 +283,15 @@ impl Shard {
                 format!("{blocks} blocks are still stored"),
             ));
         }
+        check(|| {
+            let tree = &state.volumes.get(&volume)?.tree;
+            let pages = tree.scan(0, usize::MAX).0.into_iter();
+            let mut pages = pages.filter_map(|chunk| Some((chunk, tree.leaf(chunk)?)));
+            let (chunk, _) = pages.find(|(_, leaf)| leaf.page.borrow().home().is_some())?;
+            Some(format!(
+                "layer {volume} is forgotten while its chunk {chunk} has a home"
+            ))
+        });
         state.dirty_chunks.forget(volume);
         state.shadow_chunks.retain(|key| key.0 != volume);
         state.forget_heat(volume);

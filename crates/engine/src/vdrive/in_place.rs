@@ -125,6 +125,7 @@ impl VdriveIo {
         if fragment.count != count {
             return false;
         }
+        self.flights.forget(block, count as u64);
         if !self.layout.is_mirror() {
             let part = &self.parts[fragment.part];
             return part.write_in_place(fragment.block, count, purpose, fill);

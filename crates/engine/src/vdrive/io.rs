@@ -1,6 +1,7 @@
 //! Reading and writing a vdrive from one shard's thread.
 
 use super::copy::Gate;
+use super::flights::Flights;
 use super::flushing::Flushing;
 use super::read_cost::ReadCost;
 use super::stale::Written;
@@ -16,6 +17,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use units::invariant::check;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, VdriveId};
 
@@ -234,6 +236,8 @@ pub struct VdriveIo {
     /// lost it.
     pub(super) written: RefCell<Written>,
     pub(super) gate: Gate,
+    /// What this thread has under way.
+    pub(super) flights: Flights,
     /// What this thread's reads take.
     pub(super) cost: RefCell<ReadCost>,
     /// All drives have their data in this process's memory.
@@ -261,6 +265,7 @@ impl VdriveIo {
             turns,
             written: RefCell::default(),
             gate: Gate::default(),
+            flights: Flights::default(),
             cost: RefCell::default(),
             in_memory: Cell::new(false),
         };
@@ -496,6 +501,11 @@ impl VdriveIo {
     pub async fn write(&self, block: u64, buf: DmaBuf, purpose: Purpose) -> Result<(), DriveError> {
         let count = buf.len() / BLOCK;
         self.check_bounds(block, count)?;
+        let _under_way = match self.layout.is_mirror() {
+            // Which legs it goes to is not known yet.
+            true => None,
+            false => Some(self.flights.begin(block, &buf, &[])),
+        };
         let first = self.layout.fragment(block, count);
         if first.count == count {
             return self.write_fragment(first, buf, purpose).await;
@@ -526,6 +536,7 @@ impl VdriveIo {
         let count = fragment.count as u64;
         let _passage = self.gate.enter(fragment.block, count).await;
         let legs = self.legs_where(Leg::takes_writes);
+        let _under_way = self.flights.begin(fragment.block, &buf, &legs);
         let writes = legs
             .iter()
             .map(|leg| self.parts[*leg].write(fragment.block, buf.clone(), purpose));
@@ -602,6 +613,7 @@ impl VdriveIo {
             self.legs.flush_failed((self.id.0, leg), &why);
         });
         self.lost_by_absent(&written);
+        self.check_noted(&written);
         if result.is_err() {
             self.written.borrow_mut().add_all(&written);
         }
@@ -626,6 +638,18 @@ impl VdriveIo {
                 self.legs.want();
             }
         }
+    }
+
+    /// Invariant: a leg that is out may lack what was written before the last flush, and is known to.
+    fn check_noted(&self, written: &Written) {
+        check(|| {
+            let unnoted = |leg: &Leg| leg.state() == LegState::Out && !leg.stale.has_all(written);
+            let leg = *self.legs_where(unnoted).first()?;
+            Some(format!(
+                "leg {leg} of vdrive {} is out, and what it may lack is not noted",
+                self.id
+            ))
+        });
     }
 
     /// What each leg that is in has of `count` blocks from `block` on; nothing for a block that

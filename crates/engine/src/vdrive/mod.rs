@@ -5,6 +5,7 @@
 
 mod copy;
 mod deadline;
+mod flights;
 mod flush_cost;
 mod flushing;
 mod in_place;

@@ -134,6 +134,12 @@ impl StaleMap {
         news
     }
 
+    /// Whether it tells of all that is on another thread's list.
+    pub fn has_all(&self, written: &Written) -> bool {
+        let mut words = self.words.iter().zip(written.0.iter());
+        self.is_all() || words.all(|(word, more)| more & !word.load(Ordering::Acquire) == 0)
+    }
+
     /// Whether a block lies in a stale region.
     pub fn covers(&self, block: u64) -> bool {
         self.is_all() || self.has(self.span(block, 1).0)
@@ -234,6 +240,16 @@ mod tests {
             map.load(damaged);
             assert!(map.is_all(), "{damaged}");
         }
+    }
+
+    #[test]
+    fn a_map_has_all_of_a_list_once_that_is_noted() {
+        let (map, mut written) = (StaleMap::new(512), Written::default());
+        assert!(map.has_all(&written));
+        written.add(&map, 512 * 70, 1);
+        assert!(!map.has_all(&written));
+        map.note_all(&written);
+        assert!(map.has_all(&written));
     }
 
     #[test]

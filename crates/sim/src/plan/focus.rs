@@ -2,6 +2,7 @@
 //! engine's timing is.
 
 use super::{ALL_CHUNKS, Bent, CHUNKS, FEW_CHUNKS, ONE_CHUNK, Plan};
+use crate::aims::Aim;
 use crate::races::Activity;
 use crate::random::Random;
 use crate::request::{Faults, Meta};
@@ -53,6 +54,18 @@ pub enum Focus {
     Merges,
     /// Members of mirrors come back beneath writes.
     Resyncs,
+    /// Volumes are deleted while their homes are written.
+    SinkingDeletions,
+    /// A vdrive leaves while hosts' writes to it are under way.
+    Departures,
+    /// Members of mirrors are away for a moment, with and without writes.
+    Absences,
+    /// Layers are merged while hosts wait for what they have at home.
+    ColdMerges,
+    /// Blocks rise while they are written and sink.
+    Promotions,
+    /// Parts of a block are zeroed while others are written.
+    Halves,
     /// Wrong copies are mended while space is used again.
     Mending,
     /// Quotas, reservations, promotions of clones, and streams.
@@ -72,6 +85,12 @@ impl Focus {
                 | Self::Merges
                 | Self::Resyncs
                 | Self::Mending
+                | Self::SinkingDeletions
+                | Self::Departures
+                | Self::Absences
+                | Self::ColdMerges
+                | Self::Promotions
+                | Self::Halves
                 | Self::Control
         )
     }
@@ -79,7 +98,14 @@ impl Focus {
     /// Whether a pool has the drives for it. Another one would only take time.
     pub fn suits(self, plan: &Plan) -> bool {
         match self {
-            Self::Merges | Self::Deletions => plan.has_slow_tier(),
+            Self::Merges
+            | Self::Deletions
+            | Self::SinkingDeletions
+            | Self::ColdMerges
+            | Self::Promotions => plan.has_slow_tier(),
+            Self::Departures => !plan.has_slow_tier(),
+            Self::Halves => !plan.drives[0].in_memory,
+            Self::Absences => plan.legs >= 2 && !plan.drives[0].in_memory,
             Self::Resyncs => {
                 let mut mirrored = plan.drives_where(true).into_iter();
                 mirrored.any(|drive| plan.drives[drive].slow)
@@ -235,6 +261,34 @@ impl Plan {
             Focus::Deletions => self.race(Some([Activity::Free, Activity::Cool])),
             Focus::Merges => self.race(Some([Activity::Merge, Activity::Cool])),
             Focus::Resyncs => self.race(Some([Activity::Resync, Activity::Cool])),
+            Focus::SinkingDeletions => {
+                self.aim(Aim::Deletion);
+                for drive in self.drives.iter_mut().filter(|drive| drive.slow) {
+                    drive.latency_us = (5_000, 20_000);
+                }
+            }
+            Focus::Departures => {
+                self.aim(Aim::Departure);
+                // What hosts write there is under way for long.
+                if let Some(drive) = self.drives.last_mut() {
+                    (drive.latency_us, drive.in_memory) = ((2_000, 20_000), false);
+                }
+            }
+            Focus::Absences => self.aim(Aim::Absence),
+            Focus::ColdMerges => {
+                self.aim(Aim::ColdMerge);
+                for drive in self.drives.iter_mut().filter(|drive| drive.slow) {
+                    drive.latency_us = (2_000, 12_000);
+                }
+            }
+            Focus::Promotions => {
+                self.aim(Aim::Promotion);
+                self.ram_tier = 256 << 10;
+                for drive in self.drives.iter_mut().filter(|drive| drive.slow) {
+                    drive.latency_us = (50, 400);
+                }
+            }
+            Focus::Halves => self.aim(Aim::Halves),
             Focus::Mending => {
                 self.race(Some([Activity::Scrub, Activity::Scrub]));
                 self.live_only();
@@ -269,6 +323,13 @@ impl Plan {
         (self.scarce, self.limits) = (false, false);
         (self.chunks, self.blocks) = (&FEW_CHUNKS, [72, 68]);
         (self.every, self.looks) = (64, 3);
+    }
+
+    /// This race alone, on few chunks.
+    fn aim(&mut self, aim: Aim) {
+        self.race(None);
+        self.live_only();
+        (self.aim, self.snapshots) = (Some(aim), aim == Aim::ColdMerge);
     }
 
     /// What crashes leave is hardly looked at: what is wrong shows while the pool runs.
