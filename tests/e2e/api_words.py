@@ -23,6 +23,7 @@ WORDS = {
     "volumes": VOLUMES,
     "snapshot": SNAPSHOTS,
     "schedule": ["hourly", "daily"],
+    "policy": ["mission-critical", "5", "gold", "none"],
     "export": ["tank-disk", "lake-disk", "fresh"],
     "token": ["fresh"],
     "name": VOLUMES + SNAPSHOTS + ["pond", "hourly"],

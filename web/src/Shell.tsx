@@ -10,6 +10,7 @@ import { Exports } from "./pages/exports/Exports";
 import { Jobs } from "./pages/jobs/Jobs";
 import { LiveMapPage } from "./pages/map/LiveMapPage";
 import { Overview } from "./pages/overview/Overview";
+import { Qos } from "./pages/qos/Qos";
 import { Servers } from "./pages/servers/Servers";
 import { Snapshots } from "./pages/snapshots/Snapshots";
 import { Tokens } from "./pages/tokens/Tokens";
@@ -34,6 +35,7 @@ const ENTRIES: Entry[] = [
   },
   { place: "drives", name: "Tiers and drives", show: () => <Drives /> },
   { place: "map", name: "Live map", show: ([pool, volume]) => <LiveMapPage pool={pool} volume={volume} /> },
+  { place: "qos", name: "Quality of service", show: () => <Qos /> },
   { place: "what-if", name: "What if", show: () => <WhatIf /> },
   { place: "snapshots", name: "Snapshots", show: () => <Snapshots /> },
   { place: "exports", name: "Exports", show: ([name]) => <Exports chosen={name} /> },

@@ -11,6 +11,7 @@ const PAGES = [
   ["drives", "Tiers and drives", "vdrive 2"],
   ["map", "Live map", "tank/db-main"],
   ["map/tank/db-main", "Live map", "a square"],
+  ["qos", "Quality of service", "mission-critical"],
   ["what-if", "What if", "tank"],
   ["snapshots", "Snapshots", "before-upgrade"],
   ["exports/db-main", "Exports", "db.sock"],

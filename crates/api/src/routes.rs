@@ -386,6 +386,18 @@ const HISTORY: &[Query] = &[
         shape: Shape::Whole(1, None),
     },
 ];
+const PLANNED: &[Query] = &[
+    Query {
+        name: "policy",
+        about: "A policy of volumes that are planned, by its name or number; none are when left out.",
+        shape: Shape::Text,
+    },
+    Query {
+        name: "volumes",
+        about: "How many of them, 1 to 10,000; 1 when left out.",
+        shape: Shape::Whole(1, Some(10_000)),
+    },
+];
 const LBA: &[Query] = &[Query {
     name: "lba",
     about: "The logical block, counted from 0 in the volume's unit of 512 or 4,096 bytes; 0 when left out.",
@@ -435,6 +447,13 @@ routes! {
     PoolScrubShow, Get, Viewer, "/v1/pools/{pool}/scrub", 200, gives Scrub; "Shows the scrub that runs, or the last one, with the first copies that were not right."
     PoolScrubCancel, Delete, Operator, "/v1/pools/{pool}/scrub", 204; "Ends the scrub that runs; what it mended stays mended."
     PoolWarnAt, Put, Operator, "/v1/pools/{pool}/warnings", 200, takes PoolWarnings, gives Pool; "Sets the levels at which it is warned that a pool fills."
+    QosShow, Get, Viewer, "/v1/pools/{pool}/qos", 200, gives QosStatus; "Shows what a pool's volumes are promised by their policies, whether that fits, and what they attained."
+    QosCheck, Get, Viewer, "/v1/pools/{pool}/qos/check", 200, gives QosCheck, query PLANNED; "Checks whether a pool can keep the minimums of its volumes' policies, and of planned ones."
+    QosPolicyList, Get, Viewer, "/v1/pools/{pool}/qos/policies", 200, gives QosPolicyList; "Lists a pool's quality-of-service policies."
+    QosPolicyCreate, Post, Operator, "/v1/pools/{pool}/qos/policies", 201, takes QosPolicyCreate, gives QosPolicy; "Creates a quality-of-service policy."
+    QosPolicyShow, Get, Viewer, "/v1/pools/{pool}/qos/policies/{policy}", 200, gives QosPolicy; "Shows a quality-of-service policy."
+    QosPolicyChange, Put, Operator, "/v1/pools/{pool}/qos/policies/{policy}", 200, takes QosPolicyChange, gives QosPolicy; "Changes a quality-of-service policy for all volumes that have it."
+    QosPolicyDelete, Delete, Operator, "/v1/pools/{pool}/qos/policies/{policy}", 204; "Deletes a quality-of-service policy that no volume has."
     VdriveList, Get, Viewer, "/v1/pools/{pool}/vdrives", 200, gives VdriveList; "Lists a pool's vdrives."
     VdriveAdd, Post, Admin, "/v1/pools/{pool}/vdrives", 201, takes VdriveAdd, gives VdriveRef; "Adds a vdrive to a pool."
     VdriveRemove, Delete, Admin, "/v1/pools/{pool}/vdrives/{vdrive}", 202, gives JobRef; "Starts to evacuate a vdrive; it leaves the pool when the job ends."
@@ -444,7 +463,7 @@ routes! {
     VolumeList, Get, Viewer, "/v1/volumes", 200, gives VolumeList, query POOL; "Lists volumes."
     VolumeCreate, Post, Operator, "/v1/volumes", 201, takes VolumeCreate, gives Volume; "Makes a volume."
     VolumeShow, Get, Viewer, "/v1/volumes/{pool}/{volume}", 200, gives Volume; "Shows a volume."
-    VolumeChange, Put, Operator, "/v1/volumes/{pool}/{volume}", 200, takes VolumeChange, gives Volume; "Changes how much of its pool a volume may take, and its placement."
+    VolumeChange, Put, Operator, "/v1/volumes/{pool}/{volume}", 200, takes VolumeChange, gives Volume; "Changes how much of its pool a volume may take, its placement, and its quality of service."
     VolumeDelete, Delete, Operator, "/v1/volumes/{pool}/{volume}", 202, gives JobRef; "Deletes a volume; the job frees its space."
     VolumeResize, Post, Operator, "/v1/volumes/{pool}/{volume}/resize", 200, takes VolumeResize, gives Volume; "Grows a volume, or shrinks it when told to."
     VolumeRollBack, Post, Operator, "/v1/volumes/{pool}/{volume}/rollback", 200, takes VolumeRollBack, gives Volume; "Makes a volume as it was when a snapshot was taken."

@@ -9,6 +9,7 @@ use crate::job_arguments::Job;
 use crate::map_arguments::{EXPLAIN_AFTER, Explain, Map, Moves};
 use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
+use crate::qos_arguments::{ChosenPolicy, FirstPolicy, Qos};
 use crate::serve_arguments::Serve;
 use crate::server_arguments::Server;
 use crate::stream_arguments::{Receive, Send};
@@ -75,6 +76,9 @@ pub enum Command {
     /// Say where a block lies, since when, why it was moved there and what it displaced
     #[command(after_help = EXPLAIN_AFTER)]
     Explain(Explain),
+    /// Guarantee volumes operations, bandwidth and latency, and see what they attain
+    #[command(subcommand)]
+    Qos(Qos),
     /// Show how long reads of a pool or a volume took since the pool was opened, by where blocks came from
     Latency {
         /// The pool or the volume
@@ -554,6 +558,8 @@ pub enum Volume {
         /// Bytes of an LBA: 512 or 4096
         #[arg(long, default_value_t = 512)]
         lba: u32,
+        #[command(flatten)]
+        policy: FirstPolicy,
     },
     /// List the volumes of a pool, or all
     List {
@@ -580,7 +586,7 @@ pub enum Volume {
         #[arg(long)]
         yes: bool,
     },
-    /// Change what a volume may take of its pool, what is kept for it and its placement, while it is used
+    /// Change what a volume may take of its pool, what is kept for it, its placement and its policy, while it is used
     #[command(
         after_help = SET_AFTER,
         group = clap::ArgGroup::new("what").required(true).multiple(true)
@@ -599,6 +605,8 @@ pub enum Volume {
         placement: Placement,
         #[command(flatten)]
         targets: Targets,
+        #[command(flatten)]
+        policy: ChosenPolicy,
     },
     /// Give a clone the snapshots that it stands on; what it was cloned from is a clone then
     #[command(after_help = PROMOTE_AFTER)]

@@ -22,6 +22,7 @@ mod parse;
 mod placement_arguments;
 mod pool_arguments;
 mod progress;
+mod qos_arguments;
 mod run;
 mod serve_arguments;
 mod server_arguments;

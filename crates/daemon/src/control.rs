@@ -3,10 +3,10 @@
 use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, Explanation, ExportRecord, ImportOptions, IoCounters,
-    JobStatus, MapCell, MoveCount, PoolChange, PoolLook, PoolSpec, PoolStatus, Promotion,
-    ReceiveSpec, ReceiveStatus, ScanReport, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec,
-    ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus,
-    WhatIf,
+    JobStatus, MapCell, MoveCount, PolicyChoice, PoolChange, PoolLook, PoolSpec, PoolStatus,
+    Promotion, QosCheck, QosPolicy, QosPolicyChange, ReceiveSpec, ReceiveStatus, ScanReport,
+    ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff,
+    SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,7 +70,12 @@ control! {
     job_cancel(job: u64) -> Result<()>;
     job_pause(job: u64) -> Result<()>;
     job_resume(job: u64) -> Result<()>;
-    volume_create(pool: &str, spec: &VolumeSpec) -> Result<VolumeStatus>;
+    qos_policies(pool: &str) -> Result<Vec<QosPolicy>>;
+    qos_policy_create(pool: &str, policy: &QosPolicy) -> Result<QosPolicy>;
+    qos_policy_change(pool: &str, policy: &str, change: &QosPolicyChange) -> Result<QosPolicy>;
+    qos_policy_delete(pool: &str, policy: &str) -> Result<()>;
+    qos_check(pool: &str, planned: Option<(&str, usize)>) -> Result<QosCheck>;
+    volume_create_with(pool: &str, spec: &VolumeSpec, policy: &PolicyChoice) -> Result<VolumeStatus>;
     volume_list(pool: &str) -> Result<Vec<VolumeStatus>>;
     volume_resize(pool: &str, volume: &str, size: u64, shrink: bool) -> Result<VolumeStatus>;
     volume_change(pool: &str, volume: &str, change: &VolumeChange) -> Result<VolumeStatus>;

@@ -28,6 +28,8 @@ mod metrics;
 mod notify;
 mod placement;
 mod playback;
+mod promises;
+mod qos;
 mod ram;
 mod remote_paths;
 mod schedule;

@@ -335,6 +335,7 @@ pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume 
         fast: status.fast,
         placement: Some(status.knobs.to_api()),
         targets: targets(status.targets),
+        qos: status.qos.map(ToApi::to_api),
         serial: status.serial,
         state: status.state,
         exports,

@@ -1,7 +1,7 @@
 //! What every label of a pool says of the whole pool. JSON within the label's checksum.
 
 use crate::knobs::is_default;
-use crate::{Features, KnobsConfig, WearConfig};
+use crate::{Features, KnobsConfig, QosConfig, WearConfig};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -151,6 +151,9 @@ pub struct VolumeConfig {
     /// What is expected of it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub targets: TargetsConfig,
+    /// Number of its quality-of-service policy; 0, and one that the pool does not know: none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub policy: u32,
 }
 
 /// What is expected of a volume; 0: nothing.
@@ -446,6 +449,9 @@ pub struct PoolConfig {
     /// Bytes a day that promotion may write to the fast tier, whole blocks; 0: as many as are worth it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub promotion_budget: u64,
+    /// Quality-of-service policies.
+    #[serde(default, skip_serializing_if = "QosConfig::is_empty")]
+    pub qos: QosConfig,
     /// Jobs that rest until somebody has them go on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paused: Vec<PausedConfig>,

@@ -146,6 +146,7 @@ impl PoolConfig {
             whole_limit("promotion budget", budget) == Ok(budget),
             || format!("a promotion budget of {budget} bytes"),
         )?;
+        self.qos.check()?;
         for receiving in &self.receiving {
             check_name(&receiving.snapshot)?;
         }

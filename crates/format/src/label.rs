@@ -279,6 +279,7 @@ pub(crate) mod tests {
                 scrub: crate::ScrubConfig::default(),
                 warn_at: crate::WARN_AT.to_vec(),
                 promotion_budget: 0,
+                qos: Default::default(),
                 audit_anchor: None,
                 opening: String::new(),
                 paused: Vec::new(),
@@ -305,6 +306,7 @@ pub(crate) mod tests {
             reservation: 0,
             knobs: Default::default(),
             targets: crate::TargetsConfig::default(),
+            policy: 0,
         }
     }
 

@@ -22,6 +22,7 @@ mod layers;
 mod layout;
 mod node;
 mod page;
+mod qos;
 mod record;
 mod volume;
 mod wear;
@@ -56,6 +57,10 @@ pub use layers::{Owner, Reader, Reap, Viewer};
 pub use layout::{Fragment, Layout};
 pub use node::{DIRECTORY, FANOUT, HOMES, NodePage, SLOTS, TREE_TOP, first_key};
 pub use page::{PAGE, Page, PageHeader, PageKind, PagePtr};
+pub use qos::{
+    QOS_LEVELS, QOS_OWN_FROM, QOS_POLICIES_MAX, QOS_WEIGHT, QosConfig, QosPolicyConfig,
+    built_in_policies,
+};
 pub use record::{BlockMask, Few, Record, RecordError};
 pub use volume::{BlockCounts, VolumePage};
 pub use wear::WearConfig;

@@ -672,6 +672,98 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/pools/{pool}/qos": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows what a pool's volumes are promised by their policies, whether that fits, and what they attained.
+         * @description For the role viewer and those above.
+         */
+        get: operations["QosShow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pools/{pool}/qos/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Checks whether a pool can keep the minimums of its volumes' policies, and of planned ones.
+         * @description For the role viewer and those above.
+         */
+        get: operations["QosCheck"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pools/{pool}/qos/policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists a pool's quality-of-service policies.
+         * @description For the role viewer and those above.
+         */
+        get: operations["QosPolicyList"];
+        put?: never;
+        /**
+         * Creates a quality-of-service policy.
+         * @description For the role operator and those above.
+         */
+        post: operations["QosPolicyCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pools/{pool}/qos/policies/{policy}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a quality-of-service policy.
+         * @description For the role viewer and those above.
+         */
+        get: operations["QosPolicyShow"];
+        /**
+         * Changes a quality-of-service policy for all volumes that have it.
+         * @description For the role operator and those above.
+         */
+        put: operations["QosPolicyChange"];
+        post?: never;
+        /**
+         * Deletes a quality-of-service policy that no volume has.
+         * @description For the role operator and those above.
+         */
+        delete: operations["QosPolicyDelete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/pools/{pool}/scrub": {
         parameters: {
             query?: never;
@@ -1169,7 +1261,7 @@ export interface paths {
          */
         get: operations["VolumeShow"];
         /**
-         * Changes how much of its pool a volume may take, and its placement.
+         * Changes how much of its pool a volume may take, its placement, and its quality of service.
          * @description For the role operator and those above.
          */
         put: operations["VolumeChange"];
@@ -1854,7 +1946,7 @@ export interface components {
          * @description What kind of event it is; stable, for programs. Each has a section of its name in docs/events.md.
          * @enum {string}
          */
-        EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "drive_old" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "target_unmet" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "hosts_collide" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "state_unwritten" | "state_damaged" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
+        EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "drive_old" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "target_unmet" | "promise_unmet" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "hosts_collide" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "state_unwritten" | "state_damaged" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
         /** @description Events. */
         EventList: {
             /** @description Newest first. */
@@ -2789,6 +2881,203 @@ export interface components {
              */
             today: number;
         };
+        /** @description Whether the sum of minimums fits, with the arithmetic. */
+        QosCheck: {
+            /**
+             * Format: int64
+             * @description Operations of 4 KiB a second that the pool has shown it can do; nothing while it has shown nothing.
+             */
+            capacity_iops?: number | null;
+            /** @description What was promised to each volume with a policy, by level and name. */
+            claims: components["schemas"]["QosClaim"][];
+            /** @description The same in a sentence. */
+            message: string;
+            /**
+             * Format: double
+             * @description The sum of the shares.
+             */
+            total_percent?: number | null;
+            /** @description Whether they fit. */
+            verdict: components["schemas"]["QosVerdict"];
+        };
+        /** @description What a volume was promised, as a part of what its pool can do. */
+        QosClaim: {
+            /** @description Its policy. */
+            policy: components["schemas"]["QosPolicy"];
+            /**
+             * Format: double
+             * @description Per cent of what the pool has shown it can do; nothing while it has shown nothing.
+             */
+            share_percent?: number | null;
+            /** @description The volume; `(planned)` for one that is not there. */
+            volume: string;
+        };
+        /** @description A policy: what a volume is promised, and the most that it gets. */
+        QosPolicy: {
+            /** @description It came with the pool and cannot be changed. */
+            built_in: boolean;
+            /**
+             * Format: int32
+             * @description Seconds' worth of its maximum that a volume saves up while it does less.
+             */
+            burst_s?: number | null;
+            /**
+             * Format: int32
+             * @description Its number in the pool; volumes may name it by that, too.
+             */
+            id: number;
+            /**
+             * Format: int32
+             * @description Service level, 1 (kept longest) to 5.
+             */
+            level: number;
+            /**
+             * Format: int64
+             * @description Bytes a second at most; nothing: no maximum.
+             */
+            max_bandwidth?: number | null;
+            /**
+             * Format: int64
+             * @description Operations a second at most; nothing: no maximum.
+             */
+            max_iops?: number | null;
+            /**
+             * Format: int64
+             * @description Nanoseconds within which 99 of 100 operations are to end; nothing: no limit.
+             */
+            max_latency_ns?: number | null;
+            /**
+             * Format: int64
+             * @description Bytes a second that are guaranteed; nothing: none.
+             */
+            min_bandwidth?: number | null;
+            /**
+             * Format: int64
+             * @description Operations a second that are guaranteed; nothing: none.
+             */
+            min_iops?: number | null;
+            /** @description Its name. */
+            name: string;
+            /**
+             * Format: int32
+             * @description Part in what is left over when everyone has their minimum.
+             */
+            weight: number;
+        };
+        /** @description What is to be changed of a policy; what is left out stays, and 0 takes a figure away. */
+        QosPolicyChange: {
+            /**
+             * Format: int32
+             * @description Seconds' worth of its maximum that a volume saves up.
+             */
+            burst_s?: number | null;
+            /**
+             * Format: int32
+             * @description Service level, 1 to 5.
+             */
+            level?: number | null;
+            /**
+             * Format: int64
+             * @description Bytes a second at most.
+             */
+            max_bandwidth?: number | null;
+            /**
+             * Format: int64
+             * @description Operations a second at most.
+             */
+            max_iops?: number | null;
+            /**
+             * Format: int64
+             * @description Nanoseconds within which 99 of 100 operations are to end.
+             */
+            max_latency_ns?: number | null;
+            /**
+             * Format: int64
+             * @description Bytes a second that are guaranteed.
+             */
+            min_bandwidth?: number | null;
+            /**
+             * Format: int64
+             * @description Operations a second that are guaranteed.
+             */
+            min_iops?: number | null;
+            /** @description Also when the pool cannot keep all minimums then. */
+            overcommit?: boolean;
+            /**
+             * Format: int32
+             * @description Part in what is left over, 1 to 10,000.
+             */
+            weight?: number | null;
+        };
+        /** @description A policy to be made. */
+        QosPolicyCreate: {
+            /**
+             * Format: int32
+             * @description Seconds' worth of its maximum that a volume saves up, at most 3,600; only with a maximum.
+             */
+            burst_s?: number | null;
+            /**
+             * Format: int32
+             * @description Service level, 1 (kept longest) to 5; 3 when left out.
+             */
+            level?: number;
+            /**
+             * Format: int64
+             * @description Bytes a second at most, not below the minimum; 0 or nothing: no maximum.
+             */
+            max_bandwidth?: number | null;
+            /**
+             * Format: int64
+             * @description Operations a second at most, not below the minimum; 0 or nothing: no maximum.
+             */
+            max_iops?: number | null;
+            /**
+             * Format: int64
+             * @description Nanoseconds within which 99 of 100 operations are to end, from 100,000 to an hour; 0 or nothing: no limit.
+             */
+            max_latency_ns?: number | null;
+            /**
+             * Format: int64
+             * @description Bytes a second that are guaranteed, at most 2^40; 0 or nothing: none.
+             */
+            min_bandwidth?: number | null;
+            /**
+             * Format: int64
+             * @description Operations a second that are guaranteed, at most 10^9; 0 or nothing: none.
+             */
+            min_iops?: number | null;
+            /** @description 1 to 63 letters, digits, `-`, `_` or `.`, a letter first; unique in its pool, and not `none`. */
+            name: string;
+            /**
+             * Format: int32
+             * @description Part in what is left over, 1 to 10,000; 100 when left out.
+             */
+            weight?: number | null;
+        };
+        /** @description Policies. */
+        QosPolicyList: {
+            /** @description The built-in ones first. */
+            items: components["schemas"]["QosPolicy"][];
+        };
+        /** @description The quality of service of a pool. */
+        QosStatus: {
+            /** @description What is promised, and whether that fits. */
+            check: components["schemas"]["QosCheck"];
+            /** @description Volumes with policies and what they attained, by level and name. */
+            volumes: components["schemas"]["QosVolume"][];
+        };
+        /**
+         * @description Whether a pool can keep what it promises.
+         * @enum {string}
+         */
+        QosVerdict: "accepted" | "warning" | "refused";
+        /** @description A volume with a policy. */
+        QosVolume: {
+            /** @description Its policy and what it attained. */
+            qos: components["schemas"]["VolumeQos"];
+            /** @description The volume. */
+            volume: string;
+        };
         /**
          * @description How soon something counts as hot.
          * @enum {string}
@@ -3556,6 +3845,7 @@ export interface components {
             placement?: components["schemas"]["Placement"] | null;
             /** @description Its pool. */
             pool: string;
+            qos?: components["schemas"]["VolumeQos"] | null;
             /**
              * Format: int64
              * @description The most bytes that these may be; nothing: as much as the pool has.
@@ -3603,11 +3893,15 @@ export interface components {
              * @description Bytes on the fast tier up to which others give way first, rounded up to a multiple of 4,096; 0: none.
              */
             fast_floor?: number | null;
+            /** @description It may have the policy also when the pool cannot keep all minimums then. */
+            overcommit?: boolean;
             /**
              * @description Ranges that are pinned to a tier, or are no more: one after the other over those that were. At most 16
              *     are left.
              */
             pins?: components["schemas"]["PinChange"][];
+            /** @description Name or number of its quality-of-service policy; `none` takes it away. */
+            policy?: string | null;
             /** @description Whether reads bring something to the fast tier. */
             promotion?: boolean | null;
             /**
@@ -3653,6 +3947,10 @@ export interface components {
             lba_size?: number;
             /** @description As a pool's name; unique in its pool. */
             name: string;
+            /** @description It may have the policy also when the pool cannot keep all minimums then. */
+            overcommit?: boolean;
+            /** @description Name or number of its quality-of-service policy; nothing, or `none`: it has none. */
+            policy?: string | null;
             /** @description The pool that it is made in. */
             pool: string;
             /**
@@ -3694,6 +3992,51 @@ export interface components {
              * @description The first byte that was looked at.
              */
             start?: number;
+        };
+        /** @description A volume's policy, and what it attained since it has it, or since its pool was opened. */
+        VolumeQos: {
+            /**
+             * Format: int64
+             * @description Bytes a second in the last 100 ms.
+             */
+            bandwidth: number;
+            /**
+             * Format: int64
+             * @description Nanoseconds of shards' time that its operations took.
+             */
+            cost_ns: number;
+            /**
+             * Format: int64
+             * @description Operations that were held, for others or for its own maximum.
+             */
+            held: number;
+            /**
+             * Format: int64
+             * @description Operations a second in the last 100 ms.
+             */
+            iops: number;
+            /**
+             * Format: int64
+             * @description Of them, those that took longer than the maximum latency.
+             */
+            late: number;
+            /**
+             * Format: int64
+             * @description Of them, those in which it got that.
+             */
+            met: number;
+            /**
+             * Format: int64
+             * @description Operations that ended.
+             */
+            operations: number;
+            /** @description The policy. */
+            policy: components["schemas"]["QosPolicy"];
+            /**
+             * Format: int64
+             * @description Windows of 100 ms in which it asked for what it was promised.
+             */
+            windows: number;
         };
         /** @description A new size. */
         VolumeResize: {
@@ -5147,6 +5490,230 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["MoveCountList"];
                 };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosShow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QosStatus"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosCheck: {
+        parameters: {
+            query?: {
+                /** @description A policy of volumes that are planned, by its name or number; none are when left out. */
+                policy?: string;
+                /** @description How many of them, 1 to 10,000; 1 when left out. */
+                volumes?: number;
+            };
+            header?: never;
+            path: {
+                pool: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QosCheck"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosPolicyList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QosPolicyList"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosPolicyCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QosPolicyCreate"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QosPolicy"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosPolicyShow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+                policy: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QosPolicy"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosPolicyChange: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+                policy: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QosPolicyChange"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QosPolicy"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosPolicyDelete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+                policy: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];

@@ -59,6 +59,7 @@ codes! {
     PoolFilling, "pool_filling", Warning; "A part of a pool has reached one of its warning levels."
     FlashWearing, "flash_wearing", Warning; "More is written to a drive of the fast tier than it is made for."
     TargetUnmet, "target_unmet", Warning; "A volume does not get what is expected for it."
+    PromiseUnmet, "promise_unmet", Warning; "A volume does not get what its quality-of-service policy promises."
     LoginFailed, "login_failed", Warning; "Somebody shows tokens that are no good."
     ScrubFound, "scrub_found", Warning; "A scrub found copies that were not right."
     DataLost, "data_lost", Critical; "A scrub, or the opening of a pool, found data of which no right copy is left."

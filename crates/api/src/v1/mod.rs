@@ -16,6 +16,7 @@ mod placement;
 mod playback;
 mod pools;
 mod problem;
+mod qos;
 mod schedules;
 mod scrubs;
 mod servers;
@@ -55,6 +56,10 @@ pub use pools::{
     VdriveRef, VdriveSpec,
 };
 pub use problem::{Problem, ProblemCode, Version};
+pub use qos::{
+    QosCheck, QosClaim, QosPolicy, QosPolicyChange, QosPolicyCreate, QosPolicyList, QosStatus,
+    QosVerdict, QosVolume, VolumeQos,
+};
 pub use schedules::{Schedule, ScheduleList, ScheduleSet};
 pub use scrubs::{Scrub, ScrubFault, ScrubStart};
 pub use servers::{

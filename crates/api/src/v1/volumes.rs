@@ -1,6 +1,6 @@
 //! Volumes.
 
-use super::{PinChange, Placement, Reaction};
+use super::{PinChange, Placement, Reaction, VolumeQos};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -32,6 +32,12 @@ pub struct VolumeCreate {
     /// its quota; 0 or nothing: none. Not for one that is thick.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<u64>,
+    /// Name or number of its quality-of-service policy; nothing, or `none`: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// It may have the policy also when the pool cannot keep all minimums then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overcommit: bool,
 }
 
 /// What is to be changed of a volume; what is left out stays.
@@ -79,6 +85,12 @@ pub struct VolumeChange {
     /// Nanoseconds within which 99 of 100 operations are expected to end, from 4,096 to an hour; 0: nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_latency_ns: Option<u64>,
+    /// Name or number of its quality-of-service policy; `none` takes it away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// It may have the policy also when the pool cannot keep all minimums then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overcommit: bool,
 }
 
 /// What is expected of a volume (docs/events.md#target_unmet).
@@ -144,6 +156,9 @@ pub struct Volume {
     /// What is expected of it, where something is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<Targets>,
+    /// Its quality-of-service policy, where it has one, and what it attained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<VolumeQos>,
     /// Stable name for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.

@@ -15,7 +15,7 @@ const UNITS: [(&str, f64); 5] = [
     ("s", 1e9),
 ];
 
-fn iops(text: &str) -> Result<u64, Failure> {
+pub(super) fn iops(text: &str) -> Result<u64, Failure> {
     match (text, text.parse()) {
         ("none", _) => Ok(0),
         (_, Ok(number)) if number > 0 => Ok(number),
@@ -25,7 +25,7 @@ fn iops(text: &str) -> Result<u64, Failure> {
     }
 }
 
-fn latency(text: &str) -> Result<u64, Failure> {
+pub(super) fn latency(text: &str) -> Result<u64, Failure> {
     if text == "none" {
         return Ok(0);
     }

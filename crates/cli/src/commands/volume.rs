@@ -2,7 +2,7 @@
 
 use super::job::follow;
 use super::watch::{Pace, clear};
-use super::{expected, placement};
+use super::{expected, placement, qos};
 use crate::arguments::Volume as Command;
 use crate::confirm::confirm;
 use crate::map_arguments::Map;
@@ -112,6 +112,7 @@ fn show(volume: &Volume) -> String {
         ("exports", volume.exports.join(", ")),
         ("receiving", receiving),
     ];
+    shown.push(("policy", qos::show(volume.qos.as_ref())));
     shown.push(("expected", expected::show(volume.targets.as_ref())));
     shown.extend(placement::show(volume.placement.as_ref()));
     facts(&shown)
@@ -159,6 +160,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             quota,
             reservation,
             lba,
+            policy,
         } => {
             let (pool, name) = object(volume)?;
             let limits = limits(quota.as_deref(), reservation.as_deref())?;
@@ -170,6 +172,8 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 thick: *thick,
                 quota: limits.quota,
                 reservation: limits.reservation,
+                policy: policy.policy.clone(),
+                overcommit: policy.overcommit,
             };
             let answer = client.send(Operation::VolumeCreate, &[], &request)?;
             changed(json, &answer, &limits)
@@ -205,10 +209,15 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             reservation,
             placement,
             targets,
+            policy,
         } => {
             let (pool, name) = object(volume)?;
             let limits = limits(quota.as_deref(), reservation.as_deref())?;
-            let change = expected::ask(targets, placement::ask(placement, limits)?)?;
+            let change = VolumeChange {
+                policy: policy.policy.clone(),
+                overcommit: policy.overcommit,
+                ..expected::ask(targets, placement::ask(placement, limits)?)?
+            };
             let answer = client.send(Operation::VolumeChange, &[pool, name], &change)?;
             changed(json, &answer, &change)
         }

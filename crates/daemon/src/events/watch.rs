@@ -49,7 +49,7 @@ fn patience(code: EventCode) -> (u64, u64) {
         EventCode::LoginFailed => (0, HOUR / 6),
         EventCode::HostsCollide => (0, 60),
         EventCode::PoolAbsent | EventCode::PoolFailed | EventCode::PoolFull => (0, 10),
-        EventCode::TargetUnmet => (0, 300),
+        EventCode::TargetUnmet | EventCode::PromiseUnmet => (0, 300),
         EventCode::FlashWearing => (HOUR / 6, HOUR),
         _ => (0, 0),
     }

@@ -276,6 +276,7 @@ pub fn dispatch(
     let pool = with.text("pool");
     let volume = with.text("volume");
     let export = with.text("export");
+    let policy = with.text("policy");
     let snapshot = (pool, volume, with.text("snapshot"));
     match operation {
         Operation::VersionShow => json(Version {
@@ -311,6 +312,17 @@ pub fn dispatch(
         Operation::PoolScrubShow => json(manager.pool_scrub_show(pool)?),
         Operation::PoolScrubCancel => nothing(manager.pool_scrub_cancel(pool)?),
         Operation::PoolWarnAt => tagged(manager.pool_warn_at(pool, &with.request()?)?),
+        Operation::QosShow => json(manager.qos_status(pool)?),
+        Operation::QosCheck => {
+            json(manager.qos_check(pool, with.asked("policy"), with.asked_number("volumes")?)?)
+        }
+        Operation::QosPolicyList => json(manager.qos_policy_list(pool)?),
+        Operation::QosPolicyCreate => json(manager.qos_policy_create(pool, with.request()?)?),
+        Operation::QosPolicyShow => json(manager.qos_policy_show(pool, policy)?),
+        Operation::QosPolicyChange => {
+            json(manager.qos_policy_change(pool, policy, &with.request()?)?)
+        }
+        Operation::QosPolicyDelete => nothing(manager.qos_policy_delete(pool, policy)?),
         Operation::VdriveList => json(manager.vdrive_list(pool)?),
         Operation::VdriveAdd => json(manager.vdrive_add(pool, with.request()?)?),
         Operation::VdriveRemove => json(manager.vdrive_remove(pool, with.number("vdrive")?)?),

@@ -18,6 +18,8 @@ mod mirrors;
 mod observe;
 mod playback;
 mod pools;
+mod promises;
+mod qos;
 mod ram;
 mod receive;
 mod request_memory;

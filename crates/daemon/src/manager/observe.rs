@@ -4,6 +4,7 @@ use super::core::{Manager, lock};
 use super::fills::space;
 use super::goals::{Goals, find_unmet};
 use super::history::Sampled;
+use super::promises::{Promises, find_broken};
 use crate::access::Failures;
 use crate::clock::now_s;
 use crate::events::Finding;
@@ -26,6 +27,7 @@ pub(super) struct Observed {
     failed: BTreeSet<u64>,
     sampled: Sampled,
     goals: Goals,
+    promises: Promises,
 }
 
 fn of_pool(pool: &str, name: &str) -> Subject {
@@ -177,6 +179,12 @@ impl Manager {
             .drives
             .retain(|(pool, drive), _| known.contains(&(pool.as_str(), drive.as_str())));
         find_unmet(&mut observed.goals, &look.pools, up.as_secs(), &mut found);
+        find_broken(
+            &mut observed.promises,
+            &look.pools,
+            up.as_secs(),
+            &mut found,
+        );
         self.find_elsewhere(&mut found);
         self.events.look(up.as_secs(), at_s, found);
         self.sample(&mut observed.sampled, &look.pools, up, at_s);

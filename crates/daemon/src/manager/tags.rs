@@ -64,6 +64,7 @@ impl Tag for v1::Volume {
             self.reservation,
             placement,
             self.targets,
+            self.qos.as_ref().map(|qos| qos.policy.id),
             self.state
         ])
     }

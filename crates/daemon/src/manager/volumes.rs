@@ -2,6 +2,7 @@
 
 use super::core::{Manager, Result, check_name, lock};
 use crate::mapping::{self, ToApi, ToEngine};
+use crate::qos;
 use api::v1::{self, Problem, ProblemCode};
 
 /// Parts of a map when the caller does not say, and the most.
@@ -71,7 +72,9 @@ impl Manager {
             quota: request.quota.unwrap_or(0),
             reservation: request.reservation.unwrap_or(0),
         };
-        let created = self.control.volume_create(&request.pool, &spec);
+        let policy = request.policy.as_deref().unwrap_or_default();
+        let policy = qos::choice(policy, request.overcommit);
+        let created = (self.control).volume_create_with(&request.pool, &spec, &policy);
         created
             .map(|status| self.volume(status))
             .map_err(|error| self.pool_problem(&request.pool, error))
@@ -96,7 +99,7 @@ impl Manager {
             .map_err(|error| self.pool_problem(pool, error))
     }
 
-    /// Changes what a volume may take of its pool, what is kept for it, and its placement.
+    /// Changes what a volume may take of its pool, what is kept for it, its placement and its policy.
     ///
     /// # Errors
     /// As the engine's.

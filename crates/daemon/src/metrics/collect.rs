@@ -335,6 +335,25 @@ fn volume_figures(page: &mut Page, volume: &engine::VolumeStatus) {
     }
     page.add(the::VOLUME_RESERVED, of, volume.reserved);
     page.add(the::VOLUME_FAST, of, volume.fast);
+    if let Some(qos) = &volume.qos {
+        volume_qos(page, of, qos);
+    }
+}
+
+fn volume_qos(page: &mut Page, of: &[&str; 2], qos: &engine::VolumeQos) {
+    let policy = &qos.policy;
+    page.add(the::VOLUME_QOS_LEVEL, of, u64::from(policy.level));
+    page.add(the::VOLUME_QOS_MIN_IOPS, of, policy.min_iops);
+    page.add(the::VOLUME_QOS_MIN_BANDWIDTH, of, policy.min_bandwidth);
+    if policy.max_latency_ns > 0 {
+        let latency = seconds(policy.max_latency_ns);
+        page.add(the::VOLUME_QOS_MAX_LATENCY, of, latency);
+    }
+    page.add(the::VOLUME_QOS_TIME, of, seconds(qos.cost_ns));
+    page.add(the::VOLUME_QOS_HELD, of, qos.held);
+    page.add(the::VOLUME_QOS_LATE, of, qos.late);
+    page.add(the::VOLUME_QOS_WINDOWS, of, qos.windows);
+    page.add(the::VOLUME_QOS_MET, of, qos.met);
 }
 
 fn volume_counters(page: &mut Page, of: &[&str; 2], counters: &v1::Counters) {

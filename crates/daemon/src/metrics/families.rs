@@ -135,6 +135,16 @@ families! {
     VOLUME_WRITE_TIME Counter "convect_volume_write_seconds" VOLUME "Time spent in writes, summed."
     VOLUME_SERVED Counter "convect_volume_served_bytes" VOLUME_TIER "Whole 4 KiB blocks that were read, by where from; none: never written."
 
+    VOLUME_QOS_LEVEL Gauge "convect_volume_qos_level" VOLUME "Service level of its quality-of-service policy, 1 to 5; nothing without a policy, like those that follow."
+    VOLUME_QOS_MIN_IOPS Gauge "convect_volume_qos_min_iops" VOLUME "Operations a second that it is guaranteed; 0 for none."
+    VOLUME_QOS_MIN_BANDWIDTH Gauge "convect_volume_qos_min_bandwidth_bytes" VOLUME "Bytes a second that it is guaranteed; 0 for none."
+    VOLUME_QOS_MAX_LATENCY Gauge "convect_volume_qos_max_latency_seconds" VOLUME "Time within which 99 of 100 operations are to end, where the policy says so."
+    VOLUME_QOS_TIME Counter "convect_volume_qos_shard_seconds" VOLUME "Time of shards that its operations took, as it was charged for them."
+    VOLUME_QOS_HELD Counter "convect_volume_qos_held" VOLUME "Operations that were held at the gate, for others or for its own maximum."
+    VOLUME_QOS_LATE Counter "convect_volume_qos_late" VOLUME "Operations that took longer than the maximum latency of its policy."
+    VOLUME_QOS_WINDOWS Counter "convect_volume_qos_windows" VOLUME "Windows of 100 ms in which it asked for what it was promised."
+    VOLUME_QOS_MET Counter "convect_volume_qos_windows_met" VOLUME "Of them, those in which it got that."
+
     VOLUME_READ_SPREAD Histogram "convect_volume_read_latency_seconds" VOLUME "How long reads of hosts took; those that are answered at once, by the mean of those that came together."
     VOLUME_WRITE_SPREAD Histogram "convect_volume_write_latency_seconds" VOLUME "How long writes of hosts took."
     VOLUME_SOURCE_TIMES Histogram "convect_volume_source_read_latency_seconds" VOLUME_TIER "How long reads took by where blocks came from: from memory by operations, from drives by stretches that lie together."

@@ -155,6 +155,8 @@ pub fn volume_request(pool: &str, name: &str) -> api::v1::VolumeCreate {
         thick: false,
         quota: None,
         reservation: None,
+        policy: None,
+        overcommit: false,
     }
 }
 

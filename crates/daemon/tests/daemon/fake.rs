@@ -1,6 +1,8 @@
 //! An engine in memory, for the daemon to work with.
 
 mod looks;
+pub mod qos;
+mod streams;
 mod world;
 
 use super::answers::{Nothing, explained};
@@ -396,7 +398,32 @@ impl Control for Fake {
         Ok(())
     }
 
-    fn volume_create(&self, pool: &str, spec: &VolumeSpec) -> Result<VolumeStatus> {
+    fn qos_policies(&self, pool: &str) -> Result<Vec<QosPolicy>> {
+        self.with(pool, |_| Ok(vec![qos::policy()]))
+    }
+
+    fn qos_policy_create(&self, _pool: &str, policy: &QosPolicy) -> Result<QosPolicy> {
+        Ok(policy.clone())
+    }
+
+    fn qos_policy_change(&self, _: &str, name: &str, _: &QosPolicyChange) -> Result<QosPolicy> {
+        fail(ErrorCode::Invalid, name)
+    }
+
+    fn qos_policy_delete(&self, _pool: &str, policy: &str) -> Result<()> {
+        fail(ErrorCode::Busy, policy)
+    }
+
+    fn qos_check(&self, pool: &str, planned: Option<(&str, usize)>) -> Result<QosCheck> {
+        self.check_of(pool, planned)
+    }
+
+    fn volume_create_with(
+        &self,
+        pool: &str,
+        spec: &VolumeSpec,
+        _policy: &PolicyChoice,
+    ) -> Result<VolumeStatus> {
         self.with(pool, |stored| {
             if stored.volumes.contains_key(&spec.name) {
                 return fail(ErrorCode::Exists, "there is a volume of this name already");
@@ -593,7 +620,7 @@ impl Control for Fake {
             quota: 0,
             reservation: 0,
         };
-        self.volume_create(pool, &spec)
+        self.volume_create_with(pool, &spec, &PolicyChoice::default())
     }
 
     fn snapshot_diff(
@@ -609,10 +636,7 @@ impl Control for Fake {
             let name = name.split('@').next_back().unwrap();
             self.snapshot_of(pool, volume, name)?;
         }
-        let (size, next) = (1 << 20, (start == 0).then_some(4096));
-        let (offset, len, data) = (start, 4096, true);
-        let ranges = vec![ChangedRange { offset, len, data }];
-        Ok(SnapshotDiff { size, ranges, next })
+        self.diff_from(start)
     }
 
     fn receive_begin(
@@ -622,19 +646,7 @@ impl Control for Fake {
         spec: &ReceiveSpec,
         _force: bool,
     ) -> Result<u64> {
-        self.with(pool, |stored| {
-            let made = VolumeSpec {
-                name: volume.to_owned(),
-                size: spec.size,
-                lba_size: spec.lba_size,
-                thick: false,
-                quota: 0,
-                reservation: 0,
-            };
-            stored.volumes.entry(volume.to_owned()).or_insert(made);
-            stored.receiving = spec.snapshot.clone();
-            Ok(0)
-        })
+        self.begin_to_receive(pool, volume, spec)
     }
 
     fn receive_mark(&self, pool: &str, _volume: &str, done: u64) -> Result<()> {

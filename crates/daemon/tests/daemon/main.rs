@@ -17,6 +17,7 @@ mod kept;
 mod metrics;
 mod playback;
 mod pools;
+mod qos;
 mod ram;
 mod schedules;
 mod scrubs;

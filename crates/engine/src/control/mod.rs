@@ -7,6 +7,7 @@ mod jobs;
 pub mod knobs;
 pub mod look;
 mod pace;
+pub mod qos;
 mod snapshots;
 pub mod spread;
 pub mod types;

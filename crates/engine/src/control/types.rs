@@ -1,6 +1,7 @@
 //! What the control plane asks of the engine and is told by it. Sizes are bytes, times seconds.
 
 use super::knobs::{KnobsChange, KnobsStatus};
+use super::qos::{PolicyChoice, VolumeQos};
 use super::spread::IoSpread;
 use super::wear::{BudgetStatus, WearStatus};
 use block::Lasting;
@@ -407,6 +408,8 @@ pub struct VolumeChange {
     pub knobs: KnobsChange,
     /// What is expected of it.
     pub targets: TargetsChange,
+    /// Its quality-of-service policy.
+    pub policy: Option<PolicyChoice>,
 }
 
 /// What is changed of what is expected of a volume; what is not given stays.
@@ -462,6 +465,8 @@ pub struct VolumeStatus {
     pub knobs: KnobsStatus,
     /// What is expected of it.
     pub targets: Targets,
+    /// Its quality-of-service policy, and what it attained; none where it has none.
+    pub qos: Option<VolumeQos>,
     /// Stable name for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.

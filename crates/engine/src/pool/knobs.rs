@@ -295,7 +295,7 @@ impl Pool {
         error(ErrorCode::Refused, text)
     }
 
-    /// Changes a volume's knobs and targets, as they were checked.
+    /// Changes a volume's knobs, targets and policy, as they were checked.
     pub(super) fn set_chosen(&self, after: &VolumeConfig) -> Result<()> {
         self.update_soon(|config| {
             let volumes = config.volumes.iter_mut();
@@ -304,6 +304,7 @@ impl Pool {
                 .for_each(|known| {
                     known.knobs = after.knobs.clone();
                     known.targets = after.targets;
+                    known.policy = after.policy;
                 });
             Ok(())
         })

@@ -90,7 +90,7 @@ impl Pool {
         )
     }
 
-    /// Changes what a volume may take and is promised, its placement, and what is expected of it.
+    /// Changes what a volume may take and is promised, its placement, its policy, and what is expected of it.
     ///
     /// # Errors
     /// `NotFound`, `Invalid`, `Refused` when it holds more than the quota already or the fast tier has not
@@ -108,13 +108,19 @@ impl Pool {
         check(&mut after)?;
         after.knobs = knobs::changed(&before, &change.knobs)?;
         after.targets = targets::changed(&before, &change.targets)?;
+        if let Some(choice) = &change.policy {
+            after.policy = self.choose_policy(Some(before.id), choice)?;
+        }
         self.check_knobs(&before, &after)?;
         if (after.quota, after.reservation) != (before.quota, before.reservation) {
             self.set_limits(&before, &after)?;
-        } else if (&after.knobs, after.targets) != (&before.knobs, before.targets) {
+        } else if (&after.knobs, after.targets, after.policy)
+            != (&before.knobs, before.targets, before.policy)
+        {
             self.set_chosen(&after)?;
         }
         self.tell_knobs()?;
+        self.tell_tenants()?;
         let shards = self.shard_statuses()?;
         Ok(self.volume_status(&self.find_volume(name)?, &shards))
     }
@@ -171,6 +177,7 @@ impl Pool {
                     (known.quota, known.reservation) = (after.quota, after.reservation);
                     known.knobs = after.knobs.clone();
                     known.targets = after.targets;
+                    known.policy = after.policy;
                 });
             Ok(())
         });

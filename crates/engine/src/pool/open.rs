@@ -297,6 +297,7 @@ impl Pool {
             shards,
             allowances,
             knobs: Mutex::default(),
+            tenants: Mutex::default(),
             initiators: Mutex::default(),
             exported: Mutex::default(),
             devices: Mutex::default(),
@@ -331,6 +332,7 @@ impl Pool {
         })?;
         self.tell_holders()?;
         self.tell_budget()?;
+        self.tell_tenants()?;
         for handle in &self.shards {
             let port = handle.port.clone();
             let started = handle.ask(|shard| async move {
@@ -392,6 +394,11 @@ impl Pool {
             .into_values()
             .collect();
         devices.iter().for_each(|device| device.end());
+        // What is held goes on now.
+        let none = Arc::default();
+        if let Err(failed) = self.give_tenants(none) {
+            tracing::warn!(error = %failed, "shards do not hear of the end");
+        }
         if !wait_for(|| devices.iter().all(|device| device.in_flight() == 0)) {
             let pool = self.name.as_str();
             tracing::error!(
@@ -561,6 +568,7 @@ fn plan_pool(
         scrub: format::ScrubConfig::default(),
         warn_at: format::WARN_AT.to_vec(),
         promotion_budget: 0,
+        qos: format::QosConfig::default(),
         audit_anchor: None,
         paused: Vec::new(),
         opening: String::new(),

@@ -323,11 +323,13 @@ impl Pool {
                 reservation: 0,
                 knobs: KnobsConfig::default(),
                 targets: format::TargetsConfig::default(),
+                policy: origin.policy,
             };
             config.volumes.push(volume.clone());
             Ok(volume)
         })?;
         self.tell_layers(std::iter::once(made.id))?;
+        self.tell_tenants()?;
         lock(&self.devices).insert(made.id, self.device(&made));
         Ok(self.volume_status(&made, &[]))
     }

@@ -1,7 +1,9 @@
 //! An open pool, and what everything about pools uses.
 
 use super::tails::Tails;
-use super::{AllInitiators, AllKnobs, Allowances, Exported, Keeper, Member, ShardHandle};
+use super::{
+    AllInitiators, AllKnobs, AllTenants, Allowances, Exported, Keeper, Member, ShardHandle,
+};
 use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
 use crate::device::VolumeDevice;
@@ -31,6 +33,8 @@ pub struct Pool {
     pub(crate) allowances: Mutex<Allowances>,
     /// The knobs of volumes that have some.
     pub(crate) knobs: Mutex<AllKnobs>,
+    /// The volumes that have policies.
+    pub(crate) tenants: Mutex<AllTenants>,
     /// Who has volumes open by name.
     pub(crate) initiators: Mutex<AllInitiators>,
     /// The exports that volumes were opened by.

@@ -349,6 +349,7 @@ impl Pool {
                 &self.bypassed(volume.id),
             ),
             targets: targets::status(&volume.targets),
+            qos: self.volume_qos(volume.id),
             serial: self.serial(volume.id),
             state: if volume.deleting {
                 "deleting"

@@ -3,6 +3,7 @@
 use super::allowances::promise;
 use super::shards::{ask_all, try_all};
 use super::{Pool, Result, error, limits, lock, plan};
+use crate::control::qos::PolicyChoice;
 use crate::control::types::{EngineError, ErrorCode, VolumeSpec, VolumeStatus};
 use crate::control::wait_for;
 use crate::device::VolumeDevice;
@@ -48,8 +49,26 @@ impl Pool {
     /// # Errors
     /// `Exists`, `Invalid`, or `NoSpace` when what it is promised is not there.
     pub fn create_volume(&self, spec: &VolumeSpec) -> Result<VolumeStatus> {
+        self.create_volume_with(spec, &PolicyChoice::default())
+    }
+
+    /// Makes a volume that has a policy.
+    ///
+    /// # Errors
+    /// The same, and what [`Pool::choose_policy`] says.
+    pub fn create_volume_with(
+        &self,
+        spec: &VolumeSpec,
+        policy: &PolicyChoice,
+    ) -> Result<VolumeStatus> {
         let _changing = lock(&self.changing);
-        self.make_volume(spec, |_, _| {})
+        let policy = self.choose_policy(None, policy)?;
+        self.make_volume(spec, |config, id| {
+            let volumes = config.volumes.iter_mut();
+            volumes
+                .filter(|known| known.id == id)
+                .for_each(|known| known.policy = policy);
+        })
     }
 
     /// The same, by a caller that keeps others from changing the pool. `note` changes what else the
@@ -92,6 +111,7 @@ impl Pool {
             reservation: spec.reservation,
             knobs: KnobsConfig::default(),
             targets: format::TargetsConfig::default(),
+            policy: 0,
         };
         limits::check(&mut wanted)?;
         let allowance = self.new_allowance(&wanted)?;
@@ -121,6 +141,7 @@ impl Pool {
         if let Some(allowance) = allowance {
             self.begin_to_count(id, allowance)?;
         }
+        self.tell_tenants()?;
         lock(&self.devices).insert(id, self.device(&volume));
         Ok(self.volume_status(&volume, &[]))
     }
@@ -239,6 +260,7 @@ impl Pool {
             Ok(())
         })?;
         self.end_count(&volume)?;
+        self.tell_tenants()?;
         let device = lock(&self.devices).remove(&volume.id);
         if let Some(device) = device {
             device.end();

@@ -181,6 +181,21 @@ impl ShardPort {
         }
     }
 
+    /// Takes what has arrived, with all parts of long operations: whoever asks gives each its turn.
+    pub(crate) fn poll_take_all(&self, waker: &Waker, into: &mut VecDeque<ShardOp>) -> Poll<Taken> {
+        let mut queue = self.lock();
+        if queue.closed {
+            return Poll::Ready(Taken::Closed);
+        }
+        if queue.waiting.is_empty() && queue.long.is_empty() {
+            queue.waker = Some(waker.clone());
+            return Poll::Pending;
+        }
+        let Queue { waiting, long, .. } = &mut *queue;
+        into.extend(waiting.drain(..).chain(long.drain(..)));
+        Poll::Ready(Taken::All)
+    }
+
     /// Takes what has arrived.
     pub(crate) fn poll_take(&self, waker: &Waker, into: &mut VecDeque<ShardOp>) -> Poll<Taken> {
         let mut queue = self.lock();
@@ -282,6 +297,7 @@ impl Shard {
         if counted.has_data() {
             self.meters.note(took, 1);
         }
+        self.note_ended(counted, 1, took, self.handle.seen_ns());
         self.state.borrow_mut().count_ops(counted, 1, took);
     }
 }

@@ -53,6 +53,7 @@ mod prefetch;
 mod probe;
 mod progress;
 mod promote;
+mod qos;
 mod quota;
 mod ram;
 mod read;

@@ -86,7 +86,7 @@ impl Shard {
         // Kept from batch to batch for their memory.
         let (mut completions, mut recorded) = (Vec::new(), Vec::new());
         loop {
-            let taken = poll_fn(|context| port.poll_take(context.waker(), &mut batch)).await;
+            let taken = poll_fn(|context| self.poll_take(&port, context.waker(), &mut batch)).await;
             if taken == Taken::Closed {
                 return;
             }
@@ -146,6 +146,7 @@ impl Shard {
         ended.untold.tell();
         let now = self.handle.now_ns();
         let took = (now - ended.since_ns) / ended.reads.len() as u64;
+        let mut ended_ns = ended.since_ns;
         ended.since_ns = now;
         let mut state = self.state.borrow_mut();
         for row in ended
@@ -163,6 +164,8 @@ impl Shard {
                 }
             }
             let count = row.len() as u64;
+            ended_ns += count * took;
+            self.note_ended(row[0].0, count, took, ended_ns);
             state.count_reads((row[0].0, count), [fast, ram], took, sum);
         }
         ended.reads.clear();
@@ -232,6 +235,7 @@ impl Shard {
             let (op, began) = &row[0];
             let took = now - began;
             self.meters.note(took, row.len());
+            self.note_ended(Counted::of(op), row.len() as u64, took, now);
             state.count_ops(Counted::of(op), row.len() as u64, took);
         }
         drop(state);

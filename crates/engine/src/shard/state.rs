@@ -13,6 +13,7 @@ use super::pacing::Pacing;
 use super::path::Paths;
 use super::prefetch::STREAMS;
 use super::promote::Promotions;
+use super::qos::Entrance;
 use super::ram::RamTier;
 use super::sinking::Sinking;
 use super::spare::Asking;
@@ -243,6 +244,8 @@ pub struct Shard {
     /// Tier by vdrive, as far as it was asked for.
     classes: [Cell<Option<Class>>; 256],
     pub(super) state: RefCell<State>,
+    /// Where operations enter.
+    pub(super) entrance: Entrance,
     /// A barrier has ended.
     pub(super) durable: Event,
     /// Journal pages have been written.
@@ -382,6 +385,7 @@ impl Shard {
             vdrives: RefCell::new(vdrives),
             classes: [const { Cell::new(None) }; 256],
             state: RefCell::new(state),
+            entrance: Entrance::new(config.shard.0.into()),
             durable: Event::default(),
             wrote: Event::default(),
             journal_writing: Cell::new(false),

@@ -24,6 +24,7 @@ mod misses;
 mod openings;
 mod pausing;
 mod promote;
+mod qos;
 mod quota;
 mod receive;
 mod reservation;

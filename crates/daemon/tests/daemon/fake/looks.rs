@@ -31,6 +31,7 @@ pub fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
             budget_left: 0,
         },
         targets: Targets::default(),
+        qos: None,
         serial: "s".to_owned(),
         state: "online".to_owned(),
         receiving: None,
@@ -46,6 +47,7 @@ impl Fake {
         let look = |spec| {
             let mut status = volume(pool, spec);
             status.targets = *self.world.expected.lock().unwrap();
+            status.qos = self.world.attained.lock().unwrap().clone();
             let (counters, spread) = did.get(&status.name).copied().unwrap_or_default();
             VolumeLook {
                 status,

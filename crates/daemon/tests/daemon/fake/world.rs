@@ -59,6 +59,8 @@ pub struct World {
     pub did: Mutex<BTreeMap<String, (IoCounters, IoSpread)>>,
     /// What is expected of every volume.
     pub expected: Mutex<Targets>,
+    /// What every volume attained of its policy, if it has one.
+    pub attained: Mutex<Option<VolumeQos>>,
     /// Some volume was written to and not flushed since.
     pub unflushed: Arc<AtomicBool>,
     /// For whom volumes were opened.

@@ -123,6 +123,7 @@ fn config(legs: u64) -> PoolConfig {
         scrub: ScrubConfig::default(),
         warn_at: Vec::new(),
         promotion_budget: 0,
+        qos: format::QosConfig::default(),
         audit_anchor: None,
         opening: String::new(),
         paused: Vec::new(),

@@ -34,6 +34,7 @@ fn config(id: u32, knobs: KnobsConfig) -> VolumeConfig {
         reservation: 0,
         knobs,
         targets: format::TargetsConfig::default(),
+        policy: 0,
     }
 }
 

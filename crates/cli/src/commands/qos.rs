@@ -1,0 +1,270 @@
+//! `convect qos`, and what of `convect volume` is about quality of service.
+
+use super::expected::{iops, latency};
+use super::volume::limit;
+use crate::qos_arguments::{Figures, Qos as Command, QosPolicy as PolicyCommand};
+use crate::show::{facts, print, print_json, read, table};
+use crate::{Client, Failure, object};
+use api::Operation;
+use api::v1::{
+    QosCheck, QosClaim, QosPolicy, QosPolicyChange, QosPolicyCreate, QosPolicyList, QosStatus,
+    QosVolume, VolumeQos,
+};
+use units::format_bytes;
+
+/// The level of a policy where none was chosen.
+const LEVEL: u8 = 3;
+
+fn change(figures: &Figures, overcommit: bool) -> Result<QosPolicyChange, Failure> {
+    let count = |text: &Option<String>| text.as_deref().map(iops).transpose();
+    let bytes = |text: &Option<String>| text.as_deref().map(limit).transpose();
+    Ok(QosPolicyChange {
+        level: figures.level,
+        min_iops: count(&figures.min_iops)?,
+        min_bandwidth: bytes(&figures.min_bandwidth)?,
+        max_iops: count(&figures.max_iops)?,
+        max_bandwidth: bytes(&figures.max_bandwidth)?,
+        burst_s: figures.burst,
+        max_latency_ns: figures.max_latency.as_deref().map(latency).transpose()?,
+        weight: figures.weight,
+        overcommit,
+    })
+}
+
+fn some<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+fn bandwidth(bytes: Option<u64>) -> String {
+    some(bytes.map(|bytes| format!("{}/s", format_bytes(bytes))))
+}
+
+fn milliseconds(ns: Option<u64>) -> String {
+    some(ns.map(|ns| format!("{} ms", ns as f64 / 1e6)))
+}
+
+fn percent(value: Option<f64>) -> String {
+    some(value.map(|value| format!("{value:.1} %")))
+}
+
+fn policy_row(policy: &QosPolicy) -> Vec<String> {
+    vec![
+        policy.id.to_string(),
+        policy.name.clone(),
+        policy.level.to_string(),
+        some(policy.min_iops),
+        bandwidth(policy.min_bandwidth),
+        milliseconds(policy.max_latency_ns),
+        some(policy.max_iops),
+        bandwidth(policy.max_bandwidth),
+        policy.weight.to_string(),
+    ]
+}
+
+fn show_policy(policy: &QosPolicy) -> String {
+    let shown = |text: String| if text == "-" { String::new() } else { text };
+    let origin = if policy.built_in { "built in" } else { "" };
+    let burst = policy.burst_s.map(|seconds| format!("{seconds} s"));
+    facts(&[
+        ("policy", format!("{} (number {})", policy.name, policy.id)),
+        ("origin", origin.to_owned()),
+        ("level", policy.level.to_string()),
+        ("min IOPS", shown(some(policy.min_iops))),
+        ("min bandwidth", shown(bandwidth(policy.min_bandwidth))),
+        ("max latency", shown(milliseconds(policy.max_latency_ns))),
+        ("max IOPS", shown(some(policy.max_iops))),
+        ("max bandwidth", shown(bandwidth(policy.max_bandwidth))),
+        ("burst", burst.unwrap_or_default()),
+        ("weight", policy.weight.to_string()),
+    ])
+}
+
+fn shown(json: bool, answer: &[u8]) -> Result<(), Failure> {
+    match json {
+        true => print_json(answer, true),
+        false => print(&show_policy(&read(answer)?)),
+    }
+}
+
+/// Part of the time in which a volume got what it was promised; nothing where it asked for nothing.
+fn met(qos: &VolumeQos) -> String {
+    let part = |windows: u64| format!("{:.1} %", 100.0 * qos.met as f64 / windows as f64);
+    some(Some(qos.windows).filter(|windows| *windows > 0).map(part))
+}
+
+/// A volume's policy in a line, for `volume show`.
+pub fn show(qos: Option<&VolumeQos>) -> String {
+    let Some(qos) = qos else {
+        return String::new();
+    };
+    let policy = &qos.policy;
+    let promise = match qos.windows {
+        0 => String::new(),
+        _ => format!(", met in {} of the time in which it asked", met(qos)),
+    };
+    format!("{} (level {}){promise}", policy.name, policy.level)
+}
+
+fn volume_row(volume: &QosVolume) -> Vec<String> {
+    let qos = &volume.qos;
+    vec![
+        volume.volume.clone(),
+        qos.policy.name.clone(),
+        qos.policy.level.to_string(),
+        some(qos.policy.min_iops),
+        qos.iops.to_string(),
+        format!("{}/s", format_bytes(qos.bandwidth)),
+        qos.held.to_string(),
+        qos.late.to_string(),
+        met(qos),
+    ]
+}
+
+fn claim_row(claim: &QosClaim) -> Vec<String> {
+    vec![
+        claim.volume.clone(),
+        claim.policy.name.clone(),
+        claim.policy.level.to_string(),
+        some(claim.policy.min_iops),
+        bandwidth(claim.policy.min_bandwidth),
+        percent(claim.share_percent),
+    ]
+}
+
+fn verdict(check: &QosCheck) -> String {
+    let word = match check.verdict {
+        api::v1::QosVerdict::Accepted => "accepted",
+        api::v1::QosVerdict::Warning => "warning",
+        api::v1::QosVerdict::Refused => "refused unless --overcommit",
+    };
+    format!("{word}: {}\n", check.message)
+}
+
+fn policy(client: &Client, json: bool, command: &PolicyCommand) -> Result<(), Failure> {
+    match command {
+        PolicyCommand::List { pool } => {
+            let answer = client.get(Operation::QosPolicyList, &[pool])?;
+            if json {
+                return print_json(&answer, true);
+            }
+            let list: QosPolicyList = read(&answer)?;
+            let head = [
+                ">ID",
+                "POLICY",
+                ">LEVEL",
+                ">MIN IOPS",
+                ">MIN BANDWIDTH",
+                ">MAX LATENCY",
+                ">MAX IOPS",
+                ">MAX BANDWIDTH",
+                ">WEIGHT",
+            ];
+            print(&table(&head, list.items.iter().map(policy_row)))
+        }
+        PolicyCommand::Show { policy } => {
+            let (pool, name) = object(policy)?;
+            shown(json, &client.get(Operation::QosPolicyShow, &[pool, name])?)
+        }
+        PolicyCommand::Create { policy, figures } => {
+            let (pool, name) = object(policy)?;
+            let asked = change(figures, false)?;
+            let request = QosPolicyCreate {
+                name: name.to_owned(),
+                level: asked.level.unwrap_or(LEVEL),
+                min_iops: asked.min_iops,
+                min_bandwidth: asked.min_bandwidth,
+                max_iops: asked.max_iops,
+                max_bandwidth: asked.max_bandwidth,
+                burst_s: asked.burst_s,
+                max_latency_ns: asked.max_latency_ns,
+                weight: asked.weight,
+            };
+            let answer = client.send(Operation::QosPolicyCreate, &[pool], &request)?;
+            shown(json, &answer)
+        }
+        PolicyCommand::Set {
+            policy,
+            figures,
+            overcommit,
+        } => {
+            let (pool, name) = object(policy)?;
+            let request = change(figures, *overcommit)?;
+            let answer = client.send(Operation::QosPolicyChange, &[pool, name], &request)?;
+            shown(json, &answer)
+        }
+        PolicyCommand::Delete { policy } => {
+            let (pool, name) = object(policy)?;
+            client.get(Operation::QosPolicyDelete, &[pool, name])?;
+            match json {
+                true => Ok(()),
+                false => print(&format!("policy {policy} was deleted\n")),
+            }
+        }
+    }
+}
+
+/// Does what the command says.
+pub fn qos(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Status { pool } => {
+            let answer = client.get(Operation::QosShow, &[pool])?;
+            if json {
+                return print_json(&answer, true);
+            }
+            let status: QosStatus = read(&answer)?;
+            let head = [
+                "VOLUME",
+                "POLICY",
+                ">LEVEL",
+                ">MIN IOPS",
+                ">IOPS",
+                ">BANDWIDTH",
+                ">HELD",
+                ">LATE",
+                ">MET",
+            ];
+            let rows = table(&head, status.volumes.iter().map(volume_row));
+            print(&format!("{rows}{}", verdict(&status.check)))
+        }
+        Command::Check {
+            pool,
+            policy,
+            volumes,
+        } => {
+            let count = volumes.map(|count| count.to_string());
+            let policy = policy.as_deref().map(|policy| ("policy", policy));
+            let count = count.as_deref().map(|count| ("volumes", count));
+            let query: Vec<_> = policy.into_iter().chain(count).collect();
+            let answer = client.call(Operation::QosCheck, &[pool], &query, None)?;
+            if json {
+                return print_json(&answer, true);
+            }
+            let check: QosCheck = read(&answer)?;
+            let head = [
+                "VOLUME",
+                "POLICY",
+                ">LEVEL",
+                ">MIN IOPS",
+                ">MIN BANDWIDTH",
+                ">SHARE",
+            ];
+            let mut rows: Vec<_> = check.claims.iter().map(claim_row).collect();
+            let total = percent(check.total_percent);
+            let none = String::new;
+            rows.push(vec![
+                "total".to_owned(),
+                none(),
+                none(),
+                none(),
+                none(),
+                total,
+            ]);
+            print(&format!(
+                "{}{}",
+                table(&head, rows.into_iter()),
+                verdict(&check)
+            ))
+        }
+        Command::Policy(command) => self::policy(client, json, command),
+    }
+}

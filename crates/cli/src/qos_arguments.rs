@@ -1,0 +1,132 @@
+//! What can be written about quality of service on the command line.
+
+use clap::{Args, Subcommand};
+
+const CREATE_AFTER: &str = "\
+A minimum is guaranteed while the volume has work queued; of operations and bytes a second the one counts that is reached \
+first. What others do not use is anyone's.\n\
+Example: convect qos policy create tank/gold --level 2 --min-iops 20000 --max-latency 5ms";
+
+const POLICY_AFTER: &str = "\
+Example: convect qos check tank --policy mission-critical --volumes 3";
+
+/// `qos`.
+#[derive(Subcommand, Debug)]
+pub enum Qos {
+    /// Show what volumes with policies were promised and what they attain
+    Status {
+        /// The pool
+        pool: String,
+    },
+    /// Check whether a pool can keep the minimums of its volumes, and of planned ones
+    #[command(after_help = POLICY_AFTER)]
+    Check {
+        /// The pool
+        pool: String,
+        /// Policy of volumes that are planned, by its name or number
+        #[arg(long)]
+        policy: Option<String>,
+        /// How many volumes are planned [default: 1]
+        #[arg(long, requires = "policy", value_name = "N")]
+        volumes: Option<u32>,
+    },
+    /// Manage the policies of a pool
+    #[command(subcommand)]
+    Policy(QosPolicy),
+}
+
+/// `qos policy`.
+#[derive(Subcommand, Debug)]
+pub enum QosPolicy {
+    /// List the policies of a pool
+    List {
+        /// The pool
+        pool: String,
+    },
+    /// Show a policy
+    Show {
+        /// The policy, by its name or number
+        #[arg(value_name = "POOL/POLICY")]
+        policy: String,
+    },
+    /// Create a policy
+    #[command(after_help = CREATE_AFTER, group = clap::ArgGroup::new("figure").multiple(true))]
+    Create {
+        /// The policy
+        #[arg(value_name = "POOL/POLICY")]
+        policy: String,
+        /// Its figures
+        #[command(flatten)]
+        figures: Figures,
+    },
+    /// Change a policy for all volumes that have it
+    #[command(after_help = CREATE_AFTER, group = clap::ArgGroup::new("figure").required(true).multiple(true))]
+    Set {
+        /// The policy, by its name or number
+        #[arg(value_name = "POOL/POLICY")]
+        policy: String,
+        /// What is changed
+        #[command(flatten)]
+        figures: Figures,
+        /// Also when the pool cannot keep all minimums then
+        #[arg(long)]
+        overcommit: bool,
+    },
+    /// Delete a policy that no volume has
+    Delete {
+        /// The policy, by its name or number
+        #[arg(value_name = "POOL/POLICY")]
+        policy: String,
+    },
+}
+
+/// Figures of a policy.
+#[derive(Args, Debug)]
+pub struct Figures {
+    /// Service level: 1 keeps its minimum longest, 5 loses it first
+    #[arg(long, value_name = "1-5", group = "figure")]
+    pub level: Option<u8>,
+    /// Operations a second that are guaranteed, or none
+    #[arg(long, value_name = "N|none", group = "figure")]
+    pub min_iops: Option<String>,
+    /// Bytes a second that are guaranteed, or none
+    #[arg(long, value_name = "SIZE|none", group = "figure")]
+    pub min_bandwidth: Option<String>,
+    /// Operations a second at most, or none
+    #[arg(long, value_name = "N|none", group = "figure")]
+    pub max_iops: Option<String>,
+    /// Bytes a second at most, or none
+    #[arg(long, value_name = "SIZE|none", group = "figure")]
+    pub max_bandwidth: Option<String>,
+    /// Seconds' worth of its maximum that a volume saves up while it does less
+    #[arg(long, value_name = "SECONDS", group = "figure")]
+    pub burst: Option<u32>,
+    /// Time within which 99 of 100 operations are to end, or none
+    #[arg(long, value_name = "TIME|none", group = "figure")]
+    pub max_latency: Option<String>,
+    /// Part in what is left over, 1 to 10000; 100 is that of volumes without a policy
+    #[arg(long, value_name = "N", group = "figure")]
+    pub weight: Option<u32>,
+}
+
+/// `volume create`: the policy that it has.
+#[derive(Args, Debug)]
+pub struct FirstPolicy {
+    /// Its quality-of-service policy, by its name or number: see `convect qos policy list`
+    #[arg(long)]
+    pub policy: Option<String>,
+    /// Give it the policy also when the pool cannot keep all minimums then
+    #[arg(long, requires = "policy")]
+    pub overcommit: bool,
+}
+
+/// `volume set`: the policy that it has.
+#[derive(Args, Debug)]
+pub struct ChosenPolicy {
+    /// Its quality-of-service policy, by its name or number, or none
+    #[arg(long, value_name = "POLICY|none", group = "what")]
+    pub policy: Option<String>,
+    /// Give it the policy also when the pool cannot keep all minimums then
+    #[arg(long, requires = "policy")]
+    pub overcommit: bool,
+}

@@ -1,0 +1,132 @@
+//! Quality of service: policies of pools, what they promise, and what volumes attained.
+
+use super::core::{Manager, Result};
+use crate::mapping::{ToApi, ToEngine};
+use api::v1::{self, Problem, ProblemCode};
+
+/// Most volumes that are planned for at once.
+const PLANNED_MAX: usize = 10_000;
+
+impl Manager {
+    /// The policies of a pool.
+    ///
+    /// # Errors
+    /// When the pool is not open.
+    pub fn qos_policy_list(&self, pool: &str) -> Result<v1::QosPolicyList> {
+        let policies = self.control.qos_policies(pool);
+        let policies = policies.map_err(|error| self.pool_problem(pool, error))?;
+        Ok(v1::QosPolicyList {
+            items: policies.to_api(),
+        })
+    }
+
+    /// One policy, by its name or number.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn qos_policy_show(&self, pool: &str, policy: &str) -> Result<v1::QosPolicy> {
+        let policies = self.qos_policy_list(pool)?.items;
+        let id = policy.parse::<u32>().ok();
+        let mut named = policies.into_iter();
+        let found = named.find(|known| known.name == policy || Some(known.id) == id);
+        found.ok_or_else(|| {
+            Problem::new(
+                ProblemCode::NotFound,
+                format!(
+                    "pool {pool} has no policy '{policy}': see `convect qos policy list {pool}`"
+                ),
+            )
+        })
+    }
+
+    /// Makes a policy.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn qos_policy_create(
+        &self,
+        pool: &str,
+        request: v1::QosPolicyCreate,
+    ) -> Result<v1::QosPolicy> {
+        let made = self.control.qos_policy_create(pool, &request.to_engine());
+        made.map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Changes a policy, for all volumes that have it.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn qos_policy_change(
+        &self,
+        pool: &str,
+        policy: &str,
+        request: &v1::QosPolicyChange,
+    ) -> Result<v1::QosPolicy> {
+        let change = request.clone().to_engine();
+        let changed = self.control.qos_policy_change(pool, policy, &change);
+        changed
+            .map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Deletes a policy that no volume has.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn qos_policy_delete(&self, pool: &str, policy: &str) -> Result<()> {
+        let deleted = self.control.qos_policy_delete(pool, policy);
+        deleted.map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Whether the pool can keep what it promises, and would with `count` volumes more of a policy.
+    ///
+    /// # Errors
+    /// When there is no such pool or policy, or the number makes no sense.
+    pub fn qos_check(
+        &self,
+        pool: &str,
+        policy: Option<&str>,
+        count: Option<usize>,
+    ) -> Result<v1::QosCheck> {
+        let invalid = |message: String| Err(Problem::new(ProblemCode::Invalid, message));
+        let planned = match (policy, count) {
+            (Some(policy), count) => Some((policy, count.unwrap_or(1))),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return invalid("volumes are planned with a policy: name one".to_owned());
+            }
+        };
+        if let Some((_, count)) = planned
+            && !(1..=PLANNED_MAX).contains(&count)
+        {
+            return invalid(format!("volumes are 1 to {PLANNED_MAX}, not {count}"));
+        }
+        let check = self.control.qos_check(pool, planned);
+        check
+            .map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// What is promised in a pool, and what volumes attained.
+    ///
+    /// # Errors
+    /// When the pool is not open.
+    pub fn qos_status(&self, pool: &str) -> Result<v1::QosStatus> {
+        let check = self.qos_check(pool, None, None)?;
+        let volumes = self.volume_list(Some(pool))?.items.into_iter();
+        let mut volumes: Vec<v1::QosVolume> = volumes
+            .filter_map(|volume| {
+                Some(v1::QosVolume {
+                    volume: volume.name,
+                    qos: volume.qos?,
+                })
+            })
+            .collect();
+        volumes.sort_by(|one, other| {
+            let key = |of: &v1::QosVolume| (of.qos.policy.level, of.volume.clone());
+            key(one).cmp(&key(other))
+        });
+        Ok(v1::QosStatus { check, volumes })
+    }
+}

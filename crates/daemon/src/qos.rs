@@ -1,0 +1,126 @@
+//! Quality of service between the interface and the engine.
+
+use crate::mapping::{ToApi, ToEngine};
+use api::v1;
+
+/// The name that stands for no policy.
+const NONE: &str = "none";
+/// The weight where none was chosen.
+const WEIGHT: u32 = 100;
+/// Policies below this number are built in.
+const OWN_FROM: u32 = 100;
+
+fn some(value: u64) -> Option<u64> {
+    Some(value).filter(|value| *value > 0)
+}
+
+fn percent(ppm: u64) -> f64 {
+    ppm as f64 / 1e4
+}
+
+/// The choice of a policy by its name, number or `none`.
+pub fn choice(policy: &str, overcommit: bool) -> engine::PolicyChoice {
+    engine::PolicyChoice {
+        policy: if policy == NONE { "" } else { policy }.to_owned(),
+        overcommit,
+    }
+}
+
+impl ToApi for engine::QosPolicy {
+    type Api = v1::QosPolicy;
+    fn to_api(self) -> v1::QosPolicy {
+        v1::QosPolicy {
+            id: self.id,
+            name: self.name,
+            built_in: self.id < OWN_FROM,
+            level: self.level,
+            min_iops: some(self.min_iops),
+            min_bandwidth: some(self.min_bandwidth),
+            max_iops: some(self.max_iops),
+            max_bandwidth: some(self.max_bandwidth),
+            burst_s: Some(self.burst_s).filter(|seconds| *seconds > 0),
+            max_latency_ns: some(self.max_latency_ns),
+            weight: self.weight,
+        }
+    }
+}
+
+impl ToEngine for v1::QosPolicyCreate {
+    type Engine = engine::QosPolicy;
+    fn to_engine(self) -> engine::QosPolicy {
+        engine::QosPolicy {
+            id: 0,
+            name: self.name,
+            level: self.level,
+            min_iops: self.min_iops.unwrap_or(0),
+            min_bandwidth: self.min_bandwidth.unwrap_or(0),
+            max_iops: self.max_iops.unwrap_or(0),
+            max_bandwidth: self.max_bandwidth.unwrap_or(0),
+            burst_s: self.burst_s.unwrap_or(0),
+            max_latency_ns: self.max_latency_ns.unwrap_or(0),
+            weight: self.weight.unwrap_or(WEIGHT),
+        }
+    }
+}
+
+impl ToEngine for v1::QosPolicyChange {
+    type Engine = engine::QosPolicyChange;
+    fn to_engine(self) -> engine::QosPolicyChange {
+        engine::QosPolicyChange {
+            level: self.level,
+            min_iops: self.min_iops,
+            min_bandwidth: self.min_bandwidth,
+            max_iops: self.max_iops,
+            max_bandwidth: self.max_bandwidth,
+            burst_s: self.burst_s,
+            max_latency_ns: self.max_latency_ns,
+            weight: self.weight,
+            overcommit: self.overcommit,
+        }
+    }
+}
+
+impl ToApi for engine::VolumeQos {
+    type Api = v1::VolumeQos;
+    fn to_api(self) -> v1::VolumeQos {
+        v1::VolumeQos {
+            policy: self.policy.to_api(),
+            iops: self.iops,
+            bandwidth: self.bandwidth,
+            operations: self.operations,
+            late: self.late,
+            held: self.held,
+            cost_ns: self.cost_ns,
+            windows: self.windows,
+            met: self.met,
+        }
+    }
+}
+
+impl ToApi for engine::QosClaim {
+    type Api = v1::QosClaim;
+    fn to_api(self) -> v1::QosClaim {
+        v1::QosClaim {
+            volume: self.volume,
+            policy: self.policy.to_api(),
+            share_percent: self.share_ppm.map(percent),
+        }
+    }
+}
+
+impl ToApi for engine::QosCheck {
+    type Api = v1::QosCheck;
+    fn to_api(self) -> v1::QosCheck {
+        v1::QosCheck {
+            capacity_iops: self.capacity_iops,
+            claims: self.claims.to_api(),
+            total_percent: self.total_ppm.map(percent),
+            verdict: match self.verdict {
+                engine::QosVerdict::Accepted => v1::QosVerdict::Accepted,
+                engine::QosVerdict::Warning => v1::QosVerdict::Warning,
+                engine::QosVerdict::Refused => v1::QosVerdict::Refused,
+            },
+            message: self.message,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Quality-of-service policies of an engine in memory: one that is built in, and none can be made.
+
+use super::{Fake, Result, fail};
+use engine::*;
+
+/// The policy that its pools have.
+pub fn policy() -> QosPolicy {
+    QosPolicy {
+        id: 1,
+        name: "mission-critical".to_owned(),
+        level: 1,
+        min_iops: 75_000,
+        min_bandwidth: 750_000_000,
+        max_iops: 0,
+        max_bandwidth: 0,
+        burst_s: 0,
+        max_latency_ns: 10_000_000,
+        weight: 100,
+    }
+}
+
+/// What a volume attained of it.
+pub fn attained(windows: u64, met: u64) -> VolumeQos {
+    VolumeQos {
+        policy: policy(),
+        iops: 1000,
+        bandwidth: 4_096_000,
+        operations: 5000,
+        late: 50,
+        held: 40,
+        cost_ns: 1_500_000_000,
+        windows,
+        met,
+    }
+}
+
+impl Fake {
+    /// What is answered to a check.
+    pub fn check_of(&self, pool: &str, planned: Option<(&str, usize)>) -> Result<QosCheck> {
+        let claim = || QosClaim {
+            volume: "(planned)".to_owned(),
+            policy: policy(),
+            share_ppm: Some(375_000),
+        };
+        let count = match planned {
+            Some((name, _)) if name != "mission-critical" => {
+                return fail(ErrorCode::NotFound, "there is no such policy");
+            }
+            planned => planned.map_or(0, |(_, count)| count),
+        };
+        self.with(pool, |_| {
+            Ok(QosCheck {
+                capacity_iops: Some(200_000),
+                claims: (0..count).map(|_| claim()).collect(),
+                total_ppm: Some(375_000 * count as u64),
+                verdict: match count {
+                    ..=2 => QosVerdict::Accepted,
+                    _ => QosVerdict::Refused,
+                },
+                message: "it is as it is".to_owned(),
+            })
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! What operations cost: nanoseconds of a shard's time, by kind and size.
+//!
+//! A shard is **busy** while something is under way in it. What an operation cost is the time since the one before it
+//! ended, or since the shard became busy: that is its service time where one is served after the other, and on average
+//! the inverse of the throughput where several are. These times add up to the time for which the shard was busy. Estimates
+//! follow them (exponential moving average); they go down whenever the shard shows that it can do more, and up only while
+//! operations are held: a shard that is idle half of the time has not shown what it cannot do.
+
+use block::OpKind;
+
+/// Sizes that are told apart: up to 4 KiB, 8 KiB, ... 256 KiB, and more.
+const SIZES: usize = 8;
+/// Classes of operations.
+pub const CLASSES: usize = 3 * SIZES;
+/// What is assumed of an operation before anything was seen: nanoseconds, and for each KiB.
+const FIRST_NS: f64 = 50_000.0;
+const FIRST_NS_PER_KIB: f64 = 1000.0;
+/// Bounds of an estimate, in nanoseconds.
+const LEAST_NS: f64 = 50.0;
+const MOST_NS: f64 = 1e9;
+/// Operations of a class after which half of its estimate is new, and the most that one step takes over.
+const HALF: f64 = 64.0;
+const STEP: f64 = 0.5;
+
+/// What an operation does, as far as it costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Reads data.
+    Read,
+    /// Writes data.
+    Write,
+    /// Discards or writes zeroes: its length does not count.
+    Other,
+}
+
+impl Kind {
+    /// Of a host's operation; none for those that are never held, as they have no data and others wait for them.
+    pub fn of(op: OpKind) -> Option<Self> {
+        match op {
+            OpKind::Read => Some(Self::Read),
+            OpKind::Write => Some(Self::Write),
+            OpKind::Discard | OpKind::WriteZeroes => Some(Self::Other),
+            OpKind::Flush | OpKind::Status | OpKind::Changed(_) => None,
+        }
+    }
+}
+
+/// The class of an operation of `bytes`.
+pub fn class(kind: Kind, bytes: u64) -> usize {
+    let pages = bytes.max(1).div_ceil(4096);
+    let size = (pages.next_power_of_two().ilog2() as usize).min(SIZES - 1);
+    match kind {
+        Kind::Read => size,
+        Kind::Write => SIZES + size,
+        Kind::Other => 2 * SIZES,
+    }
+}
+
+/// Bytes of operations in the size that a class has.
+fn bytes_of(size: usize) -> u64 {
+    4096 << size
+}
+
+/// What ended, by class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ended {
+    /// Operations.
+    pub count: u32,
+    /// The time that they cost, in nanoseconds.
+    pub ns: u64,
+}
+
+/// Estimates for one shard.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    ns: [f64; CLASSES],
+    /// Classes of which something was learned.
+    shown: [bool; CLASSES],
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        let first = |class: usize| {
+            let kib = if class >= 2 * SIZES {
+                0
+            } else {
+                bytes_of(class % SIZES) / 1024
+            };
+            FIRST_NS + FIRST_NS_PER_KIB * kib as f64
+        };
+        Self {
+            ns: std::array::from_fn(first),
+            shown: [false; CLASSES],
+        }
+    }
+}
+
+impl Costs {
+    /// Nanoseconds of a shard's time for an operation; at least 1.
+    pub fn of(&self, class: usize) -> u64 {
+        self.ns[class] as u64
+    }
+
+    /// Learns from what ended. `held`: more could have been under way.
+    pub fn learn(&mut self, ended: &[Ended; CLASSES], held: bool) {
+        for (at, ended) in ended
+            .iter()
+            .enumerate()
+            .filter(|(_, ended)| ended.count > 0)
+        {
+            let (before, count) = (self.ns[at], f64::from(ended.count));
+            let cost = (ended.ns as f64 / count).clamp(LEAST_NS, MOST_NS);
+            if cost < before || held {
+                self.shown[at] = true;
+                self.ns[at] = before + (cost - before) * (count / HALF / 2.0).min(STEP);
+            }
+        }
+    }
+
+    /// Nanoseconds a second that a minimum takes at the size of operations that is dearest, of those that were seen:
+    /// half of them read, half write. None while nothing was.
+    pub fn floor(&self, min_iops: u64, min_bandwidth: u64) -> Option<u64> {
+        let sizes = (0..SIZES).filter_map(|size| {
+            let ns = self.mean(size)?;
+            Some((rate(min_iops, min_bandwidth, bytes_of(size)) * ns) as u64)
+        });
+        sizes.max()
+    }
+
+    /// Operations of 4 KiB a second that the shard has shown to be able to do; none while it has shown none.
+    pub fn iops(&self) -> Option<u64> {
+        self.mean(0).map(|ns| (1e9 / ns) as u64)
+    }
+
+    fn mean(&self, size: usize) -> Option<f64> {
+        let both = [size, SIZES + size].into_iter();
+        let seen: Vec<f64> = both
+            .filter(|class| self.shown[*class])
+            .map(|class| self.ns[class])
+            .collect();
+        (!seen.is_empty()).then(|| seen.iter().sum::<f64>() / seen.len() as f64)
+    }
+}
+
+/// Operations a second that are guaranteed where each has `bytes`: of the minimums of operations and of bytes the one
+/// that is reached first; 0 where there is none.
+pub fn rate(min_iops: u64, min_bandwidth: u64, bytes: u64) -> f64 {
+    let by_bytes = min_bandwidth as f64 / bytes.max(1) as f64;
+    match (min_iops, min_bandwidth) {
+        (iops, 0) => iops as f64,
+        (0, _) => by_bytes,
+        (iops, _) => (iops as f64).min(by_bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Operations of a class that cost so much each.
+    fn ended(of: &[(Kind, u64, u32, u64)]) -> [Ended; CLASSES] {
+        let mut ended = [Ended::default(); CLASSES];
+        for (kind, bytes, count, ns) in of {
+            let at = &mut ended[class(*kind, *bytes)];
+            at.count += count;
+            at.ns += u64::from(*count) * ns;
+        }
+        ended
+    }
+
+    #[test]
+    fn sizes_are_told_apart_and_kinds_too() {
+        assert_eq!(class(Kind::Read, 512), class(Kind::Read, 4096));
+        assert_ne!(class(Kind::Read, 4096), class(Kind::Read, 8192));
+        assert_ne!(class(Kind::Read, 4096), class(Kind::Write, 4096));
+        assert_eq!(class(Kind::Write, 512 << 10), class(Kind::Write, 1 << 20));
+        assert_eq!(class(Kind::Other, 1), class(Kind::Other, 1 << 30));
+        assert!(class(Kind::Write, u64::MAX) < CLASSES && class(Kind::Other, 0) < CLASSES);
+    }
+
+    #[test]
+    fn estimates_approach_what_operations_cost() {
+        let mut costs = Costs::default();
+        let each = ended(&[
+            (Kind::Read, 4096, 100, 10_000),
+            (Kind::Write, 256 << 10, 3, 400_000),
+        ]);
+        (0..400).for_each(|_| costs.learn(&each, true));
+        let small = costs.of(class(Kind::Read, 4096));
+        let large = costs.of(class(Kind::Write, 256 << 10));
+        assert!((9_900..10_100).contains(&small), "{small}");
+        assert!((399_000..401_000).contains(&large), "{large}");
+        assert!((99_000..101_000).contains(&costs.iops().unwrap()));
+    }
+
+    #[test]
+    fn what_an_idle_shard_does_not_do_is_no_sign_that_it_cannot() {
+        let mut costs = Costs::default();
+        let small = class(Kind::Read, 4096);
+        let slow = ended(&[(Kind::Read, 4096, 1, 10_000_000)]);
+        let before = costs.of(small);
+        costs.learn(&slow, false);
+        assert_eq!(costs.of(small), before);
+        assert_eq!(costs.iops(), None, "nothing was shown");
+        costs.learn(&slow, true);
+        assert!(costs.of(small) > before);
+        let fast = ended(&[(Kind::Read, 4096, 10_000, 1000)]);
+        (0..30).for_each(|_| costs.learn(&fast, false));
+        assert!(costs.of(small) < 1100);
+        costs.learn(&ended(&[]), true);
+    }
+
+    #[test]
+    fn a_floor_costs_what_its_dearest_size_does() {
+        let mut costs = Costs::default();
+        assert_eq!(costs.floor(1000, 0), None);
+        let reads = ended(&[(Kind::Read, 4096, 1000, 10_000)]);
+        (0..50).for_each(|_| costs.learn(&reads, true));
+        // 10 µs each: 1,000 a second take a hundredth.
+        let floor = costs.floor(1000, 0).unwrap();
+        assert!((9_900_000..10_100_000).contains(&floor), "{floor}");
+        assert_eq!(costs.floor(0, 0), Some(0));
+        assert_eq!(rate(1000, 4096 * 500, 4096) as u64, 500);
+        assert_eq!(rate(1000, 4096 * 5000, 4096) as u64, 1000);
+        assert_eq!(rate(0, 4096 * 500, 8192) as u64, 250);
+    }
+}

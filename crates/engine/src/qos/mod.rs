@@ -1,0 +1,22 @@
+//! Quality of service: volumes get what their policies promise (docs/qos.md).
+//!
+//! A **gate** at each shard's entry ([`Gate`]) lets operations pass or holds them in a queue a volume, and releases held ones
+//! by start-time fair queueing (Goyal, Guo and Vin 1996), weighted by shares of the shard's time. A newly busy volume
+//! starts at the present virtual time, so it does not wait for a round over all others, as it would with round robin. A
+//! **cost model** ([`Costs`]) learns what kinds and sizes of operations take of that time, so that small and large ones are
+//! charged alike. **Shares** ([`shares`]) come from the policies' minimums, level by level where they do not fit.
+//! What volumes attained is judged in windows of 100 ms ([`Service`]).
+//!
+//! Leaves out: what runs beneath the gate, which knows nothing of policies. Nothing here reads a clock, waits or
+//! starts a task: time is given, and whoever owns a gate ticks it (`shard/qos.rs`).
+
+mod costs;
+mod gate;
+mod service;
+mod shares;
+mod tenant;
+mod window;
+
+pub(crate) use costs::{Costs, Kind};
+pub(crate) use gate::{Gate, Request};
+pub(crate) use tenant::Tenant;

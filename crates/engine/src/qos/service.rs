@@ -1,0 +1,256 @@
+//! What a volume with a policy attained, and whether that is what it was promised.
+//!
+//! Every gate reports once a tick. Windows of 100 ms are judged in which the volume asked for something: its
+//! **minimum** when operations were held for at least half of the window, by what it had in that time; its **latency**
+//! when it did not do more than its minimum. A window in which it asked for nothing counts for neither.
+
+use super::costs::rate;
+use format::QosPolicyConfig;
+
+/// Length of a window, in nanoseconds.
+const WINDOW_NS: u64 = 100_000_000;
+/// A window that is as much longer is of an idle volume: it is left out.
+const STALE_NS: u64 = 3 * WINDOW_NS;
+/// Operations in a window that say something about latency.
+const ENOUGH: u64 = 20;
+/// What is missed by so little counts as met: counting ends at ticks, and operations under way do not count yet.
+const NEARLY: f64 = 0.97;
+
+/// What one gate saw of a volume since its last report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Operations that ended.
+    pub operations: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Of them, those that took longer than the policy's maximum latency, with what they were held.
+    pub late: u64,
+    /// Nanoseconds of the shard's time that they were charged for.
+    pub cost_ns: u64,
+    /// Nanoseconds for which operations were held.
+    pub held_ns: u64,
+    /// Operations that were held at all.
+    pub held: u64,
+}
+
+/// Sums since the volume was given its policy, or the pool was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ServiceTotals {
+    /// Operations that ended.
+    pub operations: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Those that took longer than the maximum latency.
+    pub late: u64,
+    /// Nanoseconds of shards' time that they were charged for.
+    pub cost_ns: u64,
+    /// Operations that were held.
+    pub held: u64,
+    /// Windows of 100 ms in which it asked for what it was promised.
+    pub windows: u64,
+    /// Of them, those in which it got that.
+    pub met: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct OfShard {
+    /// What it was charged for there of late, in nanoseconds.
+    demand_ns: u64,
+    /// Time for which operations were held there in this window.
+    held_ns: u64,
+}
+
+/// What a volume attained.
+#[derive(Debug, Default)]
+pub struct Service {
+    totals: ServiceTotals,
+    began_ns: u64,
+    /// Sums of this window.
+    window: Report,
+    shards: Vec<OfShard>,
+    /// Operations and bytes a second of the last whole window.
+    rates: (u64, u64),
+}
+
+impl Service {
+    /// Of a volume of a pool with so many shards.
+    pub fn new(shards: usize) -> Self {
+        Self {
+            shards: vec![OfShard::default(); shards],
+            ..Self::default()
+        }
+    }
+
+    /// Sums so far.
+    pub fn totals(&self) -> ServiceTotals {
+        self.totals
+    }
+
+    /// Goes on from what was counted under the policy's figures before.
+    pub fn resume(&mut self, totals: ServiceTotals) {
+        self.totals = totals;
+    }
+
+    /// Operations and bytes a second in the last whole window. Gates report for a while of volumes that became idle.
+    pub fn rates(&self) -> (u64, u64) {
+        self.rates
+    }
+
+    /// Takes note of what a shard's gate saw until `now_ns`.
+    pub fn report(&mut self, policy: &QosPolicyConfig, shard: usize, now_ns: u64, more: &Report) {
+        let totals = &mut self.totals;
+        totals.operations += more.operations;
+        totals.bytes += more.bytes;
+        totals.late += more.late;
+        totals.cost_ns += more.cost_ns;
+        totals.held += more.held;
+        if let Some(of) = self.shards.get_mut(shard) {
+            of.demand_ns = of.demand_ns / 2 + more.cost_ns + more.held_ns / 2;
+            of.held_ns += more.held_ns;
+        }
+        let window = &mut self.window;
+        window.operations += more.operations;
+        window.bytes += more.bytes;
+        window.late += more.late;
+        let length = now_ns.saturating_sub(self.began_ns);
+        if length < WINDOW_NS {
+            return;
+        }
+        if length < STALE_NS {
+            self.judge(policy, length);
+        }
+        let per_second = |count: u64| (count as f64 * 1e9 / length as f64) as u64;
+        self.rates = match length < STALE_NS {
+            true => (
+                per_second(self.window.operations),
+                per_second(self.window.bytes),
+            ),
+            false => (0, 0),
+        };
+        self.began_ns = now_ns;
+        self.window = Report::default();
+        self.shards.iter_mut().for_each(|of| of.held_ns = 0);
+    }
+
+    fn judge(&mut self, policy: &QosPolicyConfig, length_ns: u64) {
+        let window = &self.window;
+        let held_ns = self.shards.iter().map(|of| of.held_ns).max().unwrap_or(0);
+        let held_ns = held_ns.min(length_ns);
+        let mean = window.bytes.checked_div(window.operations).unwrap_or(4096);
+        let floor = rate(policy.min_iops, policy.min_bandwidth, mean);
+        let asked = floor > 0.0 && held_ns * 2 >= length_ns;
+        let wanted = floor * held_ns as f64 / 1e9;
+        let has_floor = !asked || window.operations as f64 >= wanted * NEARLY;
+        let most = floor * length_ns as f64 / 1e9 / NEARLY;
+        let timed = policy.max_latency_ns > 0
+            && window.operations >= ENOUGH
+            && (floor == 0.0 || window.operations as f64 <= most);
+        let in_time = !timed || window.late * 100 <= window.operations;
+        if asked || timed {
+            self.totals.windows += 1;
+            self.totals.met += u64::from(has_floor && in_time);
+        }
+    }
+
+    /// Of `floor` a shard's part: as much as of late was asked for there, of all that was asked for.
+    pub fn part(&self, shard: usize, floor: u64) -> u64 {
+        let all: u64 = self.shards.iter().map(|of| of.demand_ns).sum();
+        let here = self.shards.get(shard).map_or(0, |of| of.demand_ns);
+        match all {
+            0 => floor / self.shards.len().max(1) as u64,
+            all => (u128::from(floor) * u128::from(here) / u128::from(all)) as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn policy() -> QosPolicyConfig {
+        QosPolicyConfig {
+            min_iops: 1000,
+            min_bandwidth: 0,
+            max_latency_ns: 10 * MS,
+            ..format::built_in_policies().next().unwrap()
+        }
+    }
+
+    /// Half a second of reports, 20 ms each, from two shards of which the second saw nothing.
+    fn judged(each: Report) -> (u64, u64) {
+        let mut service = Service::new(2);
+        for tick in 1..=25 {
+            service.report(&policy(), 0, tick * 20 * MS, &each);
+            service.report(&policy(), 1, tick * 20 * MS, &Report::default());
+        }
+        (service.totals().windows, service.totals().met)
+    }
+
+    #[test]
+    fn a_minimum_counts_while_operations_are_held() {
+        let each = |operations, held_ns| Report {
+            operations,
+            bytes: operations * 4096,
+            held_ns,
+            ..Report::default()
+        };
+        assert_eq!(judged(each(20, 20 * MS)), (5, 5));
+        assert_eq!(judged(each(10, 20 * MS)), (5, 0));
+        assert_eq!(judged(each(1, 5 * MS)), (0, 0), "it asks for little");
+        // Half of the time it waits, and then it has what it is promised for that.
+        assert_eq!(judged(each(11, 10 * MS)), (5, 5));
+        assert_eq!(judged(Report::default()), (0, 0));
+    }
+
+    #[test]
+    fn latency_counts_up_to_the_minimum() {
+        let each = |operations, late| Report {
+            operations,
+            bytes: operations * 4096,
+            late,
+            ..Report::default()
+        };
+        assert_eq!(judged(each(10, 0)), (5, 5));
+        assert_eq!(judged(each(10, 1)), (5, 0));
+        assert_eq!(judged(each(30, 30)), (0, 0), "more than was promised");
+        assert_eq!(judged(each(1, 1)), (0, 0), "too few to tell");
+    }
+
+    #[test]
+    fn idle_times_are_no_windows() {
+        let mut service = Service::new(1);
+        let late = Report {
+            operations: 50,
+            late: 50,
+            ..Report::default()
+        };
+        for at in 1..20 {
+            service.report(&policy(), 0, at * 1000 * MS, &late);
+        }
+        assert_eq!(service.totals().windows, 0);
+        assert_eq!(service.totals().operations, 950);
+        assert_eq!(service.rates(), (0, 0));
+    }
+
+    #[test]
+    fn a_minimum_goes_where_it_is_asked_for() {
+        let mut service = Service::new(2);
+        assert_eq!(service.part(0, 1000), 500);
+        let busy = Report {
+            cost_ns: 3 * MS,
+            ..Report::default()
+        };
+        let less = Report {
+            cost_ns: MS,
+            ..Report::default()
+        };
+        for tick in 1..50 {
+            service.report(&policy(), 0, tick * 20 * MS, &busy);
+            service.report(&policy(), 1, tick * 20 * MS, &less);
+        }
+        assert!((999..=1000).contains(&(service.part(0, 1000) + service.part(1, 1000))));
+        assert!((740..=760).contains(&service.part(0, 1000)));
+    }
+}

@@ -1,0 +1,127 @@
+//! How many operations a shard has under way at a time.
+//!
+//! Drives serve what they have in an order of their own, so whatever is beneath the gate is beyond its reach. While one
+//! volume alone is busy, everything passes. While several are, as many pass as keep the shard busy for half a
+//! millisecond, which is more than what a fast drive has under way when it does all that it can. When somebody who was
+//! promised something is hurt by that, it becomes less by a quarter at each tick, and then grows again by an eighth.
+
+/// Work under way while several volumes are busy, in nanoseconds of the shard's time.
+const WORK_NS: u64 = 500_000;
+/// Fewest operations under way, unless somebody's are late: enough for a drive that sorts them or has several channels.
+const FEW: usize = 16;
+/// Fewest when somebody's are late.
+const LEAST: usize = 2;
+
+/// What a volume that was promised something does not get because of what is under way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Hurt {
+    /// Everyone gets what they were promised, as far as this matters.
+    Nobody,
+    /// Somebody is below their minimum.
+    Below,
+    /// Somebody's operations take too long.
+    Late,
+}
+
+/// The limit, and what is under way.
+#[derive(Clone, Debug)]
+pub struct Window {
+    limit: usize,
+    under_way: usize,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self {
+            limit: usize::MAX,
+            under_way: 0,
+        }
+    }
+}
+
+impl Window {
+    /// Whether another operation may pass.
+    pub fn has_room(&self) -> bool {
+        self.under_way < self.limit
+    }
+
+    /// Operations under way.
+    pub fn under_way(&self) -> usize {
+        self.under_way
+    }
+
+    /// One more is under way.
+    pub fn enter(&mut self) {
+        self.under_way += 1;
+    }
+
+    /// So many have ended. Some of them may have passed while nobody counted.
+    pub fn leave(&mut self, count: usize) {
+        self.under_way = self.under_way.saturating_sub(count);
+    }
+
+    /// A tick has passed. `cost_ns`: what an operation takes of the shard's time on average, where several volumes are
+    /// busy; none where at most one is.
+    pub fn tick(&mut self, hurt: Hurt, cost_ns: Option<u64>) {
+        let Some(cost_ns) = cost_ns else {
+            self.limit = usize::MAX;
+            return;
+        };
+        let usual = ((WORK_NS / cost_ns.max(1)) as usize).max(FEW);
+        let limit = self.limit.min(usual);
+        self.limit = match hurt {
+            Hurt::Nobody => (limit + limit.div_ceil(8)).min(usual),
+            Hurt::Below => (limit * 3 / 4).max(FEW.min(limit)),
+            Hurt::Late => (limit * 3 / 4).max(LEAST),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room(window: &Window) -> usize {
+        let mut window = window.clone();
+        let entered = (0..10_000).take_while(|_| {
+            let has_room = window.has_room();
+            window.enter();
+            has_room
+        });
+        entered.count()
+    }
+
+    #[test]
+    fn one_volume_alone_has_no_limit_and_several_have_half_a_millisecond() {
+        let mut window = Window::default();
+        assert_eq!(room(&window), 10_000);
+        window.tick(Hurt::Nobody, Some(5000));
+        assert_eq!(room(&window), 100);
+        window.tick(Hurt::Nobody, Some(10_000_000));
+        assert_eq!(room(&window), FEW);
+        window.tick(Hurt::Nobody, None);
+        assert_eq!(room(&window), 10_000);
+    }
+
+    #[test]
+    fn it_shrinks_while_somebody_is_hurt_and_grows_again() {
+        let mut window = Window::default();
+        let mut after = |hurt, ticks| {
+            (0..ticks).for_each(|_| window.tick(hurt, Some(5000)));
+            room(&window)
+        };
+        assert_eq!(after(Hurt::Below, 1), 75);
+        assert_eq!(after(Hurt::Below, 100), FEW);
+        assert_eq!(after(Hurt::Late, 100), LEAST);
+        assert_eq!(after(Hurt::Below, 100), LEAST);
+        assert_eq!(after(Hurt::Nobody, 100), 100);
+    }
+
+    #[test]
+    fn what_passed_uncounted_does_not_count_when_it_ends() {
+        let mut window = Window::default();
+        window.enter();
+        window.leave(10);
+        assert_eq!(window.under_way(), 0);
+    }
+}

@@ -1,0 +1,208 @@
+//! The gate at the shard's entry (docs/qos.md): operations that arrive while the pool has volumes with policies pass
+//! through it, and it is ticked every 20 ms while anything does.
+//!
+//! Without policies nothing of this is entered: the port's batch is the shard's, and `is_on` is looked at once a batch and
+//! once for each row of operations that ended.
+
+use super::dispatch::{Counted, ShardOp, ShardPort, Taken, finish};
+use super::state::Shard;
+use crate::qos::{Costs, Gate, Kind, Request, Tenant};
+use block::{ErrorKind, IoError};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+/// Time between two ticks of the gate, in nanoseconds.
+const TICK_NS: u64 = 20_000_000;
+
+/// A shard's gate, and who waits for it.
+pub(super) struct Entrance {
+    is_on: Cell<bool>,
+    is_ticking: Cell<bool>,
+    gate: RefCell<Gate<ShardOp>>,
+    /// Whoever serves the port, while nothing is to be done.
+    waker: Cell<Option<Waker>>,
+    /// What has arrived and does not pass at once, kept between batches for its memory.
+    arrived: RefCell<VecDeque<ShardOp>>,
+}
+
+impl Entrance {
+    /// That of the shard with this number, through which everything passes.
+    pub fn new(shard: usize) -> Self {
+        Self {
+            is_on: Cell::new(false),
+            is_ticking: Cell::new(false),
+            gate: RefCell::new(Gate::new(shard)),
+            waker: Cell::new(None),
+            arrived: RefCell::default(),
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// What the gate is asked for an operation; nothing for those that are never held.
+fn request(volume: u32, kind: block::OpKind, bytes: u64) -> Option<Request> {
+    Kind::of(kind).map(|kind| Request {
+        volume,
+        kind,
+        bytes,
+    })
+}
+
+impl Shard {
+    /// Which volumes have which policies from now on.
+    pub fn set_tenants(&self, of: &BTreeMap<u32, Arc<Tenant>>) {
+        let entrance = &self.entrance;
+        let mut gate = entrance.gate.borrow_mut();
+        gate.set_tenants(of.clone());
+        let is_needed = gate.is_needed() || entrance.is_ticking.get();
+        entrance.is_on.set(is_needed);
+        drop(gate);
+        entrance.wake();
+    }
+
+    /// What operations cost here, as far as it was learned.
+    pub fn costs(&self) -> Costs {
+        self.entrance.gate.borrow().costs().clone()
+    }
+
+    /// Takes what is to be done from `port`.
+    pub(super) fn poll_take(
+        self: &Rc<Self>,
+        port: &ShardPort,
+        waker: &Waker,
+        into: &mut VecDeque<ShardOp>,
+    ) -> Poll<Taken> {
+        match self.entrance.is_on.get() {
+            false => port.poll_take(waker, into),
+            true => self.poll_gate(port, waker, into),
+        }
+    }
+
+    fn poll_gate(
+        self: &Rc<Self>,
+        port: &ShardPort,
+        waker: &Waker,
+        into: &mut VecDeque<ShardOp>,
+    ) -> Poll<Taken> {
+        let now = self.handle.now_ns();
+        let entrance = &self.entrance;
+        let mut gate = entrance.gate.borrow_mut();
+        gate.begin_turn();
+        loop {
+            let taken = port.poll_take_all(waker, into);
+            if taken == Poll::Ready(Taken::Closed) {
+                let held = gate.take_all();
+                drop(gate);
+                for op in held {
+                    let closed = IoError::new(ErrorKind::Gone, "the pool is closed");
+                    finish(op, Err(closed), Vec::new());
+                }
+                return taken;
+            }
+            self.let_in(&mut gate, into, now);
+            gate.release(now, |op| into.push_back(op));
+            if !into.is_empty() {
+                let more = gate.can_release();
+                return Poll::Ready(if more { Taken::Long } else { Taken::All });
+            }
+            if taken.is_pending() {
+                entrance.waker.set(Some(waker.clone()));
+                return Poll::Pending;
+            }
+            // All of it is held, and the port does not know yet that somebody waits.
+        }
+    }
+
+    /// Leaves in `into` what passes at once, and gives the rest to the gate.
+    fn let_in(
+        self: &Rc<Self>,
+        gate: &mut Gate<ShardOp>,
+        into: &mut VecDeque<ShardOp>,
+        now_ns: u64,
+    ) {
+        if into.is_empty() {
+            return;
+        }
+        self.start_ticking(gate, now_ns);
+        let passes = |gate: &mut Gate<ShardOp>, op: &ShardOp| {
+            let request = request(op.volume, op.op.kind, op.op.len);
+            request.is_none_or(|request| gate.admit(request, now_ns))
+        };
+        let passed = into.iter().take_while(|op| passes(gate, op)).count();
+        if passed == into.len() {
+            return;
+        }
+        let mut arrived = self.entrance.arrived.borrow_mut();
+        arrived.extend(into.drain(passed..));
+        let mut is_asked = true;
+        for op in arrived.drain(..) {
+            match request(op.volume, op.op.kind, op.op.len) {
+                // The first one was asked about, and did not pass.
+                Some(request) if std::mem::take(&mut is_asked) => gate.hold(request, op, now_ns),
+                Some(request) => match gate.admit(request, now_ns) {
+                    true => into.push_back(op),
+                    false => gate.hold(request, op, now_ns),
+                },
+                None => into.push_back(op),
+            }
+        }
+    }
+
+    fn start_ticking(self: &Rc<Self>, gate: &mut Gate<ShardOp>, now_ns: u64) {
+        if self.entrance.is_ticking.replace(true) {
+            return;
+        }
+        gate.start(now_ns);
+        self.background.set(self.background.get() + 1);
+        let shard = self.clone();
+        self.handle.spawn(async move {
+            shard.tick_gate().await;
+            shard.background.set(shard.background.get() - 1);
+        });
+    }
+
+    async fn tick_gate(&self) {
+        let entrance = &self.entrance;
+        loop {
+            self.handle.sleep(TICK_NS).await;
+            let mut gate = entrance.gate.borrow_mut();
+            let goes_on = gate.tick(self.handle.now_ns());
+            if gate.can_release() {
+                entrance.wake();
+            }
+            if !goes_on || self.closing.get() {
+                entrance.is_ticking.set(false);
+                entrance.is_on.set(gate.is_needed());
+                return;
+            }
+        }
+    }
+
+    /// `count` operations like this have ended, each of which took so long.
+    #[inline]
+    pub(super) fn note_ended(&self, of: Counted, count: u64, took_ns: u64, now_ns: u64) {
+        if self.entrance.is_on.get() {
+            self.leave_gate(of, count, took_ns, now_ns);
+        }
+    }
+
+    #[cold]
+    fn leave_gate(&self, of: Counted, count: u64, took_ns: u64, now_ns: u64) {
+        let Some(request) = request(of.volume, of.kind, of.len) else {
+            return;
+        };
+        let mut gate = self.entrance.gate.borrow_mut();
+        gate.done(request, count, took_ns, now_ns);
+        if gate.can_release() {
+            self.entrance.wake();
+        }
+    }
+}

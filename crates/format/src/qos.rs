@@ -1,0 +1,335 @@
+//! Quality-of-service policies of a pool and the policies that come with every pool (docs/qos.md), as labels keep them.
+//!
+//! Leaves out: what a policy does (the engine's `qos`), and which volume has which ([`VolumeConfig::policy`]).
+//!
+//! [`VolumeConfig::policy`]: crate::VolumeConfig::policy
+
+use crate::config_check::need;
+use crate::knobs::is_default;
+use serde::{Deserialize, Serialize};
+
+/// Most policies of a pool, without the built-in ones.
+pub const QOS_POLICIES_MAX: usize = 64;
+/// Number of the first policy that a pool makes: those below are built in.
+pub const QOS_OWN_FROM: u32 = 100;
+/// Most operations a second, in a policy.
+const IOPS_MAX: u64 = 1_000_000_000;
+/// Most bytes a second, in a policy.
+const BANDWIDTH_MAX: u64 = 1 << 40;
+/// Maximum latencies, in nanoseconds: from 100 µs to an hour.
+const LATENCY_NS: std::ops::RangeInclusive<u64> = 100_000..=3_600_000_000_000;
+/// Longest burst, in seconds.
+const BURST_MAX_S: u32 = 3600;
+/// Service levels, the most important first.
+pub const QOS_LEVELS: std::ops::RangeInclusive<u8> = 1..=5;
+/// Weights.
+const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
+/// The weight of a policy where none was chosen, and of a volume without a policy.
+pub const QOS_WEIGHT: u32 = 100;
+/// Longest name of a policy, in bytes.
+const NAME_MAX: usize = 63;
+
+fn weight() -> u32 {
+    QOS_WEIGHT
+}
+
+fn is_weight(weight: &u32) -> bool {
+    *weight == QOS_WEIGHT
+}
+
+/// What a volume is promised, and the most that it gets. 0 means none for every figure but level and weight.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct QosPolicyConfig {
+    /// Its number, never used again in its pool.
+    pub id: u32,
+    /// Its name, unique in its pool.
+    pub name: String,
+    /// Service level, 1 (kept longest) to 5.
+    pub level: u8,
+    /// Operations a second that are guaranteed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub min_iops: u64,
+    /// Bytes a second that are guaranteed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub min_bandwidth: u64,
+    /// Operations a second at most.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub max_iops: u64,
+    /// Bytes a second at most.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub max_bandwidth: u64,
+    /// Seconds' worth of its maximum that a volume saves up while it does less.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub burst_s: u32,
+    /// Nanoseconds within which 99 of 100 operations are to end.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub max_latency_ns: u64,
+    /// Part in what is left over when everyone has their minimum.
+    #[serde(default = "weight", skip_serializing_if = "is_weight")]
+    pub weight: u32,
+}
+
+/// The policies of a pool.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct QosConfig {
+    /// The policies that the pool has beside the built-in ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<QosPolicyConfig>,
+    /// Number of the next policy; 0: [`QOS_OWN_FROM`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub next: u32,
+}
+
+/// The policies that every pool has, by number: name, level, IOPS, MB/s and milliseconds.
+const BUILT_IN: [(&str, u8, u64, u64, u64); 5] = [
+    ("mission-critical", 1, 75_000, 750, 10),
+    ("business-critical", 2, 30_000, 375, 20),
+    ("business-standard", 3, 15_000, 150, 40),
+    ("non-critical", 4, 7_500, 75, 100),
+    ("non-critical-low", 5, 1_500, 37, 250),
+];
+
+/// The policies that every pool has; none of them can be changed.
+pub fn built_in_policies() -> impl Iterator<Item = QosPolicyConfig> {
+    let rows = (1..).zip(BUILT_IN);
+    rows.map(
+        |(id, (name, level, min_iops, megabytes, milliseconds))| QosPolicyConfig {
+            id,
+            name: name.to_owned(),
+            level,
+            min_iops,
+            min_bandwidth: megabytes * 1_000_000,
+            max_iops: 0,
+            max_bandwidth: 0,
+            burst_s: 0,
+            max_latency_ns: milliseconds * 1_000_000,
+            weight: QOS_WEIGHT,
+        },
+    )
+}
+
+impl QosPolicyConfig {
+    /// Refuses a policy that nobody can keep.
+    ///
+    /// # Errors
+    /// What is wrong and what to choose instead, as half a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        let fits = (1..=NAME_MAX).contains(&self.name.len())
+            && self.name != "none"
+            && self.name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && (self.name.chars())
+                .all(|c| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c));
+        need(fits, || {
+            let start: String = self.name.chars().take(32).collect();
+            format!(
+                "the name {start:?}: choose 1 to {NAME_MAX} letters, digits, '-', '_' or '.', a letter first, and not 'none'"
+            )
+        })?;
+        need(QOS_LEVELS.contains(&self.level), || {
+            format!("service level {}: choose 1 to 5", self.level)
+        })?;
+        need(WEIGHTS.contains(&self.weight), || {
+            format!("weight {}: choose 1 to 10000", self.weight)
+        })?;
+        for (what, iops) in [("minimum", self.min_iops), ("maximum", self.max_iops)] {
+            need(iops <= IOPS_MAX, || {
+                format!("a {what} of {iops} IOPS: choose at most a billion")
+            })?;
+        }
+        for (what, bytes) in [
+            ("minimum", self.min_bandwidth),
+            ("maximum", self.max_bandwidth),
+        ] {
+            need(bytes <= BANDWIDTH_MAX, || {
+                format!("a {what} of {bytes} bytes a second: choose at most 1 TiB")
+            })?;
+        }
+        let latency = self.max_latency_ns;
+        need(latency == 0 || LATENCY_NS.contains(&latency), || {
+            format!("a maximum latency of {latency} ns: choose 100 µs to an hour")
+        })?;
+        need(self.burst_s <= BURST_MAX_S, || {
+            format!(
+                "a burst of {} s: choose at most {BURST_MAX_S} s",
+                self.burst_s
+            )
+        })?;
+        let is_capped = self.max_iops > 0 || self.max_bandwidth > 0;
+        need(self.burst_s == 0 || is_capped, || {
+            "a burst without a maximum: choose a maximum of IOPS or bandwidth, too".into()
+        })?;
+        let within = |min: u64, max: u64| max == 0 || min <= max;
+        need(within(self.min_iops, self.max_iops), || {
+            format!(
+                "a minimum of {} IOPS above its maximum of {}: choose a larger maximum",
+                self.min_iops, self.max_iops
+            )
+        })?;
+        need(within(self.min_bandwidth, self.max_bandwidth), || {
+            format!(
+                "a minimum of {} bytes a second above its maximum of {}: choose a larger maximum",
+                self.min_bandwidth, self.max_bandwidth
+            )
+        })
+    }
+}
+
+impl QosConfig {
+    /// Every policy of the pool, the built-in ones first.
+    pub fn all(&self) -> impl Iterator<Item = QosPolicyConfig> {
+        built_in_policies().chain(self.policies.iter().cloned())
+    }
+
+    /// The policy with a number; none for 0 and numbers that the pool does not know.
+    pub fn policy(&self, id: u32) -> Option<QosPolicyConfig> {
+        self.all().find(|policy| policy.id == id)
+    }
+
+    /// The policy of a name, or with a number in digits.
+    pub fn named(&self, name: &str) -> Option<QosPolicyConfig> {
+        let id = name.parse::<u32>().ok();
+        self.all()
+            .find(|policy| policy.name == name || Some(policy.id) == id)
+    }
+
+    /// Number of the next policy that is made.
+    pub fn next(&self) -> u32 {
+        self.next.max(QOS_OWN_FROM)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Refuses what no pool wrote.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        need(self.policies.len() <= QOS_POLICIES_MAX, || {
+            format!("{} policies", self.policies.len())
+        })?;
+        for (at, policy) in self.policies.iter().enumerate() {
+            let wrong = |wrong: String| format!("policy {} with {wrong}", policy.id);
+            policy.check().map_err(wrong)?;
+            let is_own = (QOS_OWN_FROM..self.next()).contains(&policy.id);
+            let before = built_in_policies().chain(self.policies[..at].iter().cloned());
+            let is_new = before
+                .into_iter()
+                .all(|other| other.id != policy.id && other.name != policy.name);
+            need(is_own && is_new, || {
+                format!("two policies {}, or one that was never made", policy.id)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> QosPolicyConfig {
+        QosPolicyConfig {
+            id: QOS_OWN_FROM,
+            name: "gold".to_owned(),
+            level: 2,
+            min_iops: 100,
+            min_bandwidth: 1 << 20,
+            max_iops: 200,
+            max_bandwidth: 2 << 20,
+            burst_s: 5,
+            max_latency_ns: 5_000_000,
+            weight: 200,
+        }
+    }
+
+    #[test]
+    fn built_in_policies_are_the_published_ones_and_valid() {
+        let all: Vec<_> = QosConfig::default().all().collect();
+        assert_eq!(all.len(), 5);
+        for (policy, id) in all.iter().zip(1..) {
+            assert_eq!((policy.id, u32::from(policy.level)), (id, id));
+            assert_eq!(policy.check(), Ok(()));
+        }
+        let first = &all[0];
+        assert_eq!((first.min_iops, first.min_bandwidth), (75_000, 750_000_000));
+        assert_eq!(all[4].max_latency_ns, 250_000_000);
+    }
+
+    #[test]
+    fn impossible_figures_are_refused_with_what_to_choose() {
+        assert_eq!(good().check(), Ok(()));
+        type Case = (fn(&mut QosPolicyConfig), &'static str);
+        let cases: [Case; 13] = [
+            (|policy| policy.name = "none".to_owned(), "not 'none'"),
+            (|policy| policy.name = String::new(), "the name"),
+            (|policy| policy.name = "7up".to_owned(), "a letter first"),
+            (|policy| policy.name = "a b".to_owned(), "the name"),
+            (|policy| policy.level = 0, "choose 1 to 5"),
+            (|policy| policy.level = 6, "choose 1 to 5"),
+            (|policy| policy.weight = 0, "choose 1 to 10000"),
+            (|policy| policy.min_iops = u64::MAX, "at most a billion"),
+            (|policy| policy.max_bandwidth = u64::MAX, "at most 1 TiB"),
+            (|policy| policy.max_latency_ns = 1, "100 µs"),
+            (|policy| policy.burst_s = 3601, "at most 3600 s"),
+            (|policy| policy.min_iops = 201, "above its maximum"),
+            (|policy| policy.min_bandwidth = 3 << 20, "above its maximum"),
+        ];
+        for (change, what) in cases {
+            let mut policy = good();
+            change(&mut policy);
+            let wrong = policy.check().unwrap_err();
+            assert!(wrong.contains(what), "{wrong}");
+        }
+        let mut uncapped = good();
+        (uncapped.max_iops, uncapped.max_bandwidth) = (0, 0);
+        assert!(uncapped.check().unwrap_err().contains("without a maximum"));
+    }
+
+    #[test]
+    fn policies_are_found_by_name_and_number() {
+        let qos = QosConfig {
+            policies: vec![good()],
+            next: QOS_OWN_FROM + 1,
+        };
+        assert_eq!(qos.check(), Ok(()));
+        assert_eq!(qos.named("gold"), qos.policy(QOS_OWN_FROM));
+        assert_eq!(qos.named("1").map(|policy| policy.level), Some(1));
+        assert_eq!(qos.named("silver"), None);
+        assert_eq!(qos.policy(0), None);
+    }
+
+    #[test]
+    fn labels_without_policies_read_as_none_and_are_written_as_before() {
+        let none: QosConfig = serde_json::from_str("{}").unwrap();
+        assert!(none.is_empty());
+        assert_eq!(serde_json::to_string(&none).unwrap(), "{}");
+        let text = serde_json::to_string(&good()).unwrap();
+        assert_eq!(
+            serde_json::from_str::<QosPolicyConfig>(&text).unwrap(),
+            good()
+        );
+    }
+
+    #[test]
+    fn labels_with_two_policies_of_one_name_or_number_are_refused() {
+        let with = |policies: Vec<QosPolicyConfig>| QosConfig {
+            policies,
+            next: QOS_OWN_FROM + 2,
+        };
+        let other = QosPolicyConfig {
+            id: QOS_OWN_FROM + 1,
+            ..good()
+        };
+        for wrong in [
+            vec![good(), good()],
+            vec![good(), other.clone()],
+            vec![QosPolicyConfig { id: 1, ..good() }],
+            vec![QosPolicyConfig { id: 500, ..good() }],
+            vec![QosPolicyConfig {
+                name: "mission-critical".to_owned(),
+                ..good()
+            }],
+        ] {
+            assert!(with(wrong.clone()).check().is_err(), "{wrong:?}");
+        }
+    }
+}

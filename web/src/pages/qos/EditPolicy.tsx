@@ -1,0 +1,95 @@
+import { useState } from "react";
+import { api } from "../../api/client";
+import type { QosPolicy } from "../../api/types";
+import { Dialog } from "../../ui/Dialog";
+import { CheckField, SelectField, TextField } from "../../ui/Field";
+import { Form } from "../../ui/Form";
+import { changeOf, figuresOf, NEW } from "./policies";
+
+const LEVELS = [
+  ["1", "1: keeps its minimum longest"],
+  ["2", "2"],
+  ["3", "3"],
+  ["4", "4"],
+  ["5", "5: loses its minimum first"],
+] as const;
+
+interface Props {
+  pool: string;
+  /** The policy that is changed; none when one is created. */
+  of?: QosPolicy | undefined;
+  onClose: () => void;
+}
+
+/** A new policy, or other figures of one. */
+export function EditPolicy({ pool, of, onClose }: Props) {
+  const [name, setName] = useState("");
+  const [figures, setFigures] = useState(of ? figuresOf(of) : NEW);
+  const [overcommit, setOvercommit] = useState(false);
+  const change = changeOf(figures);
+  const set = (key: keyof typeof figures) => (value: string) => setFigures({ ...figures, [key]: value });
+  return (
+    <Dialog title={of ? `Change ${pool}/${of.name}` : `New policy of ${pool}`} onClose={onClose}>
+      <Form
+        action={of ? "Change the policy" : "Create the policy"}
+        disabled={change === undefined || (!of && name.trim() === "")}
+        onSubmit={async () => {
+          if (!change) return;
+          if (of) {
+            await api.put("/v1/pools/{pool}/qos/policies/{policy}", {
+              path: { pool, policy: of.name },
+              body: { ...change, overcommit },
+            });
+          } else {
+            await api.post("/v1/pools/{pool}/qos/policies", {
+              path: { pool },
+              body: { name: name.trim(), ...change },
+            });
+          }
+          onClose();
+        }}
+      >
+        {!of && <TextField label="Name" value={name} onChange={setName} autoFocus />}
+        <SelectField
+          label="Service level"
+          value={figures.level as "1"}
+          options={LEVELS as readonly (readonly ["1", string])[]}
+          onChange={set("level")}
+        />
+        <TextField
+          label="Minimum IOPS"
+          value={figures.minIops}
+          onChange={set("minIops")}
+          hint="Guaranteed; empty: none"
+        />
+        <TextField
+          label="Minimum bandwidth"
+          value={figures.minBandwidth}
+          onChange={set("minBandwidth")}
+          hint="Bytes a second, like 200M"
+        />
+        <TextField
+          label="Maximum latency"
+          value={figures.maxLatency}
+          onChange={set("maxLatency")}
+          hint="Milliseconds for 99 of 100 operations"
+        />
+        <TextField label="Maximum IOPS" value={figures.maxIops} onChange={set("maxIops")} />
+        <TextField label="Maximum bandwidth" value={figures.maxBandwidth} onChange={set("maxBandwidth")} />
+        <TextField
+          label="Weight"
+          value={figures.weight}
+          onChange={set("weight")}
+          hint="Part in what is left over, 1 to 10,000"
+        />
+        {of && (
+          <CheckField
+            label="Also when the pool cannot keep all minimums then"
+            checked={overcommit}
+            onChange={setOvercommit}
+          />
+        )}
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,182 @@
+import { useState } from "react";
+import { api } from "../../api/client";
+import type { QosPolicy, QosVolume } from "../../api/types";
+import { bytes, count } from "../../format";
+import { useData } from "../../live/useData";
+import { useMay } from "../../session";
+import { Confirm, type Confirmation } from "../../ui/Confirm";
+import { SelectField } from "../../ui/Field";
+import { Card, Page } from "../../ui/Page";
+import { Table, type Column } from "../../ui/Table";
+import { EditPolicy } from "./EditPolicy";
+import { GivePolicy } from "./GivePolicy";
+import { allowed, guaranteed, met } from "./policies";
+
+const VOLUMES: Column<QosVolume>[] = [
+  { name: "Volume", width: "minmax(7rem, 1fr)", cell: (row) => row.volume },
+  { name: "Policy", width: "minmax(8rem, 1fr)", cell: (row) => row.qos.policy.name },
+  { name: "Level", width: "4rem", right: true, wide: true, cell: (row) => row.qos.policy.level },
+  {
+    name: "Guaranteed",
+    width: "minmax(9rem, 2fr)",
+    wide: true,
+    cell: (row) => guaranteed(row.qos.policy),
+  },
+  { name: "IOPS", width: "5rem", right: true, cell: (row) => count(row.qos.iops) },
+  {
+    name: "Bandwidth",
+    width: "7rem",
+    right: true,
+    wide: true,
+    cell: (row) => `${bytes(row.qos.bandwidth)}/s`,
+  },
+  { name: "Held", width: "5rem", right: true, wide: true, cell: (row) => count(row.qos.held) },
+  { name: "Late", width: "5rem", right: true, wide: true, cell: (row) => count(row.qos.late) },
+  { name: "Met", width: "5rem", right: true, cell: (row) => met(row.qos) },
+];
+
+/** What volumes are promised by their policies, and what they attain. */
+export function Qos() {
+  const pools = useData("pools", (signal) => api.get("/v1/pools", { signal })).value?.items ?? [];
+  const [chosen, setChosen] = useState<string>();
+  const pool = chosen ?? pools[0]?.name;
+  return (
+    <Page
+      title="Quality of service"
+      about="What volumes are guaranteed by their policies, and what they attain."
+    >
+      {pools.length > 1 && pool && (
+        <SelectField
+          label="Pool"
+          value={pool}
+          options={pools.map((known) => [known.name, known.name] as const)}
+          onChange={setChosen}
+        />
+      )}
+      {pool === undefined ? (
+        <p className="empty">There is no pool.</p>
+      ) : (
+        <>
+          <PoolVolumes key={`volumes ${pool}`} pool={pool} />
+          <Policies key={`policies ${pool}`} pool={pool} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function usePolicies(pool: string): QosPolicy[] {
+  const policies = useData(`policies ${pool}`, (signal) =>
+    api.get("/v1/pools/{pool}/qos/policies", { path: { pool }, signal }),
+  );
+  return policies.value?.items ?? [];
+}
+
+function PoolVolumes({ pool }: { pool: string }) {
+  const operator = useMay("operator");
+  const [giving, setGiving] = useState(false);
+  const policies = usePolicies(pool);
+  const { value, error } = useData(
+    `qos ${pool}`,
+    (signal) => api.get("/v1/pools/{pool}/qos", { path: { pool }, signal }),
+    2,
+  );
+  const volumes = useData(`volumes ${pool}`, (signal) => api.get("/v1/volumes", { query: { pool }, signal }))
+    .value?.items;
+  if (error && !value) return <p className="problem">{error}</p>;
+  if (!value) return null;
+  const names = (volumes ?? []).map((volume) => volume.name);
+  const actions = operator && names.length > 0 && (
+    <button type="button" className="primary" onClick={() => setGiving(true)}>
+      Give a policy
+    </button>
+  );
+  return (
+    <Card title={`Volumes of ${pool}`} actions={actions}>
+      <p className={value.check.verdict === "refused" ? "warn" : "about"}>{value.check.message}.</p>
+      <Table
+        label="Volumes with policies"
+        columns={VOLUMES}
+        rows={value.volumes}
+        rowKey={(row) => row.volume}
+        empty="No volume has a policy."
+      />
+      {giving && (
+        <GivePolicy pool={pool} volumes={names} policies={policies} onClose={() => setGiving(false)} />
+      )}
+    </Card>
+  );
+}
+
+function Policies({ pool }: { pool: string }) {
+  const operator = useMay("operator");
+  const policies = usePolicies(pool);
+  const [edited, setEdited] = useState<{ of?: QosPolicy }>();
+  const [confirm, setConfirm] = useState<Confirmation>();
+  const columns: Column<QosPolicy>[] = [
+    { name: "Policy", width: "minmax(8rem, 1fr)", cell: (row) => row.name },
+    { name: "Level", width: "4rem", right: true, cell: (row) => row.level },
+    { name: "Guaranteed", width: "minmax(9rem, 2fr)", wide: true, cell: (row) => guaranteed(row) },
+    { name: "At most", width: "minmax(7rem, 1fr)", wide: true, cell: (row) => allowed(row) },
+    { name: "Weight", width: "5rem", right: true, wide: true, cell: (row) => row.weight },
+  ];
+  if (operator) {
+    columns.push({
+      name: "",
+      width: "10rem",
+      right: true,
+      cell: (row) =>
+        row.built_in ? (
+          <span className="about">built in</span>
+        ) : (
+          <>
+            <button
+              type="button"
+              className="small"
+              aria-label={`Change ${row.name}`}
+              onClick={() => setEdited({ of: row })}
+            >
+              Change
+            </button>{" "}
+            <button
+              type="button"
+              className="small"
+              aria-label={`Delete ${row.name}`}
+              onClick={() =>
+                setConfirm({
+                  title: `Delete ${pool}/${row.name}`,
+                  what: "It has to be no volume's any more.",
+                  name: row.name,
+                  action: "Delete the policy",
+                  run: () =>
+                    api.delete("/v1/pools/{pool}/qos/policies/{policy}", {
+                      path: { pool, policy: row.name },
+                    }),
+                })
+              }
+            >
+              Delete
+            </button>
+          </>
+        ),
+    });
+  }
+  const actions = operator && (
+    <button type="button" onClick={() => setEdited({})}>
+      New policy
+    </button>
+  );
+  return (
+    <Card title="Policies" actions={actions}>
+      <Table
+        label="Policies"
+        columns={columns}
+        rows={policies}
+        rowKey={(row) => String(row.id)}
+        empty="There are no policies."
+      />
+      {edited && <EditPolicy pool={pool} of={edited.of} onClose={() => setEdited(undefined)} />}
+      {confirm && <Confirm of={confirm} onClose={() => setConfirm(undefined)} />}
+    </Card>
+  );
+}

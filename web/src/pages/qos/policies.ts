@@ -1,0 +1,91 @@
+// Policies as people read and write them.
+import type { PolicyChange, QosPolicy, VolumeQos } from "../../api/types";
+import { bytes, count, milliseconds, parseBytes } from "../../format";
+
+/** What can be written of a policy; an empty figure is none. */
+export interface Figures {
+  level: string;
+  minIops: string;
+  minBandwidth: string;
+  maxLatency: string;
+  maxIops: string;
+  maxBandwidth: string;
+  weight: string;
+}
+
+export const NEW: Figures = {
+  level: "3",
+  minIops: "",
+  minBandwidth: "",
+  maxLatency: "",
+  maxIops: "",
+  maxBandwidth: "",
+  weight: "100",
+};
+
+/** The figures of a policy, to be changed. */
+export function figuresOf(policy: QosPolicy): Figures {
+  const written = (value: number | null | undefined) => (value ? String(value) : "");
+  return {
+    level: String(policy.level),
+    minIops: written(policy.min_iops),
+    minBandwidth: written(policy.min_bandwidth),
+    maxLatency: policy.max_latency_ns ? String(policy.max_latency_ns / 1e6) : "",
+    maxIops: written(policy.max_iops),
+    maxBandwidth: written(policy.max_bandwidth),
+    weight: String(policy.weight),
+  };
+}
+
+function whole(text: string): number | undefined {
+  if (text.trim() === "") return 0;
+  return /^\s*\d+\s*$/.test(text) ? Number(text) : undefined;
+}
+
+function size(text: string): number | undefined {
+  return text.trim() === "" ? 0 : parseBytes(text);
+}
+
+function nanoseconds(text: string): number | undefined {
+  if (text.trim() === "") return 0;
+  return /^\s*\d+(\.\d+)?\s*$/.test(text) ? Math.round(Number(text) * 1e6) : undefined;
+}
+
+/** What is asked of the daemon; nothing when a figure is none. */
+export function changeOf(figures: Figures): (PolicyChange & { level: number }) | undefined {
+  const level = whole(figures.level);
+  const change = {
+    min_iops: whole(figures.minIops),
+    min_bandwidth: size(figures.minBandwidth),
+    max_latency_ns: nanoseconds(figures.maxLatency),
+    max_iops: whole(figures.maxIops),
+    max_bandwidth: size(figures.maxBandwidth),
+    weight: whole(figures.weight),
+  };
+  if (level === undefined || Object.values(change).includes(undefined)) return undefined;
+  return { level, ...change } as PolicyChange & { level: number };
+}
+
+/** What a policy guarantees, in a line. */
+export function guaranteed(policy: QosPolicy): string {
+  const parts = [
+    policy.min_iops ? `${count(policy.min_iops)} IOPS` : "",
+    policy.min_bandwidth ? `${bytes(policy.min_bandwidth)}/s` : "",
+    policy.max_latency_ns ? milliseconds(policy.max_latency_ns / 1e6) : "",
+  ];
+  return parts.filter((part) => part !== "").join(", ") || "–";
+}
+
+/** The most that a policy allows, in a line. */
+export function allowed(policy: QosPolicy): string {
+  const parts = [
+    policy.max_iops ? `${count(policy.max_iops)} IOPS` : "",
+    policy.max_bandwidth ? `${bytes(policy.max_bandwidth)}/s` : "",
+  ];
+  return parts.filter((part) => part !== "").join(", ") || "–";
+}
+
+/** In how much of the time in which a volume asked for what it was promised it got that. */
+export function met(qos: VolumeQos): string {
+  return qos.windows === 0 ? "–" : `${((100 * qos.met) / qos.windows).toFixed(1)} %`;
+}
