@@ -10,12 +10,13 @@
 #
 #   vmlinuz, initramfs         for QEMU
 #   linux.uml, initramfs.uml   for User Mode Linux
+#   xstate.so                  to be preloaded to it, so that it runs on any processor (xstate.c)
 #   initiator, nbd             archives to follow initramfs.uml
 #
 # Nothing is done when they are there and made by these scripts, as `made-by` beside them says: of a fresh clone every file
 # is new. The archives are not compressed: unpacking them is slow where the processor is emulated, and nothing is gained
 # where it is not.
-# Needs the packages busybox-static, cpio, kmod, e2fsprogs and apt's package lists.
+# Needs the packages busybox-static, cpio, kmod, e2fsprogs, gcc and apt's package lists.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,9 +29,9 @@ fail() {
     exit 1
 }
 
-scripts=$(cd "$here" && cat build.sh init network steps initiator nbd nbd_attach.py programs.sh | sha256sum)
+scripts=$(cd "$here" && cat build.sh xstate.c init network steps initiator nbd nbd_attach.py programs.sh | sha256sum)
 fresh() {
-    for file in vmlinuz linux.uml initramfs.uml initiator nbd; do
+    for file in vmlinuz linux.uml xstate.so initramfs.uml initiator nbd; do
         [ -s "$folder/$file" ] || return 1
     done
     [ "$(cat "$folder/made-by" 2>/dev/null)" = "$scripts" ]
@@ -43,9 +44,9 @@ exec 9>"$folder/lock"
 flock 9
 fresh && exit 0
 PATH=$PATH:/usr/sbin:/sbin
-for tool in busybox cpio depmod modprobe mkfs.ext4 e2fsck resize2fs dpkg-deb apt-get; do
+for tool in busybox cpio depmod modprobe mkfs.ext4 e2fsck resize2fs dpkg-deb apt-get cc; do
     command -v "$tool" >/dev/null ||
-        fail "$tool is missing: apt-get install busybox-static cpio kmod e2fsprogs"
+        fail "$tool is missing: apt-get install busybox-static cpio kmod e2fsprogs gcc"
 done
 [ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1 ||
     fail "busybox is not static: apt-get install busybox-static"
@@ -151,8 +152,9 @@ archive "$work/nbd-root" "$work/nbd"
 
 cp "$work/kernel/boot/vmlinuz-$version" "$work/vmlinuz"
 cp "$work/uml/usr/bin/linux.uml" "$work/linux.uml"
+cc -O2 -Wall -Wextra -shared -fPIC -o "$work/xstate.so" "$here/xstate.c"
 rm -f "$folder/made-by"
-for file in vmlinuz linux.uml initramfs.uml initiator nbd initramfs; do
+for file in vmlinuz linux.uml xstate.so initramfs.uml initiator nbd initramfs; do
     mv "$work/$file" "$folder/$file"
 done
 echo "$scripts" >"$folder/made-by"

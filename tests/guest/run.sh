@@ -122,7 +122,7 @@ if [ $kernel = uml ]; then
     [ "$(df -Pm $memory 2>/dev/null | awk 'NR == 2 {print $4}')" -gt $((mib + 128)) ] 2>/dev/null ||
         memory=${TMPDIR:-/tmp}
     # shellcheck disable=SC2016  # for the inner shell
-    set -- env TMPDIR="$memory" sh -c 'echo $$ >"$0"; exec "$@"' "$work/uml.pid" \
+    set -- env TMPDIR="$memory" LD_PRELOAD="$folder/xstate.so" sh -c 'echo $$ >"$0"; exec "$@"' "$work/uml.pid" \
         "$folder/linux.uml" "mem=${mib}M" initrd="$work/initramfs" uml_dir="$work" umid=uml \
         con=null con0=null,fd:1 ssl=null quiet panic=-1
     [ -z "$uml_network" ] || set -- "$@" "$uml_network"

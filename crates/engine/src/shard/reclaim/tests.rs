@@ -57,7 +57,7 @@ async fn rounds(probe: &Probe) {
 #[test]
 fn no_more_leaves_than_is_wanted_while_reads_keep_it_from_being_free() {
     run(|handle| async move {
-        let (probe, before) = full(&handle, "kept").await;
+        let (probe, before) = full(&handle, "kept-back").await;
         let shard = &probe.shard;
         let era = shard.state.borrow_mut().quarantine.begin_read();
         rounds(&probe).await;
