@@ -104,7 +104,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::ResyncUnsettled, 1),
     (Mutation::AbsentUnnoted, 1),
     (Mutation::ZeroRace, 1),
-    (Mutation::GateUndrained, 51),
+    (Mutation::GateUndrained, 76),
     (Mutation::GateFirst, 51),
     (Mutation::ScrubUnguarded, 8),
     (Mutation::BarrierAlone, 23),

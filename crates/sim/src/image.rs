@@ -123,7 +123,8 @@ pub enum Content {
 
 impl Content {
     /// Whether both are the same to an engine that finds them: of the same blocks in the same way, or torn so that no
-    /// checksum fits, which is all that is ever looked at of such a block.
+    /// checksum fits, which is all that is ever looked at of such a block, but for what a page says at its beginning: that
+    /// tells that a page of the journal was there.
     pub fn is_same(&self, other: &Self) -> bool {
         let same = |one: &Option<Arc<Block>>, other: &Option<Arc<Block>>| {
             let address = |block: &Option<Arc<Block>>| block.as_ref().map(Arc::as_ptr);
@@ -140,10 +141,23 @@ impl Content {
                 },
             ) => {
                 mask == bits && Arc::ptr_eq(new, after) && same(old, before)
-                    || self.is_mixture() && other.is_mixture()
+                    || self.head() == other.head() && self.is_mixture() && other.is_mixture()
             }
             _ => false,
         }
+    }
+
+    /// The first sector of a page of metadata, as far as it is one.
+    fn head(&self) -> Option<&[u8]> {
+        let Self::Torn { old, new, mask } = self else {
+            return None;
+        };
+        let head = match mask & 1 {
+            1 => Some(new),
+            _ => old.as_ref(),
+        };
+        let head = &head?[..SECTOR];
+        head.starts_with(b"CV").then_some(head)
     }
 
     /// Whether it is neither of the two blocks that it was torn between.
@@ -249,4 +263,37 @@ pub fn blocks_of(bytes: &[u8]) -> impl Iterator<Item = Arc<Block>> {
     bytes
         .chunks_exact(BLOCK)
         .map(|bytes| Arc::new(Block::of(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn torn_blocks_are_the_same_but_for_what_a_page_says_at_its_beginning() {
+        let torn = |begin: [&[u8]; 2], mask| {
+            let block = |begin: &[u8], fill| {
+                let mut bytes = [fill; BLOCK];
+                bytes[..begin.len()].copy_from_slice(begin);
+                Arc::new(Block::of(&bytes))
+            };
+            Content::Torn {
+                old: Some(block(begin[0], 1)),
+                new: block(begin[1], 2),
+                mask,
+            }
+        };
+        let data: [&[u8]; 2] = [b"", b""];
+        assert!(torn(data, 2).is_same(&torn(data, 5)));
+        assert!(
+            !torn(data, 2).is_same(&torn(data, 0)),
+            "that is the old one"
+        );
+        let pages: [&[u8]; 2] = [b"CVJL one", b"CVJL two"];
+        assert!(torn(pages, 2).is_same(&torn(pages, 4)));
+        assert!(!torn(pages, 2).is_same(&torn(pages, 5)));
+        let over_data: [&[u8]; 2] = [b"", b"CVJL two"];
+        assert!(torn(over_data, 2).is_same(&torn(over_data, 4)));
+        assert!(!torn(over_data, 2).is_same(&torn(over_data, 5)));
+    }
 }
