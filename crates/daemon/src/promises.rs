@@ -128,6 +128,6 @@ mod tests {
         }
         assert!(promise.look(&qos(1400, 0, 1), 140).is_some());
         assert_eq!(promise.look(&qos(1410, 0, 2), 141), None);
-        assert_eq!(promise.look(&qos(3, 3, 2), 142), None, "opened anew");
+        assert_eq!(promise.look(&qos(3, 3, 2), 142), None, "reopened");
     }
 }

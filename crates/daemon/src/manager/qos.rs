@@ -23,7 +23,7 @@ impl Manager {
     /// One policy, by its name or number.
     ///
     /// # Errors
-    /// When there is none.
+    /// `NotFound` when the pool has no such policy.
     pub fn qos_policy_show(&self, pool: &str, policy: &str) -> Result<v1::QosPolicy> {
         let policies = self.qos_policy_list(pool)?.items;
         let id = policy.parse::<u32>().ok();

@@ -394,7 +394,7 @@ impl Pool {
             .into_values()
             .collect();
         devices.iter().for_each(|device| device.end());
-        // What is held goes on now.
+        // Held operations proceed now.
         let none = Arc::default();
         if let Err(failed) = self.give_tenants(none) {
             tracing::warn!(error = %failed, "shards do not hear of the end");

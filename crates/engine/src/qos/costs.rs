@@ -143,7 +143,7 @@ impl Costs {
 }
 
 /// Operations a second that are guaranteed where each has `bytes`: of the minimums of operations and of bytes the one
-/// that is reached first; 0 where there is none.
+/// that is reached first; 0 without a minimum.
 pub fn rate(min_iops: u64, min_bandwidth: u64, bytes: u64) -> f64 {
     let by_bytes = min_bandwidth as f64 / bytes.max(1) as f64;
     match (min_iops, min_bandwidth) {

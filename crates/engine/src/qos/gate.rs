@@ -1,4 +1,4 @@
-//! The gate at a shard's entry: which operation goes on, and which is held for how long.
+//! Admission at a shard's entry: which operation proceeds, and which is queued for how long.
 //!
 //! Every volume that is busy has an entry with a queue. What is released next is the held operation with the smallest
 //! start tag; an operation's start tag is the larger of the gate's virtual time and its volume's last finish tag, which is
@@ -26,7 +26,7 @@ const TURN_OPERATIONS: usize = 64;
 /// Ticks without work after which a volume's entry is given up: until then two whole windows of 100 ms have been reported
 /// as idle.
 const IDLE_TICKS: u8 = 15;
-/// Virtual time beyond which it is counted anew.
+/// Virtual time at which it is rebased to zero.
 const REBASE: u64 = 1 << 60;
 
 /// What an operation asks for.
@@ -337,7 +337,7 @@ impl<T> Gate<T> {
         held.map(|held| held.what).collect()
     }
 
-    /// A tick has passed: reports what volumes attained, learns what operations cost, and shares anew. False when
+    /// A tick has passed: reports what volumes attained, updates the cost estimates, and recomputes the shares. False when
     /// nothing has been going on for a while, so that no tick is needed before the next operation.
     pub fn tick(&mut self, now_ns: u64) -> bool {
         let length = now_ns.saturating_sub(self.ticked_ns).max(1);
@@ -371,7 +371,7 @@ impl<T> Gate<T> {
         self.held > 0 || !self.entries.is_empty() || self.window.under_way() > 0
     }
 
-    /// Counts virtual time from now on, before it could overflow.
+    /// Rebases virtual time to zero, before it could overflow.
     #[cold]
     fn rebase(&mut self) {
         let base = std::mem::take(&mut self.virtual_ns);

@@ -54,7 +54,7 @@ pub struct ServiceTotals {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct OfShard {
-    /// What it was charged for there of late, in nanoseconds.
+    /// Recent charges there, decaying by half each tick, in nanoseconds.
     demand_ns: u64,
     /// Time for which operations were held there in this window.
     held_ns: u64,
@@ -86,7 +86,7 @@ impl Service {
         self.totals
     }
 
-    /// Goes on from what was counted under the policy's figures before.
+    /// Continues the counters of the policy's previous figures.
     pub fn resume(&mut self, totals: ServiceTotals) {
         self.totals = totals;
     }
@@ -152,7 +152,7 @@ impl Service {
         }
     }
 
-    /// Of `floor` a shard's part: as much as of late was asked for there, of all that was asked for.
+    /// A shard's part of `floor`, in proportion to its recent demand.
     pub fn part(&self, shard: usize, floor: u64) -> u64 {
         let all: u64 = self.shards.iter().map(|of| of.demand_ns).sum();
         let here = self.shards.get(shard).map_or(0, |of| of.demand_ns);

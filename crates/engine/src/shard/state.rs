@@ -480,7 +480,7 @@ impl Shard {
         }
     }
 
-    /// Invariant: what is let go is looked at by no scrub.
+    /// Invariant: released space is not being read by a scrub.
     pub(super) fn check_unseen(&self, batch: &Batch) {
         if !is_watched() {
             return;

@@ -15,7 +15,7 @@ pub(super) struct Flights {
     under_way: RefCell<Vec<Flight>>,
     /// Checksums of blocks as they were last written, as far as that is known.
     written: RefCell<BTreeMap<u64, u32>>,
-    /// Blocks that scrubs look at, and how many of them do.
+    /// Blocks that scrubs read, and how many scrubs do.
     looked_at: RefCell<BTreeMap<u64, usize>>,
 }
 
@@ -39,7 +39,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// Blocks that a scrub looks at, until it is dropped.
+/// Blocks that a scrub reads, until it is dropped.
 pub(super) struct Look<'a>(&'a Flights, Vec<u64>);
 
 impl Drop for Look<'_> {
@@ -116,13 +116,13 @@ impl VdriveIo {
         });
     }
 
-    /// Invariant: what a scrub looks at is not given to anybody else, or it would mend what is another one's.
+    /// Invariant: a block that a scrub reads is not released, or the scrub could overwrite its next owner.
     pub fn check_unseen(&self, first: u64, count: u64) {
         check(|| {
             let looked_at = self.flights.looked_at.borrow();
             let (block, _) = looked_at.range(first..first + count).next()?;
             Some(format!(
-                "block {block} of vdrive {} is let go while a scrub looks at it",
+                "block {block} of vdrive {} is released while a scrub reads it",
                 self.id
             ))
         });

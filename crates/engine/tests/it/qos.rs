@@ -306,7 +306,7 @@ fn held_operations_end_in_order_and_changes_take_effect_at_once() {
         let qos = show(&engine, "v").qos.unwrap();
         qos.operations >= 305 && qos.held > 200
     });
-    // Without its policy, what is held goes on.
+    // Without its policy, held operations proceed.
     let ends = submit(&slow, 100);
     give(&engine, "v", "", false).unwrap();
     for _ in 0..100 {

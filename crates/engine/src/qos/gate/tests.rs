@@ -329,7 +329,7 @@ fn idle_volumes_are_given_up_and_then_no_tick_is_needed() {
 }
 
 #[test]
-fn virtual_time_goes_on_when_it_is_counted_anew() {
+fn virtual_time_is_monotonic_across_a_rebase() {
     let mut world = World::new(flat)
         .host(1, 64, Some(policy(1, 70_000)))
         .host(2, 64, None);
