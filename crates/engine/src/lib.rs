@@ -9,7 +9,6 @@ mod control;
 mod device;
 pub mod harness;
 mod pool;
-mod qos;
 mod shard;
 mod space;
 mod tree;

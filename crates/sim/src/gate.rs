@@ -122,7 +122,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::ScrubStill, 3),
     (Mutation::QuotaBelow, 1),
     (Mutation::PromoteNewest, 6),
-    (Mutation::ReceiveLingers, 2),
+    (Mutation::ReceiveLingers, 5),
     (Mutation::HoldersUntold, 11),
     (Mutation::LeftOutUnchanged, 135),
 ];

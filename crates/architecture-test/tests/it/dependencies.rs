@@ -3,7 +3,7 @@
 use architecture_test::{Manifest, workspace_crates};
 
 /// The workspace's own crates as dependencies name them.
-const OURS: [&str; 22] = [
+const OURS: [&str; 23] = [
     "units",
     "checksum",
     "block",
@@ -11,6 +11,7 @@ const OURS: [&str; 22] = [
     "drives",
     "format",
     "placement",
+    "qos",
     "rivals",
     "traces",
     "stream",
@@ -62,11 +63,20 @@ fn each_crate_uses_only_the_crates_beneath_it() {
     only("convect-drives", &["block", "reactor", "units"]);
     only("convect-format", &["checksum", "units"]);
     only("convect-placement", &["units"]);
+    only("convect-qos", &["block", "format"]);
     only("convect-stream", &["units"]);
     only("convect-scsi", &["block", "reactor"]);
     only(
         "convect-engine",
-        &["block", "drives", "format", "placement", "reactor", "units"],
+        &[
+            "block",
+            "drives",
+            "format",
+            "placement",
+            "qos",
+            "reactor",
+            "units",
+        ],
     );
     only(
         "convect-inspect",

@@ -16,7 +16,7 @@ fn none_of(sources: &[Source], banned: &[&str], why: &str) {
 }
 
 #[test]
-fn format_placement_and_stream_do_no_io_and_read_no_clock() {
+fn format_placement_qos_and_stream_do_no_io_and_read_no_clock() {
     let banned = [
         "std::fs",
         "std::net",
@@ -29,6 +29,7 @@ fn format_placement_and_stream_do_no_io_and_read_no_clock() {
     for folder in [
         "crates/format/src",
         "crates/placement/src",
+        "crates/qos/src",
         "crates/stream/src",
     ] {
         let sources = sources_under(folder);

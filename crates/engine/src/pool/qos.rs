@@ -6,8 +6,8 @@ use crate::control::qos::{
     PolicyChoice, QosCheck, QosClaim, QosPolicy, QosPolicyChange, QosVerdict, VolumeQos,
 };
 use crate::control::types::ErrorCode;
-use crate::qos::{Costs, Tenant};
 use format::{PoolConfig, QOS_POLICIES_MAX, QosPolicyConfig};
+use qos::{Costs, Tenant};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@
 
 use super::dispatch::{Counted, ShardOp, ShardPort, Taken, finish};
 use super::state::Shard;
-use crate::qos::{Costs, Gate, Kind, Request, Tenant};
 use block::{ErrorKind, IoError};
+use qos::{Costs, Gate, Kind, Request, Tenant};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;

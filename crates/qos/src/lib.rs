@@ -8,7 +8,7 @@
 //! What volumes attained is judged in windows of 100 ms ([`Service`]).
 //!
 //! Leaves out: what runs beneath the gate, which knows nothing of policies. Nothing here reads a clock, waits or
-//! starts a task: time is given, and whoever owns a gate ticks it (`shard/qos.rs`).
+//! starts a task: time is given, and whoever owns a gate ticks it (the engine's `shard/qos.rs`).
 
 mod costs;
 mod gate;
@@ -17,6 +17,6 @@ mod shares;
 mod tenant;
 mod window;
 
-pub(crate) use costs::{Costs, Kind};
-pub(crate) use gate::{Gate, Request};
-pub(crate) use tenant::Tenant;
+pub use costs::{Costs, Kind};
+pub use gate::{Gate, Request};
+pub use tenant::Tenant;

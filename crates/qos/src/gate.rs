@@ -5,7 +5,7 @@
 //! that start and the operation's cost divided by the volume's share (start-time fair queueing). A volume that asks for
 //! less than its share never waits for long, and what nobody else wants is anyone's.
 //!
-//! Leaves out: when it is ticked and who carries out what it lets pass (`shard/qos.rs`).
+//! Leaves out: when it is ticked and who carries out what it lets pass (the engine's `shard/qos.rs`).
 
 use super::costs::{CLASSES, Costs, Ended, Kind, class};
 use super::service::Report;

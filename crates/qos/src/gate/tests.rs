@@ -1,5 +1,5 @@
 use super::*;
-use crate::qos::service::ServiceTotals;
+use crate::service::ServiceTotals;
 use format::QosPolicyConfig;
 
 const MS: u64 = 1_000_000;
