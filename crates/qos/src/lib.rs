@@ -12,6 +12,7 @@
 
 mod costs;
 mod gate;
+mod moments;
 mod service;
 mod shares;
 mod tenant;
