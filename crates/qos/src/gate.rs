@@ -1,6 +1,6 @@
 //! Admission at a shard's entry: which operation proceeds, and which is queued for how long.
 //!
-//! Every volume that is busy has an entry with a queue. What is released next is the held operation with the smallest
+//! Every volume that is busy has an entry with a queue; volumes of a group have one together. What is released next is the held operation with the smallest
 //! start tag; an operation's start tag is the larger of the gate's virtual time and its volume's last finish tag, which is
 //! that start and the operation's cost divided by the volume's share (start-time fair queueing). A volume that asks for
 //! less than its share never waits for long, and what nobody else wants is anyone's.
@@ -46,7 +46,7 @@ struct Held<T> {
     what: T,
 }
 
-/// A volume that is busy.
+/// A volume, or a group of them, that is busy.
 struct Entry<T> {
     tenant: Option<Arc<Tenant>>,
     /// Nanoseconds a second.
@@ -93,8 +93,9 @@ pub struct Gate<T> {
     shard: usize,
     /// Every volume with a policy.
     tenants: BTreeMap<u32, Arc<Tenant>>,
+    /// By [`Gate::key`].
     entries: BTreeMap<u32, Entry<T>>,
-    /// Volumes with held operations that do not rest, each once, by the start tag of their first.
+    /// Entries with held operations that do not rest, each once, by the start tag of their first.
     queue: BinaryHeap<Reverse<(u64, u32)>>,
     virtual_ns: u64,
     held: usize,
@@ -134,10 +135,47 @@ impl<T> Gate<T> {
     /// Which volumes have which policies from now on.
     pub fn set_tenants(&mut self, tenants: BTreeMap<u32, Arc<Tenant>>) {
         self.tenants = tenants;
-        for (volume, entry) in &mut self.entries {
-            entry.tenant = self.tenants.get(volume).cloned();
+        let all = self.tenants.iter();
+        let by_key: BTreeMap<u32, &Arc<Tenant>> = all
+            .map(|(volume, tenant)| (self.key(*volume), tenant))
+            .collect();
+        for (key, entry) in &mut self.entries {
+            entry.tenant = by_key.get(key).map(|tenant| Arc::clone(tenant));
         }
+        self.regroup();
         self.share();
+    }
+
+    /// Whose entry a volume's operations go through: its own, by its number, or that of its group.
+    fn key(&self, volume: u32) -> u32 {
+        let group = self.tenants.get(&volume).map_or(0, |of| of.group());
+        if group == 0 { volume } else { group }
+    }
+
+    /// Held operations whose volumes joined or left groups go to the queues that are theirs now, in the order in which they
+    /// came.
+    fn regroup(&mut self) {
+        let entries = self.entries.iter();
+        let is_left = |key: u32, entry: &Entry<T>| {
+            let mut held = entry.held.iter();
+            held.any(|held| self.key(held.request.volume) != key)
+        };
+        let left: Vec<u32> = entries
+            .filter(|(key, entry)| is_left(**key, entry))
+            .map(|(key, _)| *key)
+            .collect();
+        self.queue.retain(|Reverse((_, key))| !left.contains(key));
+        let mut moved = Vec::new();
+        for key in left {
+            let entry = self.entries.get_mut(&key);
+            moved.extend(entry.into_iter().flat_map(|entry| entry.held.drain(..)));
+        }
+        self.held -= moved.len();
+        // Stable: the operations of a volume stay in their order.
+        moved.sort_by_key(|held| held.since_ns);
+        for held in moved {
+            self.queue_up(held);
+        }
     }
 
     /// Whether there is anything to be kept, or anything is held.
@@ -171,6 +209,7 @@ impl<T> Gate<T> {
     }
 
     fn entry(&mut self, volume: u32, now_ns: u64) -> &mut Entry<T> {
+        let key = self.key(volume);
         let Self {
             entries,
             tenants,
@@ -178,7 +217,7 @@ impl<T> Gate<T> {
             ..
         } = self;
         let busy = entries.len() as u64 + 1;
-        entries.entry(volume).or_insert_with(|| {
+        entries.entry(key).or_insert_with(|| {
             let tenant = tenants.get(&volume).cloned();
             let floor = tenant.as_ref().map_or(0, |of| of.floor(4096) as u64);
             let ns = costs.of(class(Kind::Read, 4096));
@@ -198,7 +237,7 @@ impl<T> Gate<T> {
             return false;
         }
         entry.last_hold_ns = 0;
-        self.charge(request, now_ns);
+        self.charge(self.key(request.volume), request, now_ns);
         true
     }
 
@@ -212,31 +251,45 @@ impl<T> Gate<T> {
 
     /// Holds an operation that was not admitted.
     pub fn hold(&mut self, request: Request, what: T, now_ns: u64) {
-        let virtual_ns = self.virtual_ns;
-        let entry = self.entry(request.volume, now_ns);
-        let is_first = entry.held.is_empty();
-        entry.held.push_back(Held {
+        self.entry(request.volume, now_ns).seen.held += 1;
+        self.queue_up(Held {
             request,
             since_ns: now_ns,
             what,
         });
-        entry.seen.held += 1;
+    }
+
+    fn queue_up(&mut self, held: Held<T>) {
+        let key = self.key(held.request.volume);
+        let virtual_ns = self.virtual_ns;
+        let since_ns = held.since_ns.max(self.ticked_ns);
+        let entry = self.entry(held.request.volume, since_ns);
+        let is_first = entry.held.is_empty();
+        entry.held.push_back(held);
         if is_first {
-            entry.holding_ns = now_ns;
+            entry.holding_ns = since_ns;
             let start = entry.finish.max(virtual_ns);
             let rests = entry.rests;
             if !rests {
-                self.queue.push(Reverse((start, request.volume)));
+                self.queue.push(Reverse((start, key)));
             }
         }
         self.held += 1;
     }
 
-    /// Counts an operation as under way and charges its volume for it.
-    fn charge(&mut self, request: Request, now_ns: u64) {
+    /// Counts an operation as under way and charges the entry of this key for it.
+    fn charge(&mut self, key: u32, request: Request, now_ns: u64) {
         let cost = self.costs.of(class(request.kind, request.bytes));
         let virtual_ns = self.virtual_ns;
-        let entry = self.entry(request.volume, now_ns);
+        self.turn = (self.turn.0 + cost, self.turn.1 + 1);
+        if self.window.under_way() == 0 {
+            self.end_moment();
+            self.ended_ns = now_ns;
+        }
+        self.window.enter();
+        let Some(entry) = self.entries.get_mut(&key) else {
+            return;
+        };
         if let Some(tenant) = &entry.tenant {
             tenant.take(request.bytes, now_ns);
         }
@@ -246,21 +299,15 @@ impl<T> Gate<T> {
         entry.seen.cost_ns += cost;
         entry.idle = 0;
         self.virtual_ns = start;
-        self.turn = (self.turn.0 + cost, self.turn.1 + 1);
-        if self.window.under_way() == 0 {
-            self.end_moment();
-            self.ended_ns = now_ns;
-        }
-        self.window.enter();
     }
 
     /// Releases what may go on in this turn; it counts as under way from then on.
     pub fn release(&mut self, now_ns: u64, mut out: impl FnMut(T)) {
         while self.window.has_room() && !self.is_over() {
-            let Some(Reverse((_, volume))) = self.queue.pop() else {
+            let Some(Reverse((_, key))) = self.queue.pop() else {
                 return;
             };
-            let Some(entry) = self.entries.get_mut(&volume) else {
+            let Some(entry) = self.entries.get_mut(&key) else {
                 continue;
             };
             if !entry.allows(now_ns) {
@@ -276,10 +323,9 @@ impl<T> Gate<T> {
             }
             let has_more = !entry.held.is_empty();
             self.held -= 1;
-            self.charge(next.request, now_ns);
-            if has_more {
-                let finish = self.entry(volume, now_ns).finish;
-                self.queue.push(Reverse((finish, volume)));
+            self.charge(key, next.request, now_ns);
+            if has_more && let Some(entry) = self.entries.get(&key) {
+                self.queue.push(Reverse((entry.finish, key)));
             }
             out(next.what);
         }
@@ -295,7 +341,8 @@ impl<T> Gate<T> {
         }
         let class = class(request.kind, request.bytes);
         self.together.push((class, count as u32));
-        let Some(entry) = self.entries.get_mut(&request.volume) else {
+        let key = self.key(request.volume);
+        let Some(entry) = self.entries.get_mut(&key) else {
             return;
         };
         entry.seen.operations += count;
