@@ -5,8 +5,14 @@
 //! that start and the operation's cost divided by the volume's share (start-time fair queueing). A volume that asks for
 //! less than its share never waits for long, and what nobody else wants is anyone's.
 //!
+//! While one volume alone is busy and nothing limits it, nothing is asked: its operations are only counted
+//! ([`Gate::pass_alone`]).
+//!
 //! Leaves out: when it is ticked and who carries out what it lets pass (the engine's `shard/qos.rs`).
 
+mod entries;
+
+use self::entries::{Entries, Held};
 use super::costs::{CLASSES, Costs, Ended, Kind, class};
 use super::service::Report;
 use super::shares::{Claim, shares};
@@ -14,7 +20,7 @@ use super::tenant::Tenant;
 use super::window::{Hurt, Window};
 use format::QOS_WEIGHT;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 /// What a shard has to give away, in nanoseconds a second.
@@ -40,63 +46,14 @@ pub struct Request {
     pub bytes: u64,
 }
 
-struct Held<T> {
-    request: Request,
-    since_ns: u64,
-    what: T,
-}
-
-/// A volume, or a group of them, that is busy.
-struct Entry<T> {
-    tenant: Option<Arc<Tenant>>,
-    /// Nanoseconds a second.
-    share: u64,
-    /// Finish tag of what it was charged for last.
-    finish: u64,
-    held: VecDeque<Held<T>>,
-    /// Its maximum was reached: nothing of it is released before the next tick.
-    rests: bool,
-    /// For how long the operation was held that was released last, in nanoseconds.
-    last_hold_ns: u64,
-    /// Since when operations have been held, in this tick.
-    holding_ns: u64,
-    seen: Report,
-    /// Sum of what operations took beneath the gate in this tick, in nanoseconds.
-    took_ns: u64,
-    idle: u8,
-}
-
-impl<T> Entry<T> {
-    fn new(tenant: Option<Arc<Tenant>>, share: u64, now_ns: u64) -> Self {
-        Self {
-            tenant,
-            share,
-            finish: 0,
-            held: VecDeque::new(),
-            rests: false,
-            last_hold_ns: 0,
-            holding_ns: now_ns,
-            seen: Report::default(),
-            took_ns: 0,
-            idle: 0,
-        }
-    }
-
-    fn allows(&self, now_ns: u64) -> bool {
-        let tenant = self.tenant.as_ref();
-        tenant.is_none_or(|tenant| tenant.allows(now_ns))
-    }
-}
-
 /// The gate of one shard. `T` is what is held.
 pub struct Gate<T> {
     shard: usize,
     /// Every volume with a policy.
-    tenants: BTreeMap<u32, Arc<Tenant>>,
-    /// By [`Gate::key`].
-    entries: BTreeMap<u32, Entry<T>>,
-    /// Entries with held operations that do not rest, each once, by the start tag of their first.
-    queue: BinaryHeap<Reverse<(u64, u32)>>,
+    tenants: Arc<BTreeMap<u32, Arc<Tenant>>>,
+    entries: Entries<T>,
+    /// Slots of volumes with held operations that do not rest, each once, by the start tag of their first.
+    queue: BinaryHeap<Reverse<(u64, usize)>>,
     virtual_ns: u64,
     held: usize,
     window: Window,
@@ -111,13 +68,19 @@ pub struct Gate<T> {
     turn: (u64, usize),
 }
 
+/// Whose entry a volume's operations go through: its own, by its number, or that of its group.
+fn key(tenants: &BTreeMap<u32, Arc<Tenant>>, volume: u32) -> u32 {
+    let group = tenants.get(&volume).map_or(0, |of| of.group());
+    if group == 0 { volume } else { group }
+}
+
 impl<T> Gate<T> {
     /// The gate of shard number `shard` of its pool, through which everything passes.
     pub fn new(shard: usize) -> Self {
         Self {
             shard,
-            tenants: BTreeMap::new(),
-            entries: BTreeMap::new(),
+            tenants: Arc::default(),
+            entries: Entries::default(),
             queue: BinaryHeap::new(),
             virtual_ns: 0,
             held: 0,
@@ -133,42 +96,39 @@ impl<T> Gate<T> {
     }
 
     /// Which volumes have which policies from now on.
-    pub fn set_tenants(&mut self, tenants: BTreeMap<u32, Arc<Tenant>>) {
+    pub fn set_tenants(&mut self, tenants: Arc<BTreeMap<u32, Arc<Tenant>>>) {
         self.tenants = tenants;
         let all = self.tenants.iter();
         let by_key: BTreeMap<u32, &Arc<Tenant>> = all
-            .map(|(volume, tenant)| (self.key(*volume), tenant))
+            .map(|(volume, tenant)| (key(&self.tenants, *volume), tenant))
             .collect();
-        for (key, entry) in &mut self.entries {
-            entry.tenant = by_key.get(key).map(|tenant| Arc::clone(tenant));
+        for entry in self.entries.iter_mut() {
+            entry.tenant = by_key.get(&entry.key).map(|tenant| Arc::clone(tenant));
         }
         self.regroup();
         self.share();
     }
 
-    /// Whose entry a volume's operations go through: its own, by its number, or that of its group.
-    fn key(&self, volume: u32) -> u32 {
-        let group = self.tenants.get(&volume).map_or(0, |of| of.group());
-        if group == 0 { volume } else { group }
-    }
-
-    /// Held operations whose volumes joined or left groups go to the queues that are theirs now, in the order in which they
-    /// came.
+    /// Volumes may have joined or left groups: held operations go to the queues that are theirs now, in the order in which
+    /// they came.
     fn regroup(&mut self) {
-        let entries = self.entries.iter();
-        let is_left = |key: u32, entry: &Entry<T>| {
+        self.entries
+            .leave_slots(|volume| key(&self.tenants, volume));
+        let is_left = |entry: &entries::Entry<T>| {
             let mut held = entry.held.iter();
-            held.any(|held| self.key(held.request.volume) != key)
+            held.any(|held| key(&self.tenants, held.request.volume) != entry.key)
         };
+        let entries = self.entries.iter();
         let left: Vec<u32> = entries
-            .filter(|(key, entry)| is_left(**key, entry))
-            .map(|(key, _)| *key)
+            .filter(|entry| is_left(entry))
+            .map(|entry| entry.key)
             .collect();
-        self.queue.retain(|Reverse((_, key))| !left.contains(key));
         let mut moved = Vec::new();
-        for key in left {
-            let entry = self.entries.get_mut(&key);
-            moved.extend(entry.into_iter().flat_map(|entry| entry.held.drain(..)));
+        for (slot, entry) in self.entries.slots_mut() {
+            if left.contains(&entry.key) {
+                self.queue.retain(|Reverse((_, queued))| *queued != slot);
+                moved.extend(entry.held.drain(..));
+            }
         }
         self.held -= moved.len();
         // Stable: the operations of a volume stay in their order.
@@ -208,36 +168,82 @@ impl<T> Gate<T> {
         !self.queue.is_empty() && self.window.has_room()
     }
 
-    fn entry(&mut self, volume: u32, now_ns: u64) -> &mut Entry<T> {
-        let key = self.key(volume);
-        let Self {
-            entries,
-            tenants,
-            costs,
-            ..
-        } = self;
-        let busy = entries.len() as u64 + 1;
-        entries.entry(key).or_insert_with(|| {
-            let tenant = tenants.get(&volume).cloned();
-            let floor = tenant.as_ref().map_or(0, |of| of.floor(4096) as u64);
-            let ns = costs.of(class(Kind::Read, 4096));
-            // Until the next tick says better: a small part of what each would have of everything.
-            let least = CAPACITY / 20 / busy;
-            let share = floor.saturating_mul(ns).clamp(least, CAPACITY);
-            Entry::new(tenant, share, now_ns)
-        })
+    /// The slot of a volume, which is busy from now on.
+    #[inline]
+    fn slot(&mut self, volume: u32, now_ns: u64) -> usize {
+        match self.entries.find(volume) {
+            Some(slot) => slot,
+            None => self.make_busy(volume, now_ns),
+        }
+    }
+
+    #[cold]
+    fn make_busy(&mut self, volume: u32, now_ns: u64) -> usize {
+        let key = key(&self.tenants, volume);
+        if let Some(slot) = self.entries.join(volume, key) {
+            return slot;
+        }
+        let busy = self.entries.len() as u64 + 1;
+        let tenant = self.tenants.get(&volume).cloned();
+        let floor = tenant.as_ref().map_or(0, |of| of.floor(4096) as u64);
+        let ns = self.costs.of(class(Kind::Read, 4096));
+        // Until the next tick says better: a small part of what each would have of everything.
+        let least = CAPACITY / 20 / busy;
+        let share = floor.saturating_mul(ns).clamp(least, CAPACITY);
+        self.entries.add(volume, key, tenant, share, now_ns)
+    }
+
+    /// How many of a row of operations, told by volume and whether they can be held, pass without being asked for one by
+    /// one: those of the one volume that is busy, while nothing limits it. What can be held counts as under way then.
+    #[inline]
+    pub fn pass_alone(&mut self, row: impl Iterator<Item = (u32, bool)>, now_ns: u64) -> usize {
+        if self.held > 0 || self.entries.len() != 1 || self.window.is_limited() {
+            return 0;
+        }
+        let is_capped = |entry: &entries::Entry<T>| entry.is_capped();
+        if self.entries.iter().next().is_none_or(is_capped) {
+            return 0;
+        }
+        let (mut passed, mut count) = (0, 0);
+        for (of, can_be_held) in row {
+            if self.entries.find(of).is_none() {
+                break;
+            }
+            passed += 1;
+            count += usize::from(can_be_held);
+        }
+        if count > 0 {
+            if let Some(entry) = self.entries.iter_mut().next() {
+                entry.last_hold_ns = 0;
+                entry.idle = 0;
+            }
+            self.begin(now_ns, count);
+        }
+        passed
+    }
+
+    /// So many are under way from now on.
+    fn begin(&mut self, now_ns: u64, count: usize) {
+        if self.window.under_way() == 0 {
+            self.end_moment();
+            self.ended_ns = now_ns;
+        }
+        self.window.enter(count);
     }
 
     /// Whether an operation may pass at once. It counts as under way then, until [`Gate::done`]; else it is to be given
     /// to [`Gate::hold`].
     pub fn admit(&mut self, request: Request, now_ns: u64) -> bool {
         let blocked = self.held > self.resting() || !self.window.has_room() || self.is_over();
-        let entry = self.entry(request.volume, now_ns);
+        let slot = self.slot(request.volume, now_ns);
+        let Some(entry) = self.entries.at(slot) else {
+            return true;
+        };
         if blocked || !entry.held.is_empty() || !entry.allows(now_ns) {
             return false;
         }
         entry.last_hold_ns = 0;
-        self.charge(self.key(request.volume), request, now_ns);
+        self.charge(slot, request, now_ns);
         true
     }
 
@@ -251,7 +257,10 @@ impl<T> Gate<T> {
 
     /// Holds an operation that was not admitted.
     pub fn hold(&mut self, request: Request, what: T, now_ns: u64) {
-        self.entry(request.volume, now_ns).seen.held += 1;
+        let slot = self.slot(request.volume, now_ns);
+        if let Some(entry) = self.entries.at(slot) {
+            entry.seen.held += 1;
+        }
         self.queue_up(Held {
             request,
             since_ns: now_ns,
@@ -260,54 +269,43 @@ impl<T> Gate<T> {
     }
 
     fn queue_up(&mut self, held: Held<T>) {
-        let key = self.key(held.request.volume);
-        let virtual_ns = self.virtual_ns;
         let since_ns = held.since_ns.max(self.ticked_ns);
-        let entry = self.entry(held.request.volume, since_ns);
+        let slot = self.slot(held.request.volume, since_ns);
+        let Some(entry) = self.entries.at(slot) else {
+            return;
+        };
         let is_first = entry.held.is_empty();
         entry.held.push_back(held);
         if is_first {
             entry.holding_ns = since_ns;
-            let start = entry.finish.max(virtual_ns);
-            let rests = entry.rests;
-            if !rests {
-                self.queue.push(Reverse((start, key)));
+            let start = entry.finish.max(self.virtual_ns);
+            if !entry.rests {
+                self.queue.push(Reverse((start, slot)));
             }
         }
         self.held += 1;
     }
 
-    /// Counts an operation as under way and charges the entry of this key for it.
-    fn charge(&mut self, key: u32, request: Request, now_ns: u64) {
+    /// Counts an operation as under way and charges its volume for it. Returns its finish tag.
+    fn charge(&mut self, slot: usize, request: Request, now_ns: u64) -> u64 {
         let cost = self.costs.of(class(request.kind, request.bytes));
-        let virtual_ns = self.virtual_ns;
-        self.turn = (self.turn.0 + cost, self.turn.1 + 1);
-        if self.window.under_way() == 0 {
-            self.end_moment();
-            self.ended_ns = now_ns;
-        }
-        self.window.enter();
-        let Some(entry) = self.entries.get_mut(&key) else {
-            return;
+        let start = match self.entries.at(slot) {
+            Some(entry) => entry.charge(request.bytes, cost, self.virtual_ns, now_ns),
+            None => self.virtual_ns,
         };
-        if let Some(tenant) = &entry.tenant {
-            tenant.take(request.bytes, now_ns);
-        }
-        let start = entry.finish.max(virtual_ns);
-        let takes = u128::from(cost) * u128::from(CAPACITY) / u128::from(entry.share.max(1));
-        entry.finish = start.saturating_add(takes as u64);
-        entry.seen.cost_ns += cost;
-        entry.idle = 0;
         self.virtual_ns = start;
+        self.turn = (self.turn.0 + cost, self.turn.1 + 1);
+        self.begin(now_ns, 1);
+        self.entries.at(slot).map_or(start, |entry| entry.finish)
     }
 
     /// Releases what may go on in this turn; it counts as under way from then on.
     pub fn release(&mut self, now_ns: u64, mut out: impl FnMut(T)) {
         while self.window.has_room() && !self.is_over() {
-            let Some(Reverse((_, key))) = self.queue.pop() else {
+            let Some(Reverse((_, slot))) = self.queue.pop() else {
                 return;
             };
-            let Some(entry) = self.entries.get_mut(&key) else {
+            let Some(entry) = self.entries.at(slot) else {
                 continue;
             };
             if !entry.allows(now_ns) {
@@ -318,14 +316,14 @@ impl<T> Gate<T> {
                 continue;
             };
             entry.last_hold_ns = now_ns.saturating_sub(next.since_ns);
-            if entry.held.is_empty() {
+            let has_more = !entry.held.is_empty();
+            if !has_more {
                 entry.seen.held_ns += now_ns.saturating_sub(entry.holding_ns);
             }
-            let has_more = !entry.held.is_empty();
             self.held -= 1;
-            self.charge(key, next.request, now_ns);
-            if has_more && let Some(entry) = self.entries.get(&key) {
-                self.queue.push(Reverse((entry.finish, key)));
+            let finish = self.charge(slot, next.request, now_ns);
+            if has_more {
+                self.queue.push(Reverse((finish, slot)));
             }
             out(next.what);
         }
@@ -341,10 +339,12 @@ impl<T> Gate<T> {
         }
         let class = class(request.kind, request.bytes);
         self.together.push((class, count as u32));
-        let key = self.key(request.volume);
-        let Some(entry) = self.entries.get_mut(&key) else {
+        let cost = self.costs.of(class) * count;
+        let slot = self.entries.find(request.volume);
+        let Some(entry) = slot.and_then(|slot| self.entries.at(slot)) else {
             return;
         };
+        entry.seen.cost_ns += cost;
         entry.seen.operations += count;
         entry.seen.bytes += count * request.bytes;
         entry.took_ns = entry.took_ns.saturating_add(took_ns.saturating_mul(count));
@@ -360,6 +360,12 @@ impl<T> Gate<T> {
     /// What ended at one moment cost the time since the moment before, each its part by what is known of its cost.
     fn end_moment(&mut self) {
         let ns = std::mem::take(&mut self.together_ns);
+        if let [(class, count)] = self.together[..] {
+            self.ended[class].count += count;
+            self.ended[class].ns += ns;
+            self.together.clear();
+            return;
+        }
         let known = |(class, count): &(usize, u32)| self.costs.of(*class) * u64::from(*count);
         let sum: u64 = self.together.iter().map(known).sum();
         for (class, count) in self.together.drain(..) {
@@ -379,7 +385,7 @@ impl<T> Gate<T> {
     pub fn take_all(&mut self) -> Vec<T> {
         self.queue.clear();
         self.held = 0;
-        let entries = self.entries.values_mut();
+        let entries = self.entries.iter_mut();
         let held = entries.flat_map(|entry| entry.held.drain(..));
         held.map(|held| held.what).collect()
     }
@@ -390,11 +396,11 @@ impl<T> Gate<T> {
         let length = now_ns.saturating_sub(self.ticked_ns).max(1);
         self.ticked_ns = now_ns;
         self.end_moment();
-        let was_held = self.held > 0 || self.entries.values().any(|entry| entry.seen.held > 0);
+        let was_held = self.held > 0 || self.entries.iter().any(|entry| entry.seen.held > 0);
         self.costs.learn(&self.ended, was_held);
         self.window.tick(self.hurt(length), self.mean_cost());
         self.ended = [Ended::default(); CLASSES];
-        for entry in self.entries.values_mut() {
+        for entry in self.entries.iter_mut() {
             if !entry.held.is_empty() {
                 entry.seen.held_ns += now_ns.saturating_sub(entry.holding_ns);
                 entry.holding_ns = now_ns;
@@ -409,7 +415,7 @@ impl<T> Gate<T> {
             }
         }
         self.entries
-            .retain(|_, entry| entry.idle < IDLE_TICKS || !entry.held.is_empty());
+            .retain(|entry| entry.idle < IDLE_TICKS || !entry.held.is_empty());
         self.share();
         self.wake_rested();
         if self.virtual_ns > REBASE {
@@ -422,27 +428,26 @@ impl<T> Gate<T> {
     #[cold]
     fn rebase(&mut self) {
         let base = std::mem::take(&mut self.virtual_ns);
-        let finishes = self.entries.values_mut().map(|entry| &mut entry.finish);
+        let finishes = self.entries.iter_mut().map(|entry| &mut entry.finish);
         finishes.for_each(|finish| *finish = finish.saturating_sub(base));
         let queue = std::mem::take(&mut self.queue).into_iter();
-        let queue =
-            queue.map(|Reverse((start, volume))| Reverse((start.saturating_sub(base), volume)));
+        let queue = queue.map(|Reverse((start, slot))| Reverse((start.saturating_sub(base), slot)));
         self.queue = queue.collect();
     }
 
     fn wake_rested(&mut self) {
-        for (volume, entry) in &mut self.entries {
+        for (slot, entry) in self.entries.slots_mut() {
             if std::mem::take(&mut entry.rests) && !entry.held.is_empty() {
                 let start = entry.finish.max(self.virtual_ns);
-                self.queue.push(Reverse((start, *volume)));
+                self.queue.push(Reverse((start, slot)));
             }
         }
     }
 
     /// What volumes do not get that they were promised, for what others have under way.
     fn hurt(&self, length_ns: u64) -> Hurt {
-        let all: u64 = self.entries.values().map(|entry| entry.seen.cost_ns).sum();
-        let hurt = self.entries.values().map(|entry| {
+        let all: u64 = self.entries.iter().map(|entry| entry.seen.cost_ns).sum();
+        let hurt = self.entries.iter().map(|entry| {
             let Some(tenant) = &entry.tenant else {
                 return Hurt::Nobody;
             };
@@ -475,7 +480,7 @@ impl<T> Gate<T> {
     fn mean_cost(&self) -> Option<u64> {
         let sums = self
             .entries
-            .values()
+            .iter()
             .map(|entry| entry.seen.cost_ns)
             .sum::<u64>();
         let operations: u64 = self.ended.iter().map(|of| u64::from(of.count)).sum();
@@ -484,7 +489,7 @@ impl<T> Gate<T> {
 
     /// Shares the shard's time among those that are busy.
     fn share(&mut self) {
-        let claim = |entry: &Entry<T>| {
+        let claim = |entry: &entries::Entry<T>| {
             let Some(tenant) = &entry.tenant else {
                 return Claim {
                     level: *format::QOS_LEVELS.end(),
@@ -504,9 +509,9 @@ impl<T> Gate<T> {
                 weight: policy.weight,
             }
         };
-        let claims: Vec<Claim> = self.entries.values().map(claim).collect();
+        let claims: Vec<Claim> = self.entries.iter().map(claim).collect();
         let shares = shares(&claims, CAPACITY);
-        for (entry, share) in self.entries.values_mut().zip(shares) {
+        for (entry, share) in self.entries.iter_mut().zip(shares) {
             entry.share = share;
         }
     }

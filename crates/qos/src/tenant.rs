@@ -90,6 +90,11 @@ impl Tenant {
         &self.policy
     }
 
+    /// Whether it has a maximum.
+    pub fn is_capped(&self) -> bool {
+        self.policy.max_iops > 0 || self.policy.max_bandwidth > 0
+    }
+
     /// Whether its maximums let an operation pass now.
     pub fn allows(&self, now_ns: u64) -> bool {
         self.operations.allows(now_ns) && self.bytes.allows(now_ns)

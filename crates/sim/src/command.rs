@@ -118,7 +118,7 @@ pub fn main() -> ExitCode {
     }
     #[cfg(any(debug_assertions, feature = "mutations"))]
     if let Some(only) = &arguments.gate {
-        let limit = Duration::from_secs(arguments.seconds.min(120));
+        let limit = Duration::from_secs(arguments.seconds.min(1200));
         let wanted = crate::gate::wanted(only, arguments.quick);
         let found = crate::gate::gate(
             &wanted,

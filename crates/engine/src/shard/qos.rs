@@ -58,7 +58,7 @@ fn request(volume: u32, kind: block::OpKind, bytes: u64) -> Option<Request> {
 
 impl Shard {
     /// Which volumes have which policies from now on.
-    pub fn set_tenants(&self, of: &BTreeMap<u32, Arc<Tenant>>) {
+    pub fn set_tenants(&self, of: &Arc<BTreeMap<u32, Arc<Tenant>>>) {
         let entrance = &self.entrance;
         let mut gate = entrance.gate.borrow_mut();
         gate.set_tenants(of.clone());
@@ -132,11 +132,19 @@ impl Shard {
             return;
         }
         self.start_ticking(gate, now_ns);
+        let row = into
+            .iter()
+            .map(|op| (op.volume, Kind::of(op.op.kind).is_some()));
+        let alone = gate.pass_alone(row, now_ns);
+        if alone == into.len() {
+            return;
+        }
         let passes = |gate: &mut Gate<ShardOp>, op: &ShardOp| {
             let request = request(op.volume, op.op.kind, op.op.len);
             request.is_none_or(|request| gate.admit(request, now_ns))
         };
-        let passed = into.iter().take_while(|op| passes(gate, op)).count();
+        let asked = into.iter().skip(alone);
+        let passed = alone + asked.take_while(|op| passes(gate, op)).count();
         if passed == into.len() {
             return;
         }

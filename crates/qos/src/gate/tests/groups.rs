@@ -9,7 +9,7 @@ fn group(mut world: World, group: u32, policy: QosPolicyConfig, volumes: &[u32])
         world.tenants.insert(*volume, tenant.clone());
         world = world.host(*volume, 32, None);
     }
-    world.gate.set_tenants(world.tenants.clone());
+    world.gate.set_tenants(Arc::new(world.tenants.clone()));
     world
 }
 
@@ -73,14 +73,14 @@ fn held_operations_follow_their_volume_into_a_group_and_out_of_it() {
             gate.hold(request, (volume, round), now);
         }
     };
-    gate.set_tenants(of(&[1, 2]));
+    gate.set_tenants(Arc::new(of(&[1, 2])));
     shared.take(4096, MS);
     hold(&mut gate, 0);
-    gate.set_tenants(of(&[2, 3]));
+    gate.set_tenants(Arc::new(of(&[2, 3])));
     hold(&mut gate, 1);
-    gate.set_tenants(of(&[1]));
+    gate.set_tenants(Arc::new(of(&[1])));
     hold(&mut gate, 2);
-    gate.set_tenants(of(&[]));
+    gate.set_tenants(Arc::default());
     hold(&mut gate, 3);
     assert_eq!(gate.held(), 12);
     let mut released: Vec<(u32, u64)> = Vec::new();
