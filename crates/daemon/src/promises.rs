@@ -91,6 +91,7 @@ mod tests {
                 max_latency_ns: 0,
                 weight: 100,
             },
+            group: None,
             iops: 0,
             bandwidth: 0,
             operations: 0,

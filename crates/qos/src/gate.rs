@@ -1,6 +1,6 @@
 //! Admission at a shard's entry: which operation proceeds, and which is queued for how long.
 //!
-//! Every volume that is busy has an entry with a queue. What is released next is the held operation with the smallest
+//! Every volume that is busy has an entry with a queue; volumes of a group have one together. What is released next is the held operation with the smallest
 //! start tag; an operation's start tag is the larger of the gate's virtual time and its volume's last finish tag, which is
 //! that start and the operation's cost divided by the volume's share (start-time fair queueing). A volume that asks for
 //! less than its share never waits for long, and what nobody else wants is anyone's.
@@ -67,6 +67,12 @@ pub struct Gate<T> {
     turn: (u64, usize),
 }
 
+/// Whose entry a volume's operations go through: its own, by its number, or that of its group.
+fn key(tenants: &BTreeMap<u32, Arc<Tenant>>, volume: u32) -> u32 {
+    let group = tenants.get(&volume).map_or(0, |of| of.group());
+    if group == 0 { volume } else { group }
+}
+
 impl<T> Gate<T> {
     /// The gate of shard number `shard` of its pool, through which everything passes.
     pub fn new(shard: usize) -> Self {
@@ -89,12 +95,46 @@ impl<T> Gate<T> {
     /// Which volumes have which policies from now on.
     pub fn set_tenants(&mut self, tenants: Arc<BTreeMap<u32, Arc<Tenant>>>) {
         self.tenants = tenants;
+        let all = self.tenants.iter();
+        let by_key: BTreeMap<u32, &Arc<Tenant>> = all
+            .map(|(volume, tenant)| (key(&self.tenants, *volume), tenant))
+            .collect();
         for entry in self.entries.iter_mut() {
-            entry.tenant = self.tenants.get(&entry.volume).cloned();
+            entry.tenant = by_key.get(&entry.key).map(|tenant| Arc::clone(tenant));
         }
+        self.regroup();
         // Who reached a maximum may have another one now.
         self.wake_rested();
         self.share();
+    }
+
+    /// Volumes may have joined or left groups: held operations go to the queues that are theirs now, in the order in which
+    /// they came.
+    fn regroup(&mut self) {
+        self.entries
+            .leave_slots(|volume| key(&self.tenants, volume));
+        let is_left = |entry: &entries::Entry<T>| {
+            let mut held = entry.held.iter();
+            held.any(|held| key(&self.tenants, held.request.volume) != entry.key)
+        };
+        let entries = self.entries.iter();
+        let left: Vec<u32> = entries
+            .filter(|entry| is_left(entry))
+            .map(|entry| entry.key)
+            .collect();
+        let mut moved = Vec::new();
+        for (slot, entry) in self.entries.slots_mut() {
+            if left.contains(&entry.key) {
+                self.queue.retain(|Reverse((_, queued))| *queued != slot);
+                moved.extend(entry.held.drain(..));
+            }
+        }
+        self.held -= moved.len();
+        // Stable: the operations of a volume stay in their order.
+        moved.sort_by_key(|held| held.since_ns);
+        for held in moved {
+            self.queue_up(held);
+        }
     }
 
     /// Whether there is anything to be kept, or anything is held.
@@ -138,6 +178,10 @@ impl<T> Gate<T> {
 
     #[cold]
     fn make_busy(&mut self, volume: u32, now_ns: u64) -> usize {
+        let key = key(&self.tenants, volume);
+        if let Some(slot) = self.entries.join(volume, key) {
+            return slot;
+        }
         let busy = self.entries.len() as u64 + 1;
         let tenant = self.tenants.get(&volume).cloned();
         let floor = tenant.as_ref().map_or(0, |of| of.floor(4096) as u64);
@@ -145,7 +189,7 @@ impl<T> Gate<T> {
         // Until the next tick says better: a small part of what each would have of everything.
         let least = CAPACITY / 20 / busy;
         let share = floor.saturating_mul(ns).clamp(least, CAPACITY);
-        self.entries.add(volume, tenant, share, now_ns)
+        self.entries.add(volume, key, tenant, share, now_ns)
     }
 
     /// How many of a row of operations pass without being asked for one by one: those of the one volume that is busy, while
@@ -155,22 +199,22 @@ impl<T> Gate<T> {
         if self.held > 0 || self.entries.len() != 1 || self.window.is_limited() {
             return 0;
         }
-        let Some(entry) = self.entries.iter().next() else {
-            return 0;
-        };
-        if entry.is_capped() {
+        let is_capped = |entry: &entries::Entry<T>| entry.is_capped();
+        if self.entries.iter().next().is_none_or(is_capped) {
             return 0;
         }
-        let volume = entry.volume;
         let (mut passed, mut like, mut count) = (0, None, 0);
         for of in row {
-            if of.is_some_and(|of| of.volume != volume) {
+            if of == like {
+                passed += 1;
+                count += usize::from(of.is_some());
+                continue;
+            }
+            if of.is_some_and(|of| self.entries.find(of.volume).is_none()) {
                 break;
             }
             passed += 1;
-            if of == like {
-                count += 1;
-            } else if of.is_some() {
+            if of.is_some() {
                 self.begin(like, count, now_ns);
                 (like, count) = (of, 1);
             }
@@ -223,18 +267,26 @@ impl<T> Gate<T> {
     /// Holds an operation that was not admitted.
     pub fn hold(&mut self, request: Request, what: T, now_ns: u64) {
         let slot = self.slot(request.volume, now_ns);
-        let Some(entry) = self.entries.at(slot) else {
-            return;
-        };
-        let is_first = entry.held.is_empty();
-        entry.held.push_back(Held {
+        if let Some(entry) = self.entries.at(slot) {
+            entry.seen.held += 1;
+        }
+        self.queue_up(Held {
             request,
             since_ns: now_ns,
             what,
         });
-        entry.seen.held += 1;
+    }
+
+    fn queue_up(&mut self, held: Held<T>) {
+        let since_ns = held.since_ns.max(self.ticked_ns);
+        let slot = self.slot(held.request.volume, since_ns);
+        let Some(entry) = self.entries.at(slot) else {
+            return;
+        };
+        let is_first = entry.held.is_empty();
+        entry.held.push_back(held);
         if is_first {
-            entry.holding_ns = now_ns;
+            entry.holding_ns = since_ns;
             let start = entry.start(self.virtual_ns);
             if !entry.rests {
                 self.queue.push(Reverse((start, slot)));

@@ -1,4 +1,4 @@
-//! A volume with a policy, as all shards of its pool know it.
+//! A tenant: a volume with a policy, or a group of volumes that share one, as all shards of its pool know it.
 
 use super::costs::rate;
 use super::service::Service;
@@ -49,9 +49,11 @@ impl Limit {
     }
 }
 
-/// A volume with a policy. Another one takes its place when the policy's figures change.
+/// A volume with a policy, or a group of them. Another one takes its place when the policy's figures change.
 #[derive(Debug)]
 pub struct Tenant {
+    /// Number of the group; 0: a volume for itself.
+    group: u32,
     policy: QosPolicyConfig,
     operations: Limit,
     bytes: Limit,
@@ -62,11 +64,25 @@ impl Tenant {
     /// A volume of a pool with so many shards.
     pub fn new(policy: QosPolicyConfig, shards: usize) -> Self {
         Self {
+            group: 0,
             operations: Limit::new(policy.max_iops, policy.burst_s),
             bytes: Limit::new(policy.max_bandwidth, policy.burst_s),
             service: Mutex::new(Service::new(shards)),
             policy,
         }
+    }
+
+    /// A group of volumes with this number, which is that of no volume, in the same way.
+    pub fn of_group(group: u32, policy: QosPolicyConfig, shards: usize) -> Self {
+        Self {
+            group,
+            ..Self::new(policy, shards)
+        }
+    }
+
+    /// Number of the group; 0: a volume for itself.
+    pub fn group(&self) -> u32 {
+        self.group
     }
 
     /// What it was promised.

@@ -16,6 +16,7 @@ export type Volume = Schemas["Volume"];
 export type VolumeChange = Schemas["VolumeChange"];
 export type QosPolicy = Schemas["QosPolicy"];
 export type PolicyChange = Schemas["QosPolicyChange"];
+export type QosGroup = Schemas["QosGroup"];
 export type QosVolume = Schemas["QosVolume"];
 export type VolumeQos = Schemas["VolumeQos"];
 export type Snapshot = Schemas["Snapshot"];

@@ -57,8 +57,8 @@ pub use pools::{
 };
 pub use problem::{Problem, ProblemCode, Version};
 pub use qos::{
-    QosCheck, QosClaim, QosPolicy, QosPolicyChange, QosPolicyCreate, QosPolicyList, QosStatus,
-    QosVerdict, QosVolume, VolumeQos,
+    QosCheck, QosClaim, QosGroup, QosGroupChange, QosGroupCreate, QosGroupList, QosPolicy,
+    QosPolicyChange, QosPolicyCreate, QosPolicyList, QosStatus, QosVerdict, QosVolume, VolumeQos,
 };
 pub use schedules::{Schedule, ScheduleList, ScheduleSet};
 pub use scrubs::{Scrub, ScrubFault, ScrubStart};

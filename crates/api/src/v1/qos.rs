@@ -112,11 +112,58 @@ pub struct QosPolicyChange {
     pub overcommit: bool,
 }
 
-/// A volume's policy, and what it attained since it has it, or since its pool was opened.
+/// A group to be made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QosGroupCreate {
+    /// 1 to 63 letters, digits, `-`, `_` or `.`, a letter first; unique among the groups of its pool, and not `none`.
+    pub name: String,
+    /// Name or number of the policy that its volumes share.
+    pub policy: String,
+    /// Also when the pool cannot keep all minimums then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overcommit: bool,
+}
+
+/// What is to be changed of a group.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QosGroupChange {
+    /// Name or number of the policy that its volumes share from then on.
+    pub policy: String,
+    /// Also when the pool cannot keep all minimums then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overcommit: bool,
+}
+
+/// Volumes that share a policy: its minimums and maximums are those of their sum.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct QosGroup {
+    /// Its name.
+    pub name: String,
+    /// Its volumes.
+    pub volumes: Vec<String>,
+    /// Its policy and what its volumes attained together; nothing where the pool does not know the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qos: Option<VolumeQos>,
+}
+
+/// Groups.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct QosGroupList {
+    /// In the order in which they were made.
+    pub items: Vec<QosGroup>,
+}
+
+/// A volume's policy, and what it attained since it has it, or since its pool was opened. Where it shares the policy with a
+/// group, that is what the group attained.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct VolumeQos {
     /// The policy.
     pub policy: QosPolicy,
+    /// The group that it shares the policy with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Operations a second in the last 100 ms.
     pub iops: u64,
     /// Bytes a second in the last 100 ms.
@@ -150,8 +197,11 @@ pub enum QosVerdict {
 /// What a volume was promised, as a part of what its pool can do.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosClaim {
-    /// The volume; `(planned)` for one that is not there.
+    /// The volume, or the group; `(planned)` for a volume that is not there.
     pub volume: String,
+    /// It is a group's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub group: bool,
     /// Its policy.
     pub policy: QosPolicy,
     /// Per cent of what the pool has shown it can do; nothing while it has shown nothing.
@@ -165,7 +215,7 @@ pub struct QosCheck {
     /// Operations of 4 KiB a second that the pool has shown it can do; nothing while it has shown nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_iops: Option<u64>,
-    /// What was promised to each volume with a policy, by level and name.
+    /// What was promised to each volume with a policy of its own and to each group, by level and name.
     pub claims: Vec<QosClaim>,
     /// The sum of the shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,7 +226,7 @@ pub struct QosCheck {
     pub message: String,
 }
 
-/// A volume with a policy.
+/// A volume with a policy of its own.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosVolume {
     /// The volume.
@@ -190,6 +240,8 @@ pub struct QosVolume {
 pub struct QosStatus {
     /// What is promised, and whether that fits.
     pub check: QosCheck,
-    /// Volumes with policies and what they attained, by level and name.
+    /// Volumes with policies of their own and what they attained, by level and name.
     pub volumes: Vec<QosVolume>,
+    /// Groups and what their volumes attained together, in the order in which they were made.
+    pub groups: Vec<QosGroup>,
 }

@@ -1,5 +1,7 @@
 //! `convect qos`, and what of `convect volume` is about quality of service.
 
+mod groups;
+
 use super::expected::{iops, latency};
 use super::volume::limit;
 use crate::qos_arguments::{Figures, Qos as Command, QosPolicy as PolicyCommand};
@@ -8,7 +10,7 @@ use crate::{Client, Failure, object};
 use api::Operation;
 use api::v1::{
     QosCheck, QosClaim, QosPolicy, QosPolicyChange, QosPolicyCreate, QosPolicyList, QosStatus,
-    QosVolume, VolumeQos,
+    VolumeQos,
 };
 use units::format_bytes;
 
@@ -102,13 +104,17 @@ pub fn show(qos: Option<&VolumeQos>) -> String {
         0 => String::new(),
         _ => format!(", met in {} of the time in which it asked", met(qos)),
     };
-    format!("{} (level {}){promise}", policy.name, policy.level)
+    let group = match &qos.group {
+        Some(group) => format!(", shared by group {group}"),
+        None => String::new(),
+    };
+    format!("{} (level {}){group}{promise}", policy.name, policy.level)
 }
 
-fn volume_row(volume: &QosVolume) -> Vec<String> {
-    let qos = &volume.qos;
+/// What a volume, or a group of volumes, was promised and attained.
+fn row(name: String, qos: &VolumeQos) -> Vec<String> {
     vec![
-        volume.volume.clone(),
+        name,
         qos.policy.name.clone(),
         qos.policy.level.to_string(),
         some(qos.policy.min_iops),
@@ -122,7 +128,10 @@ fn volume_row(volume: &QosVolume) -> Vec<String> {
 
 fn claim_row(claim: &QosClaim) -> Vec<String> {
     vec![
-        claim.volume.clone(),
+        match claim.group {
+            true => format!("group {}", claim.volume),
+            false => claim.volume.clone(),
+        },
         claim.policy.name.clone(),
         claim.policy.level.to_string(),
         some(claim.policy.min_iops),
@@ -223,7 +232,13 @@ pub fn qos(client: &Client, json: bool, command: &Command) -> Result<(), Failure
                 ">LATE",
                 ">MET",
             ];
-            let rows = table(&head, status.volumes.iter().map(volume_row));
+            let volumes = status.volumes.iter();
+            let volumes = volumes.map(|of| row(of.volume.clone(), &of.qos));
+            let groups = status.groups.iter().filter_map(|of| {
+                let name = format!("group {} ({} volumes)", of.name, of.volumes.len());
+                Some(row(name, of.qos.as_ref()?))
+            });
+            let rows = table(&head, volumes.chain(groups));
             print(&format!("{rows}{}", verdict(&status.check)))
         }
         Command::Check {
@@ -266,5 +281,6 @@ pub fn qos(client: &Client, json: bool, command: &Command) -> Result<(), Failure
             ))
         }
         Command::Policy(command) => self::policy(client, json, command),
+        Command::Group(command) => groups::group(client, json, command),
     }
 }

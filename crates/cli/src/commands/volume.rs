@@ -173,6 +173,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 quota: limits.quota,
                 reservation: limits.reservation,
                 policy: policy.policy.clone(),
+                group: policy.group.clone(),
                 overcommit: policy.overcommit,
             };
             let answer = client.send(Operation::VolumeCreate, &[], &request)?;
@@ -215,6 +216,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             let limits = limits(quota.as_deref(), reservation.as_deref())?;
             let change = VolumeChange {
                 policy: policy.policy.clone(),
+                group: policy.group.clone(),
                 overcommit: policy.overcommit,
                 ..expected::ask(targets, placement::ask(placement, limits)?)?
             };

@@ -70,12 +70,87 @@ impl Manager {
             .map_err(|error| self.pool_problem(pool, error))
     }
 
-    /// Deletes a policy that no volume has.
+    /// Deletes a policy that no volume and no group has.
     ///
     /// # Errors
     /// As the engine's.
     pub fn qos_policy_delete(&self, pool: &str, policy: &str) -> Result<()> {
         let deleted = self.control.qos_policy_delete(pool, policy);
+        deleted.map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// The groups of a pool.
+    ///
+    /// # Errors
+    /// When the pool is not open.
+    pub fn qos_group_list(&self, pool: &str) -> Result<v1::QosGroupList> {
+        let groups = self.control.qos_groups(pool);
+        let groups = groups.map_err(|error| self.pool_problem(pool, error))?;
+        Ok(v1::QosGroupList {
+            items: groups.to_api(),
+        })
+    }
+
+    /// One group, by its name.
+    ///
+    /// # Errors
+    /// `NotFound` when the pool has no such group.
+    pub fn qos_group_show(&self, pool: &str, group: &str) -> Result<v1::QosGroup> {
+        let mut groups = self.qos_group_list(pool)?.items.into_iter();
+        groups.find(|known| known.name == group).ok_or_else(|| {
+            Problem::new(
+                ProblemCode::NotFound,
+                format!("pool {pool} has no group '{group}': see `convect qos group list {pool}`"),
+            )
+        })
+    }
+
+    /// Makes a group without volumes.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn qos_group_create(
+        &self,
+        pool: &str,
+        request: v1::QosGroupCreate,
+    ) -> Result<v1::QosGroup> {
+        let choice = engine::GroupChoice {
+            name: request.name,
+            policy: request.policy,
+            overcommit: request.overcommit,
+        };
+        let made = self.control.qos_group_create(pool, &choice);
+        made.map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Gives a group another policy.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn qos_group_change(
+        &self,
+        pool: &str,
+        group: &str,
+        request: v1::QosGroupChange,
+    ) -> Result<v1::QosGroup> {
+        let choice = engine::GroupChoice {
+            name: group.to_owned(),
+            policy: request.policy,
+            overcommit: request.overcommit,
+        };
+        let changed = self.control.qos_group_change(pool, &choice);
+        changed
+            .map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Deletes a group that no volume is in.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn qos_group_delete(&self, pool: &str, group: &str) -> Result<()> {
+        let deleted = self.control.qos_group_delete(pool, group);
         deleted.map_err(|error| self.pool_problem(pool, error))
     }
 
@@ -119,7 +194,7 @@ impl Manager {
             .filter_map(|volume| {
                 Some(v1::QosVolume {
                     volume: volume.name,
-                    qos: volume.qos?,
+                    qos: volume.qos.filter(|qos| qos.group.is_none())?,
                 })
             })
             .collect();
@@ -127,6 +202,11 @@ impl Manager {
             let key = |of: &v1::QosVolume| (of.qos.policy.level, of.volume.clone());
             key(one).cmp(&key(other))
         });
-        Ok(v1::QosStatus { check, volumes })
+        let groups = self.qos_group_list(pool)?.items;
+        Ok(v1::QosStatus {
+            check,
+            volumes,
+            groups,
+        })
     }
 }

@@ -72,8 +72,8 @@ impl Manager {
             quota: request.quota.unwrap_or(0),
             reservation: request.reservation.unwrap_or(0),
         };
-        let policy = request.policy.as_deref().unwrap_or_default();
-        let policy = qos::choice(policy, request.overcommit);
+        let (policy, group) = (request.policy.as_deref(), request.group.as_deref());
+        let policy = qos::choice(policy, group, request.overcommit).unwrap_or_default();
         let created = (self.control).volume_create_with(&request.pool, &spec, &policy);
         created
             .map(|status| self.volume(status))

@@ -1,10 +1,11 @@
 //! Quality of service by the interface: policies, checks, and alerts of promises that are not kept.
 
 use crate::common::{World, manager, pool_request, volume_request};
-use crate::fake::qos::attained;
+use crate::fake::qos::{attained, group};
 use crate::http::{Daemon, pool};
 use api::v1::{EventCode, ProblemCode};
-use daemon::Manager;
+use daemon::{Format, Manager};
+use engine::VolumeQos;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +50,80 @@ fn promise_that_is_not_kept_for_a_minute_is_told_until_it_is_kept_for_five() {
         assert!(up_s > 360 || !told.is_empty(), "after {up_s} s");
     }
     assert_eq!(look(500, true), [] as [String; 0]);
+}
+
+#[test]
+fn group_is_told_for_itself_and_its_volumes_are_not() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let manager = manager(&world, folder.path());
+    manager
+        .pool_create(pool_request("tank", &["a"], false))
+        .unwrap();
+    manager
+        .volume_create(volume_request("tank", "ledger"))
+        .unwrap();
+    for up_s in 0..80 {
+        let mut group = group(None);
+        let together = VolumeQos {
+            windows: up_s * 10,
+            met: up_s * 5,
+            ..group.qos.unwrap()
+        };
+        *world.attained.lock().unwrap() = Some(together.clone());
+        group.qos = Some(together);
+        *world.groups.lock().unwrap() = vec![group];
+        manager.observe(Duration::from_secs(up_s), 1_000_000 + up_s);
+    }
+    let told = broken(&manager);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("group tank/accounting"), "{told:?}");
+    let metrics = manager.metrics(Format::Prometheus).unwrap();
+    assert!(metrics.contains("convect_group_qos_volumes{pool=\"tank\",group=\"accounting\"} 1"));
+    assert!(
+        metrics.contains(
+            "convect_group_qos_windows_met_total{pool=\"tank\",group=\"accounting\"} 395"
+        )
+    );
+    assert!(!metrics.contains("convect_volume_qos_windows_met_total{"));
+}
+
+#[test]
+fn groups_are_asked_for_by_http() {
+    let world = Arc::new(World::default());
+    let daemon = Daemon::start(&world);
+    assert_eq!(daemon.ask("POST", "/v1/pools", pool()).0, 201);
+    let groups = "/v1/pools/tank/qos/groups";
+    let list = daemon.ask("GET", groups, json!(null)).1;
+    assert_eq!(list["items"][0]["volumes"], json!(["ledger"]));
+    assert_eq!(list["items"][0]["qos"]["group"], json!("accounting"));
+    let one = format!("{groups}/accounting");
+    let shown = daemon.ask("GET", &one, json!(null)).1;
+    assert_eq!(shown, list["items"][0]);
+    let made = daemon.ask("POST", groups, json!({"name": "vdi", "policy": "5"}));
+    assert_eq!((made.0, &made.1["name"]), (201, &json!("vdi")));
+    let other = format!("{groups}/vdi");
+    for (method, path, body, code) in [
+        ("GET", other.as_str(), json!(null), ProblemCode::NotFound),
+        (
+            "PUT",
+            one.as_str(),
+            json!({"policy": "1"}),
+            ProblemCode::Refused,
+        ),
+        ("DELETE", one.as_str(), json!(null), ProblemCode::Busy),
+        ("POST", groups, json!({"name": "vdi"}), ProblemCode::Invalid),
+        ("PUT", one.as_str(), json!({}), ProblemCode::Invalid),
+        (
+            "GET",
+            "/v1/pools/none/qos/groups",
+            json!(null),
+            ProblemCode::NotFound,
+        ),
+    ] {
+        let answer = daemon.ask(method, path, body).1;
+        assert_eq!(answer["code"], json!(code), "{method} {path}: {answer}");
+    }
 }
 
 #[test]

@@ -304,7 +304,7 @@ impl Pool {
                 .for_each(|known| {
                     known.knobs = after.knobs.clone();
                     known.targets = after.targets;
-                    known.policy = after.policy;
+                    (known.policy, known.group) = (after.policy, after.group);
                 });
             Ok(())
         })

@@ -1,4 +1,5 @@
-//! The volumes that are busy at a gate, each with what is held of it and what it has in this tick.
+//! The volumes that are busy at a gate, each with what is held of it and what it has in this tick. Volumes of a group have
+//! one entry together.
 //!
 //! A volume's entry lies in a slot, which it keeps until it was idle for a while. Operations mostly come in rows of one
 //! volume: the slot that was found last is looked at first.
@@ -24,9 +25,10 @@ pub(super) struct Held<T> {
     pub what: T,
 }
 
-/// A volume that is busy.
+/// A volume, or a group of them, that is busy.
 pub(super) struct Entry<T> {
-    pub volume: u32,
+    /// Number of the volume, or of the group, which is that of no volume.
+    pub key: u32,
     pub tenant: Option<Arc<Tenant>>,
     /// Nanoseconds a second.
     pub share: u64,
@@ -50,9 +52,9 @@ pub(super) struct Entry<T> {
 }
 
 impl<T> Entry<T> {
-    fn new(volume: u32, tenant: Option<Arc<Tenant>>, share: u64, now_ns: u64) -> Self {
+    fn new(key: u32, tenant: Option<Arc<Tenant>>, share: u64, now_ns: u64) -> Self {
         Self {
-            volume,
+            key,
             tenant,
             share,
             finish: 0,
@@ -162,8 +164,10 @@ impl<T> Entry<T> {
 /// All of them.
 pub(super) struct Entries<T> {
     slots: Vec<Option<Entry<T>>>,
-    /// Slots of busy volumes.
+    /// Slots of busy volumes; those of a group have the same one.
     of: BTreeMap<u32, usize>,
+    /// Entries.
+    count: usize,
     /// The volume that was looked for last, and its slot.
     last: (u32, usize),
 }
@@ -173,19 +177,20 @@ impl<T> Default for Entries<T> {
         Self {
             slots: Vec::new(),
             of: BTreeMap::new(),
+            count: 0,
             last: (0, usize::MAX),
         }
     }
 }
 
 impl<T> Entries<T> {
-    /// How many volumes are busy.
+    /// How many volumes are busy; a group counts once.
     pub fn len(&self) -> usize {
-        self.of.len()
+        self.count
     }
 
     pub fn is_empty(&self) -> bool {
-        self.of.is_empty()
+        self.count == 0
     }
 
     /// The slot of a volume that is busy.
@@ -199,16 +204,38 @@ impl<T> Entries<T> {
         Some(slot)
     }
 
-    /// Makes a volume busy that is not, and tells its slot.
+    /// Makes a volume busy whose group is, and tells the slot; none when there is no entry of this key.
+    #[cold]
+    pub fn join(&mut self, volume: u32, key: u32) -> Option<usize> {
+        let is_of = |slot: &Option<Entry<T>>| slot.as_ref().is_some_and(|entry| entry.key == key);
+        let slot = self.slots.iter().position(is_of)?;
+        self.of.insert(volume, slot);
+        self.last = (volume, slot);
+        Some(slot)
+    }
+
+    /// Volumes keep their slots where `key` still says that of the entry there; the others get one with their next
+    /// operation.
+    pub fn leave_slots(&mut self, key: impl Fn(u32) -> u32) {
+        let slots = &self.slots;
+        self.of.retain(|volume, slot| {
+            let entry = slots[*slot].as_ref();
+            entry.is_some_and(|entry| entry.key == key(*volume))
+        });
+        self.last = (0, usize::MAX);
+    }
+
+    /// Makes a volume busy that is not, with an entry of this key of which there is none, and tells its slot.
     #[cold]
     pub fn add(
         &mut self,
         volume: u32,
+        key: u32,
         tenant: Option<Arc<Tenant>>,
         share: u64,
         now_ns: u64,
     ) -> usize {
-        let entry = Some(Entry::new(volume, tenant, share, now_ns));
+        let entry = Some(Entry::new(key, tenant, share, now_ns));
         let slot = match self.slots.iter().position(Option::is_none) {
             Some(slot) => {
                 self.slots[slot] = entry;
@@ -219,6 +246,7 @@ impl<T> Entries<T> {
                 self.slots.len() - 1
             }
         };
+        self.count += 1;
         self.of.insert(volume, slot);
         self.last = (volume, slot);
         slot
@@ -247,13 +275,13 @@ impl<T> Entries<T> {
     /// Gives up those that `keeps` does not want.
     pub fn retain(&mut self, keeps: impl Fn(&Entry<T>) -> bool) {
         for slot in &mut self.slots {
-            if let Some(entry) = slot
-                && !keeps(entry)
-            {
-                self.of.remove(&entry.volume);
+            if slot.as_ref().is_some_and(|entry| !keeps(entry)) {
                 *slot = None;
+                self.count -= 1;
             }
         }
+        let slots = &self.slots;
+        self.of.retain(|_, slot| slots[*slot].is_some());
         while self.slots.last().is_some_and(Option::is_none) {
             self.slots.pop();
         }

@@ -1,3 +1,5 @@
+mod groups;
+
 use super::*;
 use crate::service::ServiceTotals;
 use format::QosPolicyConfig;

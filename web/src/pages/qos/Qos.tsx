@@ -10,6 +10,7 @@ import { Card, Page } from "../../ui/Page";
 import { Table, type Column } from "../../ui/Table";
 import { EditPolicy } from "./EditPolicy";
 import { GivePolicy } from "./GivePolicy";
+import { Groups } from "./Groups";
 import { allowed, guaranteed, met } from "./policies";
 
 const VOLUMES: Column<QosVolume>[] = [
@@ -92,19 +93,28 @@ function PoolVolumes({ pool }: { pool: string }) {
     </button>
   );
   return (
-    <Card title={`Volumes of ${pool}`} actions={actions}>
-      <p className={value.check.verdict === "refused" ? "warn" : "about"}>{value.check.message}.</p>
-      <Table
-        label="Volumes with policies"
-        columns={VOLUMES}
-        rows={value.volumes}
-        rowKey={(row) => row.volume}
-        empty="No volume has a policy."
-      />
-      {giving && (
-        <GivePolicy pool={pool} volumes={names} policies={policies} onClose={() => setGiving(false)} />
-      )}
-    </Card>
+    <>
+      <Card title={`Volumes of ${pool}`} actions={actions}>
+        <p className={value.check.verdict === "refused" ? "warn" : "about"}>{value.check.message}.</p>
+        <Table
+          label="Volumes with policies of their own"
+          columns={VOLUMES}
+          rows={value.volumes}
+          rowKey={(row) => row.volume}
+          empty="No volume has a policy of its own."
+        />
+        {giving && (
+          <GivePolicy
+            pool={pool}
+            volumes={names}
+            policies={policies}
+            groups={value.groups}
+            onClose={() => setGiving(false)}
+          />
+        )}
+      </Card>
+      <Groups pool={pool} groups={value.groups} policies={policies} />
+    </>
   );
 }
 

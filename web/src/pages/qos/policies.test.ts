@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { QosPolicy, VolumeQos } from "../../api/types";
-import { allowed, changeOf, figuresOf, guaranteed, met, NEW } from "./policies";
+import { allowed, changeOf, choiceOf, figuresOf, guaranteed, met, NEW } from "./policies";
 
 const policy: QosPolicy = {
   id: 100,
@@ -30,6 +30,11 @@ test("figures that are none are not asked for", () => {
   expect(changeOf({ ...NEW, maxBandwidth: "200M" })?.max_bandwidth).toBe(200 * 1024 * 1024);
   expect(changeOf({ ...NEW, maxLatency: "0.5" })?.max_latency_ns).toBe(500_000);
   expect(changeOf({ ...NEW, maxLatency: "-1" })).toBeUndefined();
+});
+
+test("a volume has a policy of its own or that of a group", () => {
+  expect(choiceOf("policy none")).toEqual({ policy: "none" });
+  expect(choiceOf("group accounting")).toEqual({ group: "accounting" });
 });
 
 test("policies are told in a line", () => {

@@ -66,6 +66,12 @@ export function changeOf(figures: Figures): (PolicyChange & { level: number }) |
   return { level, ...change } as PolicyChange & { level: number };
 }
 
+/** What is chosen for a volume: a policy of its own, or a group. */
+export function choiceOf(chosen: string): { policy: string } | { group: string } {
+  const [kind, name] = chosen.split(" ") as [string, string];
+  return kind === "group" ? { group: name } : { policy: name };
+}
+
 /** What a policy guarantees, in a line. */
 export function guaranteed(policy: QosPolicy): string {
   const parts = [

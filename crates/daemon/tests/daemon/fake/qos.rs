@@ -23,6 +23,7 @@ pub fn policy() -> QosPolicy {
 pub fn attained(windows: u64, met: u64) -> VolumeQos {
     VolumeQos {
         policy: policy(),
+        group: None,
         iops: 1000,
         bandwidth: 4_096_000,
         operations: 5000,
@@ -34,11 +35,29 @@ pub fn attained(windows: u64, met: u64) -> VolumeQos {
     }
 }
 
+/// The group that its pools have, or one that was made.
+pub fn group(made: Option<&GroupChoice>) -> QosGroup {
+    let name = made.map_or("accounting", |made| made.name.as_str());
+    QosGroup {
+        name: name.to_owned(),
+        volumes: if made.is_some() {
+            vec![]
+        } else {
+            vec!["ledger".to_owned()]
+        },
+        qos: Some(VolumeQos {
+            group: Some(name.to_owned()),
+            ..attained(100, 99)
+        }),
+    }
+}
+
 impl Fake {
     /// What is answered to a check.
     pub fn check_of(&self, pool: &str, planned: Option<(&str, usize)>) -> Result<QosCheck> {
         let claim = || QosClaim {
             volume: "(planned)".to_owned(),
+            group: false,
             policy: policy(),
             share_ppm: Some(375_000),
         };
