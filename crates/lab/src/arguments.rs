@@ -8,6 +8,7 @@ use crate::iscsi::Lun;
 use crate::load::Generate;
 use crate::nbd::Place;
 use crate::polling::Waiting;
+use crate::promises::Promises;
 use crate::storm::Storm;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -65,6 +66,8 @@ pub enum Command {
     Replay(Replay),
     /// 600 desktops boot beside a database, mail and a backup, without and with policies of quality of service
     Storm(Storm),
+    /// What policies of quality of service promise, bar by bar: infeasible floors, the price, fairness, changes, memory
+    Promises(Promises),
     /// Hostile guests, hosts, programs and viewers one after the other, and what they cost others and the daemon
     Hostile(Hostile),
 }

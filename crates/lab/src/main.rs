@@ -28,6 +28,7 @@ mod moving;
 mod nbd;
 mod polling;
 mod process;
+mod promises;
 mod replay;
 mod rival;
 mod scale;
@@ -70,6 +71,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::Breakdown(with) => breakdown::run(&convect()?, with),
         Command::Polling(with) => polling::run(&convect()?, with),
         Command::Guests(with) => guests::run(&convect()?, with),
+        Command::Promises(with) => promises::run(&convect()?, with),
         Command::Storm(with) => storm::run(&convect()?, with),
         Command::Hostile(with) => hostile::run(&convect()?, with),
         Command::Replay(with) => replay::run(arguments.convect.as_deref(), with),

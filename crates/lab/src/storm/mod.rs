@@ -15,4 +15,5 @@ mod scene;
 mod table;
 
 pub use arguments::Storm;
+pub use outcome::Judged;
 pub use run::run;

@@ -45,6 +45,21 @@ pub struct Phase {
     pub outcome: Outcome,
     /// Windows that the daemon counted for the database's policy, and of them those in which it was met.
     pub counted: Option<(u64, u64)>,
+    /// What the machine did meanwhile.
+    pub machine: Machine,
+}
+
+/// What the machine did in a part of the run.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Machine {
+    /// Cores that the daemon took.
+    pub daemon_cores: f64,
+    /// Cores that the clients took.
+    pub client_cores: f64,
+    /// Cores that everybody else took.
+    pub other_cores: f64,
+    /// Parts of the blocks read that came from RAM, the fast and the slow tier, from 0 to 1.
+    pub served: [f64; 3],
 }
 
 /// In which windows policy 1 got what it was promised.
@@ -210,6 +225,7 @@ mod tests {
                 interrupted: false,
             },
             counted: None,
+            machine: Machine::default(),
         };
         assert_eq!((phase.burst_iops(), phase.booted(12)), (3_000, 12));
         assert_eq!(phase.boot_seconds(), Some(1.3));

@@ -107,6 +107,7 @@ pub fn html(storms: &Storms) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::outcome::Machine;
     use super::*;
     use crate::tenants::Outcome;
 
@@ -131,6 +132,7 @@ mod tests {
                 interrupted: false,
             },
             counted: Some((20, 19)),
+            machine: Machine::default(),
         }
     }
 

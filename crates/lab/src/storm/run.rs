@@ -1,17 +1,20 @@
 //! The phases in their order, and what is shown of them.
 
 use super::arguments::Storm;
-use super::outcome::{Kind, Phase, Storms};
+use super::outcome::{Kind, Machine, Phase, Storms};
 use super::report;
 use super::scene::{DATABASE, Scene};
 use super::table;
+use crate::daemon::Daemon;
+use crate::demo::Shares;
 use crate::failure::{Failure, Result, While};
 use crate::machine;
 use crate::screen::{self, thousands};
-use crate::tenants::{Crowd, Tenant, Window};
+use crate::tenants::{Crowd, POOL, Tenant, Window};
+use api::v1::Counters;
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use units::format_bytes;
 
 /// The database alone is measured for this part of a storm's time.
@@ -41,7 +44,41 @@ fn tell(crowd: &Crowd, kind: Kind, names: &[String], time: Duration) {
 /// How often a line of progress is written.
 const TELL: Duration = Duration::from_secs(5);
 
-fn phase(kind: Kind, tenants: Vec<Tenant>, time: Duration) -> Result<Phase> {
+/// Processor times in seconds and what the pool counted, at a moment.
+struct Look {
+    at: Instant,
+    cores: [f64; 3],
+    counters: Counters,
+}
+
+impl Look {
+    fn now(daemon: &Daemon) -> Result<Self> {
+        let server = machine::processor_seconds(daemon.pid())?;
+        let own = machine::own_processor_seconds();
+        Ok(Self {
+            at: Instant::now(),
+            cores: [server, own, machine::busy_seconds()?],
+            counters: daemon.counters(POOL)?,
+        })
+    }
+
+    /// What was done since another look.
+    fn since(&self, before: &Self) -> Machine {
+        let seconds = (self.at - before.at).as_secs_f64();
+        let cores = |index: usize| (self.cores[index] - before.cores[index]) / seconds;
+        let (daemon_cores, client_cores) = (cores(0), cores(1));
+        let served = Shares::between(&before.counters, &self.counters);
+        Machine {
+            daemon_cores,
+            client_cores,
+            other_cores: (cores(2) - daemon_cores - client_cores).max(0.0),
+            served: served.map_or([0.0; 3], |of| [of.ram, of.fast, of.slow]),
+        }
+    }
+}
+
+fn phase(scene: &Scene, kind: Kind, tenants: Vec<Tenant>, time: Duration) -> Result<Phase> {
+    let before = Look::now(&scene.stage.daemon)?;
     let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
     let crowd = Crowd::start(tenants, time)?;
     let mut due = Duration::ZERO;
@@ -56,6 +93,7 @@ fn phase(kind: Kind, tenants: Vec<Tenant>, time: Duration) -> Result<Phase> {
         kind,
         outcome,
         counted: None,
+        machine: Look::now(&scene.stage.daemon)?.since(&before),
     })
 }
 
@@ -63,7 +101,7 @@ fn phase(kind: Kind, tenants: Vec<Tenant>, time: Duration) -> Result<Phase> {
 fn storm(scene: &Scene, kind: Kind, time: Duration) -> Result<Phase> {
     let mut tenants = vec![scene.database()?];
     tenants.extend(scene.others()?);
-    phase(kind, tenants, time)
+    phase(scene, kind, tenants, time)
 }
 
 /// What remains to be done of the run after a phase; true when somebody asked for the end.
@@ -76,7 +114,10 @@ fn add(storms: &mut Storms, phase: Phase) -> bool {
 fn measure(scene: &Scene, with: &Storm, storms: &mut Storms) -> Result<()> {
     let time = Duration::from_secs(with.seconds);
     let alone = time / ALONE_PART as u32;
-    if add(storms, phase(Kind::Alone, vec![scene.database()?], alone)?) {
+    if add(
+        storms,
+        phase(scene, Kind::Alone, vec![scene.database()?], alone)?,
+    ) {
         return Err(Failure::interrupted());
     }
     println!(

@@ -21,8 +21,7 @@ pub const BACKUP: &str = "backup";
 const FLOOR: &str = "floor";
 const DESKTOP: &str = "desktop";
 /// What each desktop is promised: what one that works asks for, within the latency of the built-in policy of level 3.
-const DESKTOP_IOPS: u64 = 15;
-const DESKTOP_MS: u64 = 40;
+const DESKTOP_FIGURES: [&str; 4] = ["--min-iops", "15", "--max-latency", "40ms"];
 /// Maximum latency of policy 1, in milliseconds.
 pub const FLOOR_MS: u64 = 10;
 /// Requests of the mail server, and of the backup, that can be outstanding.
@@ -187,8 +186,10 @@ impl Scene {
     /// # Errors
     /// When one is refused.
     pub fn give_policies(&self, floor_iops: u64) -> Result<()> {
-        self.stage.policy(FLOOR, 1, floor_iops, FLOOR_MS)?;
-        self.stage.policy(DESKTOP, 3, DESKTOP_IOPS, DESKTOP_MS)?;
+        let (iops, latency) = (floor_iops.to_string(), format!("{FLOOR_MS}ms"));
+        let floor = ["--min-iops", &iops, "--max-latency", &latency];
+        self.stage.policy(FLOOR, 1, &floor)?;
+        self.stage.policy(DESKTOP, 3, &DESKTOP_FIGURES)?;
         for (volume, policy) in [(DATABASE, FLOOR), (MAIL, "2"), (BACKUP, "5")] {
             self.stage.give(volume, policy)?;
         }

@@ -140,6 +140,23 @@ pub fn verdicts(storms: &Storms) -> String {
     text
 }
 
+/// What the machine did in each part of the run.
+fn machine(storms: &Storms) -> String {
+    let lines = storms.phases.iter().map(|phase| {
+        let seen = &phase.machine;
+        let [ram, fast, slow] = seen.served.map(|part| 100.0 * part);
+        format!(
+            "  {}: {:.2} cores the daemon, {:.2} the clients, {:.2} others; served from RAM {ram:.0} %, fast {fast:.0} %, \
+             slow {slow:.1} %\n",
+            phase.kind.name(),
+            seen.daemon_cores,
+            seen.client_cores,
+            seen.other_cores
+        )
+    });
+    lines.collect()
+}
+
 /// All of it.
 pub fn text(storms: &Storms) -> String {
     let mut text = screen::table(&HEAD, &rows(storms));
@@ -148,7 +165,7 @@ pub fn text(storms: &Storms) -> String {
         text += "\n";
         text += &screen::table(&PUBLISHED_HEAD, &published);
     }
-    text + "\n" + &verdicts(storms)
+    text + "\n" + &machine(storms) + "\n" + &verdicts(storms)
 }
 
 /// All of it, with every window.
@@ -171,6 +188,7 @@ pub fn json(storms: &Storms) -> Value {
             "policy_1": storms.judged(phase),
             "daemon_windows": phase.counted.map(|(windows, _)| windows),
             "daemon_windows_met": phase.counted.map(|(_, met)| met),
+            "machine": phase.machine,
             "booted": phase.booted(storms.desktops),
             "boot_seconds": phase.boot_seconds(),
         })

@@ -90,6 +90,8 @@ pub struct Shared {
     begun: Instant,
     end_ns: AtomicU64,
     windows: Vec<Mutex<Vec<Window>>>,
+    /// Requests answered so far, by tenant.
+    answered: Vec<AtomicU64>,
     failure: Mutex<Option<String>>,
 }
 
@@ -113,6 +115,11 @@ impl Shared {
     /// A window of a tenant has ended.
     pub fn push(&self, tenant: usize, window: Window) {
         self.windows(tenant).push(window);
+    }
+
+    /// Requests of a tenant were answered.
+    pub fn answered(&self, tenant: usize, count: usize) {
+        self.answered[tenant].fetch_add(count as u64, Ordering::Relaxed);
     }
 
     fn failure(&self) -> std::sync::MutexGuard<'_, Option<String>> {
@@ -140,6 +147,7 @@ impl Crowd {
             begun: Instant::now(),
             end_ns: AtomicU64::new(time.as_nanos() as u64),
             windows: names.iter().map(|_| Mutex::default()).collect(),
+            answered: names.iter().map(|_| AtomicU64::new(0)).collect(),
             failure: Mutex::default(),
         });
         let mut groups: std::collections::BTreeMap<usize, Vec<(usize, Vec<Session>)>> =
@@ -172,6 +180,11 @@ impl Crowd {
     /// How long they have been at work.
     pub fn elapsed(&self) -> Duration {
         self.shared.begun.elapsed()
+    }
+
+    /// Requests of a tenant that have been answered.
+    pub fn answered(&self, tenant: usize) -> u64 {
+        self.shared.answered[tenant].load(Ordering::Relaxed)
     }
 
     /// A tenant's last windows, as many as there are of so many.

@@ -133,7 +133,9 @@ impl Driver {
         let any = place.session.take(&mut self.answered, |due_ns, bytes| {
             meter.answered(now_ns.saturating_sub(due_ns), bytes);
         })?;
-        group.outstanding -= before - place.session.outstanding();
+        let ended = before - place.session.outstanding();
+        group.outstanding -= ended;
+        self.shared.answered(group.tenant, ended);
         if !stopping && (any || place.is_writing) {
             self.send(number, now_ns)?;
         }

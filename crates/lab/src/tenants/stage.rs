@@ -18,13 +18,13 @@ const GIB: u64 = 1 << 30;
 /// Sizes of drives in bytes.
 #[derive(Clone, Copy)]
 pub struct Drives {
-    /// The fast file.
+    /// The fast drive.
     pub fast: u64,
     /// What volumes take of the slow tier at most.
     pub slow: u64,
 }
 
-/// A daemon with a pool: a fast file with direct I/O before modelled 7,200 rpm disks.
+/// A daemon with a pool.
 pub struct Stage {
     /// The daemon. It ends before the folder goes.
     pub daemon: Daemon,
@@ -33,7 +33,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Makes the drives, starts a daemon, and creates the pool.
+    /// Starts a daemon, and creates a pool: a fast file with direct I/O before modelled 7,200 rpm disks.
     ///
     /// # Errors
     /// When there is no room, or the daemon does not start.
@@ -66,14 +66,33 @@ impl Stage {
         })
     }
 
+    /// The same with drives in memory, between which nothing moves by itself, and one thread: so the daemon, and not its
+    /// clients, is what there is too little of.
+    ///
+    /// # Errors
+    /// When the daemon does not start, or refuses the pool.
+    pub fn in_memory(convect: &Path, purpose: &str, drives: Drives) -> Result<Self> {
+        let scratch = Scratch::new(purpose, 1 << 20)?;
+        let daemon = Daemon::start(convect, scratch.path(), "threads = 1\n")?;
+        let drive = |name: &str, size: u64| format!("ram:{name}?size={size}");
+        let (fast, slow) = (drive("fast", drives.fast), drive("slow", drives.slow));
+        let words = ["pool", "create", POOL, "fast", &fast, "slow", &slow];
+        let policy = ["--policy", "fast-first", "--accept-unmirrored"];
+        daemon.run(&[&words[..], &policy[..]].concat())?;
+        Ok(Self {
+            daemon,
+            scratch,
+            _disks_in: None,
+        })
+    }
+
     /// Creates a volume of so many bytes.
     ///
     /// # Errors
     /// When that is refused.
     pub fn volume(&self, name: &str, bytes: u64) -> Result<()> {
-        let (volume, size) = (format!("{POOL}/{name}"), bytes.to_string());
-        let words = ["volume", "create", &volume, "--size", &size];
-        self.daemon.run(&words).map(|_| ())
+        let wanted = serde_json::json!({"pool": POOL, "name": name, "size": bytes});
+        self.daemon.post("/v1/volumes", &wanted)
     }
 
     /// Exports a volume by its name to a guest, by vhost-user-blk.
@@ -137,19 +156,14 @@ impl Stage {
         self.daemon.post(&path, &wanted)
     }
 
-    /// Creates a policy with a level, a minimum of operations a second, and a maximum latency.
+    /// Creates a policy of a level with these figures, as the command has them: `["--min-iops", "15"]`.
     ///
     /// # Errors
     /// When that is refused.
-    pub fn policy(&self, name: &str, level: u8, min_iops: u64, latency_ms: u64) -> Result<()> {
-        let name = format!("{POOL}/{name}");
-        let (level, iops) = (level.to_string(), min_iops.to_string());
-        let latency = format!("{latency_ms}ms");
+    pub fn policy(&self, name: &str, level: u8, figures: &[&str]) -> Result<()> {
+        let (name, level) = (format!("{POOL}/{name}"), level.to_string());
         let words = ["qos", "policy", "create", &name, "--level", &level];
-        let figures = ["--min-iops", &iops, "--max-latency", &latency];
-        self.daemon
-            .run(&[&words[..], &figures[..]].concat())
-            .map(|_| ())
+        self.daemon.run(&[&words[..], figures].concat()).map(|_| ())
     }
 
     /// Gives a volume a policy, whatever the sum of minimums is; `none` takes it away.
