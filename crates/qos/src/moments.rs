@@ -97,3 +97,63 @@ impl Moments {
         (self.count, self.deep) = (0, 0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::costs::{Kind, class};
+
+    const US: u64 = 1_000;
+
+    /// Operations of classes that end in this order, each so long after the one before, with as many under way.
+    fn ended(order: &[(usize, u64)], under_way: usize, costs: &mut Costs, rounds: usize) {
+        let mut moments = Moments::default();
+        let mut now_ns = 0;
+        for _ in 0..rounds {
+            for (class, takes_ns) in order {
+                moments.pass(*class, under_way, costs, now_ns);
+                now_ns += takes_ns;
+                moments.end(*class, 1, under_way, costs, now_ns);
+            }
+            moments.tick(costs, true);
+        }
+    }
+
+    #[test]
+    fn what_runs_alone_costs_the_time_between_two_ends() {
+        let (small, large) = (class(Kind::Read, 4096), class(Kind::Read, 256 << 10));
+        let mut costs = Costs::default();
+        ended(&[(small, 10 * US); 8], 0, &mut costs, 200);
+        ended(&[(large, 100 * US); 8], 0, &mut costs, 200);
+        assert!((9_900..10_100).contains(&costs.of(small)), "{costs:?}");
+        assert!((99_000..101_000).contains(&costs.of(large)), "{costs:?}");
+    }
+
+    #[test]
+    fn mixed_ends_keep_the_ratio_of_classes_that_were_seen_alone() {
+        let (small, large) = (class(Kind::Read, 4096), class(Kind::Read, 256 << 10));
+        let mut costs = Costs::default();
+        ended(&[(small, 10 * US); 8], 0, &mut costs, 200);
+        ended(&[(large, 100 * US); 8], 0, &mut costs, 200);
+        // Several channels: each ends as soon after another one, and the shard became half as fast.
+        ended(&[(small, 110 * US), (large, 110 * US)], 4, &mut costs, 200);
+        let ratio = costs.of(large) as f64 / costs.of(small) as f64;
+        assert!((9.5..10.5).contains(&ratio), "{ratio}");
+        assert!((19_000..21_000).contains(&costs.of(small)), "{costs:?}");
+    }
+
+    #[test]
+    fn what_ends_at_one_moment_shares_the_time_before_it() {
+        let (read, write) = (class(Kind::Read, 4096), class(Kind::Write, 4096));
+        let mut costs = Costs::default();
+        let mut moments = Moments::default();
+        for at in 1..=400 {
+            moments.pass(read, 0, &costs, (at - 1) * 80 * US);
+            moments.end(read, 2, 2, &costs, at * 80 * US);
+            moments.end(write, 2, 0, &costs, at * 80 * US);
+            moments.tick(&mut costs, true);
+        }
+        let sum = costs.of(read) + costs.of(write);
+        assert!((39_000..41_000).contains(&sum), "{costs:?}");
+    }
+}

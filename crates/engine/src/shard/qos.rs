@@ -134,7 +134,7 @@ impl Shard {
         self.start_ticking(gate, now_ns);
         let row = into
             .iter()
-            .map(|op| (op.volume, Kind::of(op.op.kind).is_some()));
+            .map(|op| request(op.volume, op.op.kind, op.op.len));
         let alone = gate.pass_alone(row, now_ns);
         if alone == into.len() {
             return;

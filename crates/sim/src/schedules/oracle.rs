@@ -24,7 +24,7 @@ const JUDGED_NS: u64 = 500 * MS;
 const FITS: f64 = 0.75;
 const ATTAINS: f64 = 0.85;
 /// Fewest operations that a judgement is based on.
-const ENOUGH: f64 = 60.0;
+const ENOUGH: f64 = 100.0;
 
 #[derive(Clone, Default)]
 struct Of {
