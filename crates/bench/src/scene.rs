@@ -90,6 +90,7 @@ impl Scene {
         let choice = PolicyChoice {
             policy: if promised { POLICY } else { "" }.to_owned(),
             overcommit: true,
+            ..PolicyChoice::default()
         };
         let change = VolumeChange {
             policy: Some(choice),

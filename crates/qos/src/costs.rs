@@ -51,11 +51,12 @@ impl Kind {
 }
 
 /// The class of an operation of `bytes`.
+#[inline]
 pub fn class(kind: Kind, bytes: u64) -> usize {
-    let pages = bytes.max(1).div_ceil(4096);
+    let more = bytes.saturating_sub(1) >> 12;
     let size = match is_on(Mutation::QosSizeBlind) {
         true => 0,
-        false => (pages.next_power_of_two().ilog2() as usize).min(SIZES - 1),
+        false => ((u64::BITS - more.leading_zeros()) as usize).min(SIZES - 1),
     };
     match kind {
         Kind::Read => size,

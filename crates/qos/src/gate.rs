@@ -192,15 +192,21 @@ impl<T> Gate<T> {
         self.entries.add(volume, key, tenant, share, now_ns)
     }
 
+    /// Whether one volume alone is busy, and nothing limits it.
+    #[inline]
+    pub fn is_one_alone(&self) -> bool {
+        let is_free = |entry: &entries::Entry<T>| !entry.is_capped();
+        self.held == 0
+            && self.entries.len() == 1
+            && !self.window.is_limited()
+            && self.entries.iter().next().is_some_and(is_free)
+    }
+
     /// How many of a row of operations pass without being asked for one by one: those of the one volume that is busy, while
     /// nothing limits it. None stands for an operation that is never held; the others count as under way then.
     #[inline]
     pub fn pass_alone(&mut self, row: impl Iterator<Item = Option<Request>>, now_ns: u64) -> usize {
-        if self.held > 0 || self.entries.len() != 1 || self.window.is_limited() {
-            return 0;
-        }
-        let is_capped = |entry: &entries::Entry<T>| entry.is_capped();
-        if self.entries.iter().next().is_none_or(is_capped) {
+        if !self.is_one_alone() {
             return 0;
         }
         let (mut passed, mut like, mut count) = (0, None, 0);

@@ -22,7 +22,7 @@ const SETTLES_NS: u64 = 700 * MS;
 const JUDGED_NS: u64 = 500 * MS;
 /// Part of shards' time that minimums may take to be counted on, and of a minimum that has to be attained.
 const FITS: f64 = 0.75;
-const ATTAINS: f64 = 0.85;
+const ATTAINS: f64 = 0.8;
 /// Fewest operations that a judgement is based on.
 const ENOUGH: f64 = 100.0;
 
