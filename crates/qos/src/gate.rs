@@ -203,30 +203,36 @@ impl<T> Gate<T> {
     }
 
     /// How many of a row of operations pass without being asked for one by one: those of the one volume that is busy, while
-    /// nothing limits it. None stands for an operation that is never held; the others count as under way then.
+    /// nothing limits it. `asks` tells what one asks for, none if it is never held: the others count as under way then.
+    /// `is_like` tells sooner that two ask for the same.
     #[inline]
-    pub fn pass_alone(&mut self, row: impl Iterator<Item = Option<Request>>, now_ns: u64) -> usize {
+    pub fn pass_alone<O: Copy>(
+        &mut self,
+        row: impl Iterator<Item = O>,
+        is_like: impl Fn(O, O) -> bool,
+        asks: impl Fn(O) -> Option<Request>,
+        now_ns: u64,
+    ) -> usize {
         if !self.is_one_alone() {
             return 0;
         }
-        let (mut passed, mut like, mut count) = (0, None, 0);
+        let (mut passed, mut before, mut like, mut count) = (0, None, None, 0);
         for of in row {
-            if of == like {
+            if before.is_some_and(|before| is_like(before, of)) {
                 passed += 1;
-                count += usize::from(of.is_some());
+                count += 1;
                 continue;
             }
-            if of.is_some_and(|of| self.entries.find(of.volume).is_none()) {
+            let request = asks(of);
+            if request.is_some_and(|request| self.entries.find(request.volume).is_none()) {
                 break;
             }
             passed += 1;
-            if of.is_some() {
-                self.begin(like, count, now_ns);
-                (like, count) = (of, 1);
-            }
+            self.begin(like, count, now_ns);
+            (before, like, count) = (Some(of), request, 1);
         }
-        if let Some(like) = like {
-            self.begin(Some(like), count, now_ns);
+        if passed > 0 {
+            self.begin(like, count, now_ns);
             if let Some(entry) = self.entries.iter_mut().next() {
                 (entry.last_hold_ns, entry.idle) = (0, 0);
             }

@@ -112,10 +112,17 @@ impl Shard {
                 }
                 return taken;
             }
-            let row = into
-                .iter()
-                .map(|op| request(op.volume, op.op.kind, op.op.len));
-            let alone = gate.pass_alone(row, now);
+            if taken.is_pending() && !gate.can_release() {
+                entrance.waker.set(Some(waker.clone()));
+                return Poll::Pending;
+            }
+            let is_like = |one: &ShardOp, other: &ShardOp| {
+                one.volume == other.volume
+                    && one.op.kind == other.op.kind
+                    && one.op.len == other.op.len
+            };
+            let asks = |op: &ShardOp| request(op.volume, op.op.kind, op.op.len);
+            let alone = gate.pass_alone(into.iter(), is_like, asks, now);
             if alone > 0 && alone == into.len() {
                 return taken;
             }

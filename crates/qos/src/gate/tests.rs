@@ -85,8 +85,8 @@ impl World {
                 bytes: host.bytes,
             };
             let more = host.depth.saturating_sub(host.under_way);
-            let row = std::iter::repeat_n(Some(request), more);
-            let alone = self.gate.pass_alone(row, self.now_ns);
+            let row = std::iter::repeat_n(request, more);
+            let alone = self.gate.pass_alone(row, |a, b| a == b, Some, self.now_ns);
             host.under_way += alone;
             let alone = std::iter::repeat_n((request, self.now_ns), alone);
             self.serving.extend(alone);

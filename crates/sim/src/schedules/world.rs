@@ -257,7 +257,7 @@ impl World {
         }
         let gate = &mut self.shards[op.shard].gate;
         gate.begin_turn();
-        let alone = gate.pass_alone(std::iter::once(Some(op.request)), now);
+        let alone = gate.pass_alone(std::iter::once(op.request), |a, b| a == b, Some, now);
         if alone == 1 || gate.admit(op.request, now) {
             self.pass(op)?;
         } else {
