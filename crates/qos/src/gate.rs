@@ -13,7 +13,8 @@
 mod entries;
 
 use self::entries::{Entries, Held};
-use super::costs::{CLASSES, Costs, Ended, Kind, class};
+use super::costs::{Costs, Kind, class};
+use super::moments::Moments;
 use super::rivals::Rivals;
 use super::service::Report;
 use super::shares::{Claim, shares};
@@ -23,6 +24,7 @@ use format::QOS_WEIGHT;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
+use units::mutation::{Mutation, is_on};
 
 /// What a shard has to give away, in nanoseconds a second.
 const CAPACITY: u64 = 1_000_000_000;
@@ -57,14 +59,11 @@ pub struct Gate<T> {
     queue: BinaryHeap<Reverse<(u64, usize)>>,
     virtual_ns: u64,
     held: usize,
+    /// In this tick, something was held for what others had under way, and not for its volume's maximum alone.
+    was_blocked: bool,
     window: Window,
     costs: Costs,
-    ended: [Ended; CLASSES],
-    /// What has ended at one moment, by class, and the time since the moment before at which something did.
-    together: Vec<(usize, u32)>,
-    together_ns: u64,
-    /// That moment.
-    ended_ns: u64,
+    moments: Moments,
     ticked_ns: u64,
     turn: (u64, usize),
 }
@@ -85,12 +84,10 @@ impl<T> Gate<T> {
             queue: BinaryHeap::new(),
             virtual_ns: 0,
             held: 0,
+            was_blocked: false,
             window: Window::default(),
             costs: Costs::default(),
-            ended: [Ended::default(); CLASSES],
-            together: Vec::new(),
-            together_ns: 0,
-            ended_ns: 0,
+            moments: Moments::default(),
             ticked_ns: 0,
             turn: (0, 0),
         }
@@ -107,6 +104,8 @@ impl<T> Gate<T> {
             entry.tenant = by_key.get(&entry.key).map(|tenant| Arc::clone(tenant));
         }
         self.regroup();
+        // Who reached a maximum may have another one now.
+        self.wake_rested();
         self.share();
     }
 
@@ -194,41 +193,56 @@ impl<T> Gate<T> {
         self.entries.add(volume, key, tenant, share, now_ns)
     }
 
-    /// How many of a row of operations, told by volume and whether they can be held, pass without being asked for one by
-    /// one: those of the one volume that is busy, while nothing limits it. What can be held counts as under way then.
+    /// Whether one volume alone is busy, and nothing limits it.
     #[inline]
-    pub fn pass_alone(&mut self, row: impl Iterator<Item = (u32, bool)>, now_ns: u64) -> usize {
-        if self.held > 0 || self.entries.len() != 1 || self.window.is_limited() {
+    pub fn is_one_alone(&self) -> bool {
+        let is_free = |entry: &entries::Entry<T>| !entry.is_capped();
+        self.held == 0
+            && self.entries.len() == 1
+            && !self.window.is_limited()
+            && self.entries.iter().next().is_some_and(is_free)
+    }
+
+    /// How many of a row of operations pass without being asked for one by one: those of the one volume that is busy, while
+    /// nothing limits it. None stands for an operation that is never held; the others count as under way then.
+    #[inline]
+    pub fn pass_alone(&mut self, row: impl Iterator<Item = Option<Request>>, now_ns: u64) -> usize {
+        if !self.is_one_alone() {
             return 0;
         }
-        let is_capped = |entry: &entries::Entry<T>| entry.is_capped();
-        if self.entries.iter().next().is_none_or(is_capped) {
-            return 0;
-        }
-        let (mut passed, mut count) = (0, 0);
-        for (of, can_be_held) in row {
-            if self.entries.find(of).is_none() {
+        let (mut passed, mut like, mut count) = (0, None, 0);
+        for of in row {
+            if of == like {
+                passed += 1;
+                count += usize::from(of.is_some());
+                continue;
+            }
+            if of.is_some_and(|of| self.entries.find(of.volume).is_none()) {
                 break;
             }
             passed += 1;
-            count += usize::from(can_be_held);
-        }
-        if count > 0 {
-            if let Some(entry) = self.entries.iter_mut().next() {
-                entry.last_hold_ns = 0;
-                entry.idle = 0;
+            if of.is_some() {
+                self.begin(like, count, now_ns);
+                (like, count) = (of, 1);
             }
-            self.begin(now_ns, count);
+        }
+        if let Some(like) = like {
+            self.begin(Some(like), count, now_ns);
+            if let Some(entry) = self.entries.iter_mut().next() {
+                (entry.last_hold_ns, entry.idle) = (0, 0);
+            }
         }
         passed
     }
 
-    /// So many are under way from now on.
-    fn begin(&mut self, now_ns: u64, count: usize) {
-        if self.window.under_way() == 0 {
-            self.end_moment();
-            self.ended_ns = now_ns;
-        }
+    /// So many that are alike are under way from now on.
+    fn begin(&mut self, like: Option<Request>, count: usize, now_ns: u64) {
+        let Some(like) = like else {
+            return;
+        };
+        let under_way = self.window.under_way();
+        let class = class(like.kind, like.bytes);
+        self.moments.pass(class, under_way, &self.costs, now_ns);
         self.window.enter(count);
     }
 
@@ -241,6 +255,7 @@ impl<T> Gate<T> {
             return true;
         };
         if blocked || !entry.held.is_empty() || !entry.allows(now_ns) {
+            self.was_blocked |= blocked;
             return false;
         }
         entry.last_hold_ns = 0;
@@ -279,7 +294,7 @@ impl<T> Gate<T> {
         entry.held.push_back(held);
         if is_first {
             entry.holding_ns = since_ns;
-            let start = entry.finish.max(self.virtual_ns);
+            let start = entry.start(self.virtual_ns);
             if !entry.rests {
                 self.queue.push(Reverse((start, slot)));
             }
@@ -296,7 +311,7 @@ impl<T> Gate<T> {
         };
         self.virtual_ns = start;
         self.turn = (self.turn.0 + cost, self.turn.1 + 1);
-        self.begin(now_ns, 1);
+        self.begin(Some(request), 1, now_ns);
         self.entries.at(slot).map_or(start, |entry| entry.finish)
     }
 
@@ -313,7 +328,11 @@ impl<T> Gate<T> {
                 (entry.rests, entry.rested_ns) = (true, now_ns);
                 continue;
             }
-            let Some(next) = entry.held.pop_front() else {
+            let next = match is_on(Mutation::QosNewestFirst) {
+                true => entry.held.pop_back(),
+                false => entry.held.pop_front(),
+            };
+            let Some(next) = next else {
                 continue;
             };
             entry.last_hold_ns = now_ns.saturating_sub(next.since_ns);
@@ -333,14 +352,13 @@ impl<T> Gate<T> {
 
     /// `count` operations that are alike have ended, each of which took so long since it passed.
     pub fn done(&mut self, request: Request, count: u64, took_ns: u64, now_ns: u64) {
-        self.window.leave(count as usize);
-        if now_ns > self.ended_ns {
-            self.end_moment();
-            self.together_ns = now_ns - self.ended_ns;
-            self.ended_ns = now_ns;
+        if request.kind != Kind::Other || !is_on(Mutation::QosWindowLeaks) {
+            self.window.leave(count as usize);
         }
         let class = class(request.kind, request.bytes);
-        self.together.push((class, count as u32));
+        let under_way = self.window.under_way();
+        self.moments
+            .end(class, count, under_way, &self.costs, now_ns);
         let cost = self.costs.of(class) * count;
         let slot = self.entries.find(request.volume);
         let Some(entry) = slot.and_then(|slot| self.entries.at(slot)) else {
@@ -359,28 +377,10 @@ impl<T> Gate<T> {
         }
     }
 
-    /// What ended at one moment cost the time since the moment before, each its part by what is known of its cost.
-    fn end_moment(&mut self) {
-        let ns = std::mem::take(&mut self.together_ns);
-        if let [(class, count)] = self.together[..] {
-            self.ended[class].count += count;
-            self.ended[class].ns += ns;
-            self.together.clear();
-            return;
-        }
-        let known = |(class, count): &(usize, u32)| self.costs.of(*class) * u64::from(*count);
-        let sum: u64 = self.together.iter().map(known).sum();
-        for (class, count) in self.together.drain(..) {
-            let part = self.costs.of(class) * u64::from(count);
-            let ended = &mut self.ended[class];
-            ended.count += count;
-            ended.ns += (u128::from(ns) * u128::from(part) / u128::from(sum.max(1))) as u64;
-        }
-    }
-
     /// Ticks begin: nothing was counted before.
     pub fn start(&mut self, now_ns: u64) {
-        (self.ticked_ns, self.ended_ns) = (now_ns, now_ns);
+        self.ticked_ns = now_ns;
+        self.moments.start(now_ns);
     }
 
     /// Gives up everything that is held.
@@ -397,11 +397,9 @@ impl<T> Gate<T> {
     pub fn tick(&mut self, now_ns: u64) -> bool {
         let length = now_ns.saturating_sub(self.ticked_ns).max(1);
         self.ticked_ns = now_ns;
-        self.end_moment();
-        let was_held = self.held > 0 || self.entries.iter().any(|entry| entry.seen.held > 0);
-        self.costs.learn(&self.ended, was_held);
+        let is_busy = std::mem::replace(&mut self.was_blocked, !self.queue.is_empty());
         self.window.tick(self.hurt(length), self.mean_cost());
-        self.ended = [Ended::default(); CLASSES];
+        self.moments.tick(&mut self.costs, is_busy);
         let charged = self.entries.iter();
         let rivals = Rivals::of(charged.map(|entry| (entry.key, entry.seen.cost_ns)));
         for entry in self.entries.iter_mut() {
@@ -413,6 +411,7 @@ impl<T> Gate<T> {
                     entry.seen.own_ns = rested.min(entry.seen.held_ns);
                 }
             }
+            entry.learn(length);
             let mut seen = std::mem::take(&mut entry.seen);
             seen.took_ns = std::mem::take(&mut entry.took_ns);
             let asks = !entry.held.is_empty() || seen != Report::default();
@@ -430,6 +429,9 @@ impl<T> Gate<T> {
         if self.virtual_ns > REBASE {
             self.rebase();
         }
+        if is_on(Mutation::QosLateTicks) {
+            return self.window.under_way() > 0;
+        }
         self.held > 0 || !self.entries.is_empty() || self.window.under_way() > 0
     }
 
@@ -444,10 +446,24 @@ impl<T> Gate<T> {
         self.queue = queue.collect();
     }
 
+    /// Queues all that is held by its start tags as they are now.
+    fn queue_again(&mut self) {
+        self.queue.clear();
+        for (slot, entry) in self.entries.slots_mut() {
+            if !entry.held.is_empty() && !entry.rests {
+                let start = entry.start(self.virtual_ns);
+                self.queue.push(Reverse((start, slot)));
+            }
+        }
+    }
+
     fn wake_rested(&mut self) {
+        if is_on(Mutation::QosRestKept) {
+            return;
+        }
         for (slot, entry) in self.entries.slots_mut() {
             if std::mem::take(&mut entry.rests) && !entry.held.is_empty() {
-                let start = entry.finish.max(self.virtual_ns);
+                let start = entry.start(self.virtual_ns);
                 self.queue.push(Reverse((start, slot)));
             }
         }
@@ -492,7 +508,8 @@ impl<T> Gate<T> {
             .iter()
             .map(|entry| entry.seen.cost_ns)
             .sum::<u64>();
-        let operations: u64 = self.ended.iter().map(|of| u64::from(of.count)).sum();
+        let operations = self.entries.iter().map(|entry| entry.seen.operations);
+        let operations: u64 = operations.sum();
         (self.entries.len() > 1).then(|| sums / operations.max(1))
     }
 
@@ -507,11 +524,7 @@ impl<T> Gate<T> {
                 };
             };
             let policy = tenant.policy();
-            let floor = self.costs.floor(policy.min_iops, policy.min_bandwidth);
-            let floor = floor.unwrap_or_else(|| {
-                let ns = self.costs.of(class(Kind::Read, 4096));
-                (tenant.floor(4096) * ns as f64) as u64
-            });
+            let floor = entry.floor(&self.costs);
             Claim {
                 level: policy.level,
                 floor: tenant.service().part(self.shard, floor),
@@ -521,8 +534,9 @@ impl<T> Gate<T> {
         let claims: Vec<Claim> = self.entries.iter().map(claim).collect();
         let shares = shares(&claims, CAPACITY);
         for (entry, share) in self.entries.iter_mut().zip(shares) {
-            entry.share = share;
+            entry.set_share(share, self.virtual_ns);
         }
+        self.queue_again();
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod costs;
 mod gate;
+mod moments;
 mod rivals;
 mod service;
 mod shares;

@@ -7,6 +7,7 @@
 use super::costs::rate;
 use super::rivals::{HeldFor, Rivals};
 use format::QosPolicyConfig;
+use units::mutation::{Mutation, is_on};
 
 /// Length of a window, in nanoseconds.
 const WINDOW_NS: u64 = 100_000_000;
@@ -192,6 +193,7 @@ impl Service {
         let all: u64 = self.shards.iter().map(|of| of.demand_ns).sum();
         let here = self.shards.get(shard).map_or(0, |of| of.demand_ns);
         match all {
+            _ if is_on(Mutation::QosWholeFloor) => floor,
             0 => floor / self.shards.len().max(1) as u64,
             all => (u128::from(floor) * u128::from(here) / u128::from(all)) as u64,
         }

@@ -4,6 +4,7 @@ use crate::command::worked;
 use crate::memory::Lifo;
 use crate::plan::Focus;
 use crate::run::{Failure, Length, run};
+use crate::schedules;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use units::mutation::{Mutation, switch};
@@ -21,6 +22,22 @@ const BY_TESTS: &[Mutation] = &[
     Mutation::LabelAtEnd,
     Mutation::FailedLabelled,
 ];
+/// Bugs of quality of service, which schedules of it find (`schedules`).
+const BY_SCHEDULES: &[Mutation] = &[
+    Mutation::QosTagKept,
+    Mutation::QosLevelsFlat,
+    Mutation::QosWholeFloor,
+    Mutation::QosSizeBlind,
+    Mutation::QosRestKept,
+    Mutation::QosHeldUncounted,
+    Mutation::QosWindowLeaks,
+    Mutation::QosNothingKept,
+    Mutation::QosNewestFirst,
+    Mutation::QosDebtKept,
+    Mutation::QosLateTicks,
+];
+/// Schedules that one of them is looked for in.
+const SCHEDULES: u64 = 10_000;
 /// Time for those, and states of a seed: a run is not stopped in its middle.
 const LITTLE: Duration = Duration::from_secs(2);
 const FEW: u64 = 1_000;
@@ -210,7 +227,9 @@ const FURTHER: u64 = 50;
 /// How a bug was found.
 struct Found {
     seed: u64,
-    failure: Failure,
+    /// States of crashes that were looked at until then, or schedules.
+    states: u64,
+    what: String,
     /// By a seed that is tried first, or there is none.
     is_by_first: bool,
 }
@@ -248,7 +267,10 @@ pub fn gate(
                 true => (limit.min(LITTLE), length.states.min(FEW)),
                 false => (limit, length.states),
             };
-            let found = look_for(*mutation, limit, Length { states, ..length }, from);
+            let found = match BY_SCHEDULES.contains(mutation) {
+                true => look_in_schedules(*mutation, limit, from),
+                false => look_for(*mutation, limit, Length { states, ..length }, from),
+            };
             missed.fetch_add(usize::from(!yet && found.is_none()), Ordering::Relaxed);
             let is_stale = found.as_ref().is_some_and(|found| !found.is_by_first);
             stale.fetch_add(usize::from(is_stale), Ordering::Relaxed);
@@ -278,12 +300,12 @@ fn show(mutation: Mutation, found: Option<&Found>, took: Duration) {
     match found {
         Some(Found {
             seed,
-            failure,
+            states,
+            what,
             is_by_first,
         }) => {
             let mark = if *is_by_first { ' ' } else { '*' };
-            let what: String = failure.wrong.0.chars().take(100).collect();
-            let states = failure.outcome.states;
+            let what: String = what.chars().take(100).collect();
             println!("{name:<28} {seed:>6} {states:>9} {seconds:>9.1} {mark}{what}");
         }
         None => println!(
@@ -291,6 +313,28 @@ fn show(mutation: Mutation, found: Option<&Found>, took: Duration) {
             mutation.about()
         ),
     }
+}
+
+fn look_in_schedules(mutation: Mutation, limit: Duration, from: u64) -> Option<Found> {
+    let began = worked();
+    let first = FIRST.iter().filter(|first| first.0 == mutation);
+    let first = first.map(|first| (first.1, true));
+    let has_first = first.clone().next().is_some();
+    let others = (from..from + SCHEDULES).map(|seed| (seed, !has_first));
+    let seeds = first.chain(others);
+    let mut seeds = seeds.take_while(|_| worked() - began < limit).zip(1..);
+    seeds.find_map(|((seed, is_by_first), count)| {
+        switch(Some(mutation));
+        let wrong = schedules::run(seed).err();
+        switch(None);
+        let what = wrong.filter(|_| schedules::run(seed).is_ok())?;
+        Some(Found {
+            seed,
+            states: count,
+            what,
+            is_by_first,
+        })
+    })
 }
 
 fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> Option<Found> {
@@ -334,7 +378,8 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> O
         failure.map(|failure| {
             Some(Found {
                 seed,
-                failure,
+                states: failure.outcome.states,
+                what: failure.wrong.0,
                 is_by_first,
             })
         })

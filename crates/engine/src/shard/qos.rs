@@ -92,12 +92,17 @@ impl Shard {
         waker: &Waker,
         into: &mut VecDeque<ShardOp>,
     ) -> Poll<Taken> {
-        let now = self.handle.now_ns();
+        // The loop looks at the clock in each of its turns.
+        let now = self.handle.seen_ns();
         let entrance = &self.entrance;
         let mut gate = entrance.gate.borrow_mut();
         gate.begin_turn();
         loop {
-            let taken = port.poll_take_all(waker, into);
+            // Who is alone takes as if there were no gate.
+            let taken = match gate.is_one_alone() {
+                true => port.poll_take(waker, into),
+                false => port.poll_take_all(waker, into),
+            };
             if taken == Poll::Ready(Taken::Closed) {
                 let held = gate.take_all();
                 drop(gate);
@@ -107,10 +112,17 @@ impl Shard {
                 }
                 return taken;
             }
-            self.let_in(&mut gate, into, now);
+            let row = into
+                .iter()
+                .map(|op| request(op.volume, op.op.kind, op.op.len));
+            let alone = gate.pass_alone(row, now);
+            if alone > 0 && alone == into.len() {
+                return taken;
+            }
+            self.let_in(&mut gate, into, alone, now);
             gate.release(now, |op| into.push_back(op));
             if !into.is_empty() {
-                let more = gate.can_release();
+                let more = gate.can_release() || taken == Poll::Ready(Taken::Long);
                 return Poll::Ready(if more { Taken::Long } else { Taken::All });
             }
             if taken.is_pending() {
@@ -121,24 +133,18 @@ impl Shard {
         }
     }
 
-    /// Leaves in `into` what passes at once, and gives the rest to the gate.
+    /// Leaves in `into` what passes at once, of which the first `alone` are known, and gives the rest to the gate.
     fn let_in(
         self: &Rc<Self>,
         gate: &mut Gate<ShardOp>,
         into: &mut VecDeque<ShardOp>,
+        alone: usize,
         now_ns: u64,
     ) {
         if into.is_empty() {
             return;
         }
         self.start_ticking(gate, now_ns);
-        let row = into
-            .iter()
-            .map(|op| (op.volume, Kind::of(op.op.kind).is_some()));
-        let alone = gate.pass_alone(row, now_ns);
-        if alone == into.len() {
-            return;
-        }
         let passes = |gate: &mut Gate<ShardOp>, op: &ShardOp| {
             let request = request(op.volume, op.op.kind, op.op.len);
             request.is_none_or(|request| gate.admit(request, now_ns))
@@ -202,7 +208,6 @@ impl Shard {
         }
     }
 
-    #[cold]
     fn leave_gate(&self, of: Counted, count: u64, took_ns: u64, now_ns: u64) {
         let Some(request) = request(of.volume, of.kind, of.len) else {
             return;

@@ -4,11 +4,19 @@
 //! A volume's entry lies in a slot, which it keeps until it was idle for a while. Operations mostly come in rows of one
 //! volume: the slot that was found last is looked at first.
 
+use crate::costs::{Costs, Kind, class};
 use crate::gate::{CAPACITY, Request};
 use crate::service::Report;
 use crate::tenant::Tenant;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use units::mutation::{Mutation, is_on};
+
+/// Part of a tick for which operations have to be held for all of a minimum to count, and what is added to what a volume
+/// asks for: a fifth, and nanoseconds a second.
+const BACKLOGGED: u64 = 4;
+const AHEAD: f64 = 1.2;
+const LEAST: f64 = CAPACITY as f64 / 100.0;
 
 /// An operation that waits.
 pub(super) struct Held<T> {
@@ -36,6 +44,10 @@ pub(super) struct Entry<T> {
     /// Since when operations have been held, in this tick.
     pub holding_ns: u64,
     pub seen: Report,
+    /// Bytes and cost of its operations, on average of the latest ones; zero before any has ended.
+    mean: (f64, f64),
+    /// What it asks for, in nanoseconds a second: what it had lately and half as much again. None: all that it can get.
+    asks: Option<f64>,
     /// Sum of what operations took beneath the gate in this tick, in nanoseconds.
     pub took_ns: u64,
     pub idle: u8,
@@ -54,22 +66,90 @@ impl<T> Entry<T> {
             last_hold_ns: 0,
             holding_ns: now_ns,
             seen: Report::default(),
+            mean: (0.0, 0.0),
+            asks: None,
             took_ns: 0,
             idle: 0,
         }
     }
 
+    /// The start tag of its next operation. A volume that was idle starts now, whatever it did not ask for.
+    pub fn start(&self, virtual_ns: u64) -> u64 {
+        match is_on(Mutation::QosTagKept) {
+            true => self.finish,
+            false => self.finish.max(virtual_ns),
+        }
+    }
+
+    /// Gives it another share. What it was charged for and is not over yet is worth as much time as before: who had little
+    /// does not wait for long once there is more.
+    pub fn set_share(&mut self, share: u64, virtual_ns: u64) {
+        let ahead = self.finish.saturating_sub(virtual_ns);
+        if ahead > 0 && share != self.share && !is_on(Mutation::QosDebtKept) {
+            let ahead = u128::from(ahead) * u128::from(self.share) / u128::from(share.max(1));
+            let ahead = u64::try_from(ahead).unwrap_or(u64::MAX / 4);
+            self.finish = virtual_ns.saturating_add(ahead);
+        }
+        self.share = share;
+    }
+
     /// Charges it for an operation. Returns the start tag.
     pub fn charge(&mut self, bytes: u64, cost: u64, virtual_ns: u64, now_ns: u64) -> u64 {
-        if let Some(tenant) = &self.tenant {
+        if let Some(tenant) = &self.tenant
+            && !(self.last_hold_ns > 0 && is_on(Mutation::QosHeldUncounted))
+        {
             tenant.take(bytes, now_ns);
         }
-        let start = self.finish.max(virtual_ns);
+        let start = self.start(virtual_ns);
         // Both are a second at most: the product fits.
         let takes = cost * CAPACITY / self.share.max(1);
         self.finish = start.saturating_add(takes);
         self.idle = 0;
         start
+    }
+
+    /// A tick of this length has passed: what it did in it tells what its operations are like, and what it asks for.
+    pub fn learn(&mut self, length_ns: u64) {
+        let had = self.seen.cost_ns as f64 * CAPACITY as f64 / length_ns as f64;
+        let is_backlogged = self.seen.held_ns * BACKLOGGED >= length_ns;
+        self.asks = (!is_backlogged).then(|| {
+            let before = self.asks.unwrap_or(had * AHEAD);
+            before + (had * AHEAD - before) / 4.0
+        });
+        if self.seen.operations == 0 {
+            return;
+        }
+        let count = self.seen.operations as f64;
+        let (bytes, cost) = (
+            self.seen.bytes as f64 / count,
+            self.seen.cost_ns as f64 / count,
+        );
+        self.mean = match self.mean.1 > 0.0 {
+            true => (
+                self.mean.0 + (bytes - self.mean.0) / 4.0,
+                self.mean.1 + (cost - self.mean.1) / 4.0,
+            ),
+            false => (bytes, cost),
+        };
+    }
+
+    /// Nanoseconds a second that its minimum takes, with operations as it has them.
+    pub fn floor(&self, costs: &Costs) -> u64 {
+        let Some(tenant) = &self.tenant else {
+            return 0;
+        };
+        let first = self.held.front().map(|held| held.request);
+        let (bytes, cost) = match (self.mean.1 > 0.0, first) {
+            (true, _) => self.mean,
+            (false, Some(first)) => (
+                first.bytes as f64,
+                costs.of(class(first.kind, first.bytes)) as f64,
+            ),
+            (false, None) => (4096.0, costs.of(class(Kind::Read, 4096)) as f64),
+        };
+        // What it does not ask for is for those who miss theirs, not for everyone by their shares.
+        let floor = tenant.floor(bytes as u64) * cost;
+        self.asks.map_or(floor, |asks| floor.min(asks + LEAST)) as u64
     }
 
     /// Whether it has maximums that have to be asked.

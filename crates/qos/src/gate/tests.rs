@@ -85,10 +85,8 @@ impl World {
                 kind: host.kind,
                 bytes: host.bytes,
             };
-            let row = std::iter::repeat_n(
-                (host.volume, true),
-                host.depth.saturating_sub(host.under_way),
-            );
+            let more = host.depth.saturating_sub(host.under_way);
+            let row = std::iter::repeat_n(Some(request), more);
             let alone = self.gate.pass_alone(row, self.now_ns);
             host.under_way += alone;
             let alone = std::iter::repeat_n((request, self.now_ns), alone);
