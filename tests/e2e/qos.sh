@@ -86,6 +86,19 @@ counted() { [ "$(qos pool/other '["operations"]')" -ge 300 ]; }
 wait_until 30 counted
 convect qos status pool | tee status
 grep -q '^disk *slow' status || fail "$(cat status)"
+own() { [ "$(qos pool/disk '["own_ns"]')" -gt 0 ]; }
+wait_until 30 own
+convect qos check pool | tee check
+grep -q '^fast *1 ' check || fail "no tier: $(cat check)"
+grep -q '^slow *1 ' check || fail "no tier: $(cat check)"
+convect qos check pool --policy mission-critical | grep -q '^note: this holds only while' || fail "it is said to fit on slow drives"
+bottleneck() { [ "$(qos pool/disk '.get("bottleneck")')" = own_maximum ]; }
+wait_until 60 bottleneck
+convect volume show pool/disk | grep -q 'time goes to: *own maximum' || fail "$(convect volume show pool/disk)"
+policy_history() { # convect history of the policy has the promise of the volumes that have it.
+  [ "$(convect --json history pool --policy gold | field 'max(v or 0 for s in d["series"] if s["name"] == "promised_iops" for v in s["values"])')" = 300.0 ]
+}
+wait_until 30 policy_history
 grep -q '^group accounting (2 volumes) *gold' status || fail "$(cat status)"
 curl -sS --unix-socket "$CONVECT_SOCKET" http://convect/metrics >metrics
 grep -q '^convect_volume_qos_level{pool="pool",volume="other"} 2' metrics || fail "$(grep qos metrics)"

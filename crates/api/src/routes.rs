@@ -360,8 +360,8 @@ const EVENTS: &[Query] = &[
 const HISTORY: &[Query] = &[
     Query {
         name: "object",
-        about: "Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME or \
-                export/POOL/EXPORT.",
+        about: "Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME, \
+                policy/POOL/POLICY or export/POOL/EXPORT.",
         shape: Shape::Text,
     },
     Query {

@@ -102,6 +102,17 @@ impl ToEngine for v1::QosPolicyChange {
     }
 }
 
+impl ToApi for engine::QosRival {
+    type Api = v1::QosRival;
+    fn to_api(self) -> v1::QosRival {
+        v1::QosRival {
+            name: self.name,
+            group: self.group,
+            share_percent: (self.share_ppm / 10_000) as u8,
+        }
+    }
+}
+
 impl ToApi for engine::VolumeQos {
     type Api = v1::VolumeQos;
     fn to_api(self) -> v1::VolumeQos {
@@ -113,6 +124,12 @@ impl ToApi for engine::VolumeQos {
             operations: self.operations,
             late: self.late,
             held: self.held,
+            held_ns: self.held_ns,
+            own_ns: self.own_ns,
+            waited_ns: self.waited_ns,
+            took_ns: self.took_ns,
+            held_for: self.held_for.to_api(),
+            bottleneck: None,
             cost_ns: self.cost_ns,
             windows: self.windows,
             met: self.met,
@@ -145,6 +162,8 @@ impl ToApi for engine::QosCheck {
                 engine::QosVerdict::Refused => v1::QosVerdict::Refused,
             },
             message: self.message,
+            tiers: Vec::new(),
+            needs_fast: None,
         }
     }
 }

@@ -15,6 +15,7 @@ mod entries;
 use self::entries::{Entries, Held};
 use super::costs::{Costs, Kind, class};
 use super::moments::Moments;
+use super::rivals::Rivals;
 use super::service::Report;
 use super::shares::{Claim, shares};
 use super::tenant::Tenant;
@@ -330,7 +331,7 @@ impl<T> Gate<T> {
                 continue;
             };
             if !entry.allows(now_ns) {
-                entry.rests = true;
+                (entry.rests, entry.rested_ns) = (true, now_ns);
                 continue;
             }
             let next = match is_on(Mutation::QosNewestFirst) {
@@ -341,6 +342,7 @@ impl<T> Gate<T> {
                 continue;
             };
             entry.last_hold_ns = now_ns.saturating_sub(next.since_ns);
+            entry.seen.waited_ns += entry.last_hold_ns;
             let has_more = !entry.held.is_empty();
             if !has_more {
                 entry.seen.held_ns += now_ns.saturating_sub(entry.holding_ns);
@@ -404,18 +406,25 @@ impl<T> Gate<T> {
         let is_busy = std::mem::replace(&mut self.was_blocked, !self.queue.is_empty());
         self.window.tick(self.hurt(length), self.mean_cost());
         self.moments.tick(&mut self.costs, is_busy);
+        let charged = self.entries.iter();
+        let rivals = Rivals::of(charged.map(|entry| (entry.key, entry.seen.cost_ns)));
         for entry in self.entries.iter_mut() {
             if !entry.held.is_empty() {
                 entry.seen.held_ns += now_ns.saturating_sub(entry.holding_ns);
                 entry.holding_ns = now_ns;
+                if entry.rests {
+                    let rested = now_ns.saturating_sub(entry.rested_ns);
+                    entry.seen.own_ns = rested.min(entry.seen.held_ns);
+                }
             }
             entry.learn(length);
-            let seen = std::mem::take(&mut entry.seen);
-            entry.took_ns = 0;
+            let mut seen = std::mem::take(&mut entry.seen);
+            seen.took_ns = std::mem::take(&mut entry.took_ns);
             let asks = !entry.held.is_empty() || seen != Report::default();
             entry.idle = if asks { 0 } else { entry.idle + 1 };
             if let Some(tenant) = &entry.tenant {
                 let mut service = tenant.service();
+                service.note_rivals(&rivals, entry.key, &seen);
                 service.report(tenant.policy(), self.shard, now_ns, &seen);
             }
         }

@@ -5,7 +5,7 @@
 //! starts at the present virtual time, so it does not wait for a round over all others, as it would with round robin. A
 //! **cost model** ([`Costs`]) learns what kinds and sizes of operations take of that time, so that small and large ones are
 //! charged alike. **Shares** ([`shares`]) come from the policies' minimums, level by level where they do not fit.
-//! What volumes attained is judged in windows of 100 ms ([`Service`]).
+//! What volumes attained is judged in windows of 100 ms ([`Service`]), with for whom they were held ([`HeldFor`]).
 //!
 //! Leaves out: what runs beneath the gate, which knows nothing of policies. Nothing here reads a clock, waits or
 //! starts a task: time is given, and whoever owns a gate ticks it (the engine's `shard/qos.rs`).
@@ -13,6 +13,7 @@
 mod costs;
 mod gate;
 mod moments;
+mod rivals;
 mod service;
 mod shares;
 mod tenant;

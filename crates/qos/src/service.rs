@@ -5,6 +5,7 @@
 //! when it did not do more than its minimum. A window in which it asked for nothing counts for neither.
 
 use super::costs::rate;
+use super::rivals::{HeldFor, Rivals};
 use format::QosPolicyConfig;
 use units::mutation::{Mutation, is_on};
 
@@ -28,8 +29,14 @@ pub struct Report {
     pub late: u64,
     /// Nanoseconds of the shard's time that they were charged for.
     pub cost_ns: u64,
-    /// Nanoseconds for which operations were held.
+    /// Nanoseconds for which operations were held, and those of them for its own maximum.
     pub held_ns: u64,
+    /// See there.
+    pub own_ns: u64,
+    /// Nanoseconds for which those operations were held that were released, summed over them.
+    pub waited_ns: u64,
+    /// Nanoseconds that those that ended took since they passed, summed over them.
+    pub took_ns: u64,
     /// Operations that were held at all.
     pub held: u64,
 }
@@ -47,6 +54,14 @@ pub struct ServiceTotals {
     pub cost_ns: u64,
     /// Operations that were held.
     pub held: u64,
+    /// Nanoseconds for which operations were held, summed over shards, and those of them for its own maximum.
+    pub held_ns: u64,
+    /// See there.
+    pub own_ns: u64,
+    /// Nanoseconds for which operations were held, summed over them.
+    pub waited_ns: u64,
+    /// Nanoseconds that operations took beneath the gate, summed over them.
+    pub took_ns: u64,
     /// Windows of 100 ms in which it asked for what it was promised.
     pub windows: u64,
     /// Of them, those in which it got that.
@@ -71,6 +86,7 @@ pub struct Service {
     shards: Vec<OfShard>,
     /// Operations and bytes a second of the last whole window.
     rates: (u64, u64),
+    held_for: HeldFor,
 }
 
 impl Service {
@@ -97,6 +113,20 @@ impl Service {
         self.rates
     }
 
+    /// For whom its operations were held of late, the first most: keys of a gate's entries, and parts of the time for which
+    /// they were held for others, in millionths. At most eight.
+    pub fn held_for(&self) -> Vec<(u32, u64)> {
+        self.held_for.whom()
+    }
+
+    /// Takes note of who was served while operations of this tenant, whose entry has this key, were held.
+    pub fn note_rivals(&mut self, rivals: &Rivals, key: u32, seen: &Report) {
+        let held_ns = seen.held_ns.saturating_sub(seen.own_ns);
+        if held_ns > 0 {
+            self.held_for.note(rivals, key, seen.cost_ns, held_ns);
+        }
+    }
+
     /// Takes note of what a shard's gate saw until `now_ns`.
     pub fn report(&mut self, policy: &QosPolicyConfig, shard: usize, now_ns: u64, more: &Report) {
         let totals = &mut self.totals;
@@ -105,6 +135,10 @@ impl Service {
         totals.late += more.late;
         totals.cost_ns += more.cost_ns;
         totals.held += more.held;
+        totals.held_ns += more.held_ns;
+        totals.own_ns += more.own_ns;
+        totals.waited_ns += more.waited_ns;
+        totals.took_ns += more.took_ns;
         if let Some(of) = self.shards.get_mut(shard) {
             of.demand_ns = of.demand_ns / 2 + more.cost_ns + more.held_ns / 2;
             of.held_ns += more.held_ns;
@@ -131,6 +165,7 @@ impl Service {
         self.began_ns = now_ns;
         self.window = Report::default();
         self.shards.iter_mut().for_each(|of| of.held_ns = 0);
+        self.held_for.forget();
     }
 
     fn judge(&mut self, policy: &QosPolicyConfig, length_ns: u64) {

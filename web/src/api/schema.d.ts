@@ -2461,6 +2461,33 @@ export interface components {
             /** @description `POOL/VOLUME`. */
             volume: string;
         };
+        /** @description A quality-of-service policy that volumes of a pool have, now. */
+        LivePolicy: {
+            /**
+             * @description What these attained since their pool was opened: operations that ended, that were held, and that took longer than
+             *     the maximum latency; windows of 100 ms in which they asked for what they were promised, and those in which they got it.
+             */
+            did: number[];
+            /**
+             * Format: int32
+             * @description Its service level.
+             */
+            level: number;
+            /** @description The policy's name. */
+            name: string;
+            /** @description The pool. */
+            pool: string;
+            /**
+             * Format: int64
+             * @description Operations a second that are promised, to all of those volumes and groups together.
+             */
+            promised_iops: number;
+            /**
+             * Format: int64
+             * @description Volumes that have it, of their own or with a group.
+             */
+            volumes: number;
+        };
         /** @description A pool now. */
         LivePool: {
             /** @description What it did since it was opened. */
@@ -2504,6 +2531,8 @@ export interface components {
             changes: number;
             /** @description The jobs, when one changed. */
             jobs?: components["schemas"]["Job"][] | null;
+            /** @description The policies that volumes have, of all pools, when something of one changed. */
+            policies?: components["schemas"]["LivePolicy"][] | null;
             /** @description The pools that changed. */
             pools: components["schemas"]["LivePool"][];
             /** @description The volumes that did something, the busiest ones when there are very many. */
@@ -2933,6 +2962,11 @@ export interface components {
              */
             today: number;
         };
+        /**
+         * @description Where operations spend their time.
+         * @enum {string}
+         */
+        QosBottleneck: "own_maximum" | "shard_time" | "fast_tier" | "slow_tier" | "room";
         /** @description Whether the sum of minimums fits, with the arithmetic. */
         QosCheck: {
             /**
@@ -2944,6 +2978,10 @@ export interface components {
             claims: components["schemas"]["QosClaim"][];
             /** @description The same in a sentence. */
             message: string;
+            /** @description Why it fits only while what is used lies on the fast tier or in memory; nothing where that makes no difference. */
+            needs_fast?: string | null;
+            /** @description What each tier has shown that it can do, the fast one first. */
+            tiers: components["schemas"]["QosTier"][];
             /**
              * Format: double
              * @description The sum of the shares.
@@ -3142,6 +3180,18 @@ export interface components {
             /** @description The built-in ones first. */
             items: components["schemas"]["QosPolicy"][];
         };
+        /** @description Somebody who was served while operations were held. */
+        QosRival: {
+            /** @description It is a group. */
+            group?: boolean;
+            /** @description The volume, or the group. */
+            name: string;
+            /**
+             * Format: int32
+             * @description Per cent of the time for which operations were held for others of late that are laid to it.
+             */
+            share_percent: number;
+        };
         /** @description The quality of service of a pool. */
         QosStatus: {
             /** @description What is promised, and whether that fits. */
@@ -3150,6 +3200,32 @@ export interface components {
             groups: components["schemas"]["QosGroup"][];
             /** @description Volumes with policies of their own and what they attained, by level and name. */
             volumes: components["schemas"]["QosVolume"][];
+        };
+        /** @description What a tier of a pool has shown that it can do. */
+        QosTier: {
+            /**
+             * Format: int64
+             * @description Bytes a second: the most that its drives did in a second since the pool was opened.
+             */
+            bandwidth: number;
+            /**
+             * Format: int64
+             * @description Its drives.
+             */
+            drives: number;
+            /**
+             * Format: int64
+             * @description Requests a second: the most that its drives did in a second since the pool was opened, or as many reads as they do one
+             *     after the other, whichever is more; 0 while nothing was seen.
+             */
+            iops: number;
+            /**
+             * Format: int64
+             * @description Nanoseconds that a read of its drives took on average since the pool was opened; nothing where there was none.
+             */
+            read_ns?: number | null;
+            /** @description The tier. */
+            tier: components["schemas"]["Tier"];
         };
         /**
          * @description Whether a pool can keep what it promises.
@@ -4092,6 +4168,7 @@ export interface components {
              * @description Bytes a second in the last 100 ms.
              */
             bandwidth: number;
+            bottleneck?: components["schemas"]["QosBottleneck"] | null;
             /**
              * Format: int64
              * @description Nanoseconds of shards' time that its operations took.
@@ -4104,6 +4181,13 @@ export interface components {
              * @description Operations that were held, for others or for its own maximum.
              */
             held: number;
+            /** @description Who was served while operations were held for others of late, at most three, the first most. */
+            held_for?: components["schemas"]["QosRival"][];
+            /**
+             * Format: int64
+             * @description Nanoseconds for which operations were held, summed over shards.
+             */
+            held_ns: number;
             /**
              * Format: int64
              * @description Operations a second in the last 100 ms.
@@ -4124,8 +4208,23 @@ export interface components {
              * @description Operations that ended.
              */
             operations: number;
+            /**
+             * Format: int64
+             * @description Of them, those for its own maximum.
+             */
+            own_ns: number;
             /** @description The policy. */
             policy: components["schemas"]["QosPolicy"];
+            /**
+             * Format: int64
+             * @description Nanoseconds that operations took once they had passed the gate, summed over the operations.
+             */
+            took_ns: number;
+            /**
+             * Format: int64
+             * @description Nanoseconds for which operations were held, summed over the operations.
+             */
+            waited_ns: number;
             /**
              * Format: int64
              * @description Windows of 100 ms in which it asked for what it was promised.
@@ -4752,7 +4851,7 @@ export interface operations {
     History: {
         parameters: {
             query?: {
-                /** @description Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME or export/POOL/EXPORT. */
+                /** @description Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME, policy/POOL/POLICY or export/POOL/EXPORT. */
                 object?: string;
                 /** @description Only these figures, by their names with commas between. */
                 series?: string;

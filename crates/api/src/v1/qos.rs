@@ -1,5 +1,6 @@
 //! Quality of service (docs/qos.md).
 
+use super::Tier;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -155,6 +156,34 @@ pub struct QosGroupList {
     pub items: Vec<QosGroup>,
 }
 
+/// Where operations spend their time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QosBottleneck {
+    /// Held at the gate for the policy's own maximum.
+    OwnMaximum,
+    /// Held at the gate while others were served.
+    ShardTime,
+    /// Reads from the fast tier, and writes to it.
+    FastTier,
+    /// Reads from the slow tier, and writes to it.
+    SlowTier,
+    /// Writes to a fast tier that is nearly full of data that is not on the slow one yet.
+    Room,
+}
+
+/// Somebody who was served while operations were held.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct QosRival {
+    /// The volume, or the group.
+    pub name: String,
+    /// It is a group.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub group: bool,
+    /// Per cent of the time for which operations were held for others of late that are laid to it.
+    pub share_percent: u8,
+}
+
 /// A volume's policy, and what it attained since it has it, or since its pool was opened. Where it shares the policy with a
 /// group, that is what the group attained.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
@@ -174,6 +203,20 @@ pub struct VolumeQos {
     pub late: u64,
     /// Operations that were held, for others or for its own maximum.
     pub held: u64,
+    /// Nanoseconds for which operations were held, summed over shards.
+    pub held_ns: u64,
+    /// Of them, those for its own maximum.
+    pub own_ns: u64,
+    /// Nanoseconds for which operations were held, summed over the operations.
+    pub waited_ns: u64,
+    /// Nanoseconds that operations took once they had passed the gate, summed over the operations.
+    pub took_ns: u64,
+    /// Who was served while operations were held for others of late, at most three, the first most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_for: Vec<QosRival>,
+    /// Where its operations spent most of their time in the last minute; nothing while that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<QosBottleneck>,
     /// Nanoseconds of shards' time that its operations took.
     pub cost_ns: u64,
     /// Windows of 100 ms in which it asked for what it was promised.
@@ -209,6 +252,23 @@ pub struct QosClaim {
     pub share_percent: Option<f64>,
 }
 
+/// What a tier of a pool has shown that it can do.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct QosTier {
+    /// The tier.
+    pub tier: Tier,
+    /// Its drives.
+    pub drives: u64,
+    /// Requests a second: the most that its drives did in a second since the pool was opened, or as many reads as they do one
+    /// after the other, whichever is more; 0 while nothing was seen.
+    pub iops: u64,
+    /// Bytes a second: the most that its drives did in a second since the pool was opened.
+    pub bandwidth: u64,
+    /// Nanoseconds that a read of its drives took on average since the pool was opened; nothing where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ns: Option<u64>,
+}
+
 /// Whether the sum of minimums fits, with the arithmetic.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosCheck {
@@ -224,6 +284,11 @@ pub struct QosCheck {
     pub verdict: QosVerdict,
     /// The same in a sentence.
     pub message: String,
+    /// What each tier has shown that it can do, the fast one first.
+    pub tiers: Vec<QosTier>,
+    /// Why it fits only while what is used lies on the fast tier or in memory; nothing where that makes no difference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_fast: Option<String>,
 }
 
 /// A volume with a policy of its own.

@@ -9,8 +9,8 @@ use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, object};
 use api::Operation;
 use api::v1::{
-    QosCheck, QosClaim, QosPolicy, QosPolicyChange, QosPolicyCreate, QosPolicyList, QosStatus,
-    VolumeQos,
+    QosBottleneck, QosCheck, QosClaim, QosPolicy, QosPolicyChange, QosPolicyCreate, QosPolicyList,
+    QosStatus, QosTier, Tier, VolumeQos,
 };
 use units::format_bytes;
 
@@ -123,6 +123,7 @@ fn row(name: String, qos: &VolumeQos) -> Vec<String> {
         qos.held.to_string(),
         qos.late.to_string(),
         met(qos),
+        some(Some(slowed(qos)).filter(|slowed| !slowed.is_empty())),
     ]
 }
 
@@ -146,7 +147,53 @@ fn verdict(check: &QosCheck) -> String {
         api::v1::QosVerdict::Warning => "warning",
         api::v1::QosVerdict::Refused => "refused unless --overcommit",
     };
-    format!("{word}: {}\n", check.message)
+    let note = check.needs_fast.as_ref();
+    let note = note.map_or_else(String::new, |why| format!("note: {why}\n"));
+    format!("{word}: {}\n{note}", check.message)
+}
+
+fn tier_row(tier: &QosTier) -> Vec<String> {
+    let name = match tier.tier {
+        Tier::Fast => "fast",
+        Tier::Slow => "slow",
+    };
+    vec![
+        name.to_owned(),
+        tier.drives.to_string(),
+        tier.iops.to_string(),
+        format!("{}/s", format_bytes(tier.bandwidth)),
+        some(tier.read_ns.map(|ns| format!("{:.3} ms", ns as f64 / 1e6))),
+    ]
+}
+
+/// What tiers have shown that they can do.
+fn tiers(check: &QosCheck) -> String {
+    let head = [
+        "TIER",
+        ">DRIVES",
+        ">IOPS SHOWN",
+        ">BANDWIDTH SHOWN",
+        ">READ TOOK",
+    ];
+    table(&head, check.tiers.iter().map(tier_row))
+}
+
+/// Where operations spent most of their time, with who was served meanwhile where that was at the gate; for `volume show`, too.
+pub fn slowed(qos: &VolumeQos) -> String {
+    let rivals = qos.held_for.iter().map(|rival| {
+        let kind = if rival.group { "group " } else { "" };
+        format!("{kind}{} {} %", rival.name, rival.share_percent)
+    });
+    let rivals: Vec<String> = rivals.collect();
+    match qos.bottleneck {
+        None => String::new(),
+        Some(QosBottleneck::OwnMaximum) => "own maximum".to_owned(),
+        Some(QosBottleneck::ShardTime) if rivals.is_empty() => "shard time".to_owned(),
+        Some(QosBottleneck::ShardTime) => format!("shard time: {}", rivals.join(", ")),
+        Some(QosBottleneck::FastTier) => "fast tier".to_owned(),
+        Some(QosBottleneck::SlowTier) => "slow tier".to_owned(),
+        Some(QosBottleneck::Room) => "room on the fast tier".to_owned(),
+    }
 }
 
 fn policy(client: &Client, json: bool, command: &PolicyCommand) -> Result<(), Failure> {
@@ -231,6 +278,7 @@ pub fn qos(client: &Client, json: bool, command: &Command) -> Result<(), Failure
                 ">HELD",
                 ">LATE",
                 ">MET",
+                "TIME GOES TO",
             ];
             let volumes = status.volumes.iter();
             let volumes = volumes.map(|of| row(of.volume.clone(), &of.qos));
@@ -275,8 +323,9 @@ pub fn qos(client: &Client, json: bool, command: &Command) -> Result<(), Failure
                 total,
             ]);
             print(&format!(
-                "{}{}",
+                "{}{}{}",
                 table(&head, rows.into_iter()),
+                tiers(&check),
                 verdict(&check)
             ))
         }

@@ -113,6 +113,8 @@ fn show(volume: &Volume) -> String {
         ("receiving", receiving),
     ];
     shown.push(("policy", qos::show(volume.qos.as_ref())));
+    let slowed = volume.qos.as_ref().map(qos::slowed);
+    shown.push(("time goes to", slowed.unwrap_or_default()));
     shown.push(("expected", expected::show(volume.targets.as_ref())));
     shown.extend(placement::show(volume.placement.as_ref()));
     facts(&shown)

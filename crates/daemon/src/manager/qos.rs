@@ -1,6 +1,8 @@
 //! Quality of service: policies of pools, what they promise, and what volumes attained.
 
-use super::core::{Manager, Result};
+use super::core::{Manager, Result, lock};
+use crate::admission;
+use crate::history::Kind;
 use crate::mapping::{ToApi, ToEngine};
 use api::v1::{self, Problem, ProblemCode};
 
@@ -86,9 +88,27 @@ impl Manager {
     pub fn qos_group_list(&self, pool: &str) -> Result<v1::QosGroupList> {
         let groups = self.control.qos_groups(pool);
         let groups = groups.map_err(|error| self.pool_problem(pool, error))?;
-        Ok(v1::QosGroupList {
-            items: groups.to_api(),
-        })
+        let mut items: Vec<v1::QosGroup> = groups.to_api();
+        for group in &mut items {
+            if let Some(qos) = &mut group.qos {
+                self.tell_bottleneck(pool, &group.name, qos);
+            }
+        }
+        Ok(v1::QosGroupList { items })
+    }
+
+    /// Adds to what a volume of this name, or its group, attained where its operations spent their time.
+    pub(super) fn tell_bottleneck(&self, pool: &str, name: &str, qos: &mut v1::VolumeQos) {
+        let (kind, name) = match &qos.group {
+            Some(group) => (v1::SubjectKind::Group, group.as_str()),
+            None => (v1::SubjectKind::Volume, name),
+        };
+        let subject = v1::Subject {
+            kind,
+            pool: Some(pool.to_owned()),
+            name: name.to_owned(),
+        };
+        qos.bottleneck = lock(&self.bottlenecks).get(&subject).copied();
     }
 
     /// One group, by its name.
@@ -178,9 +198,21 @@ impl Manager {
             return invalid(format!("volumes are 1 to {PLANNED_MAX}, not {count}"));
         }
         let check = self.control.qos_check(pool, planned);
-        check
-            .map(ToApi::to_api)
-            .map_err(|error| self.pool_problem(pool, error))
+        let check = check.map_err(|error| self.pool_problem(pool, error))?;
+        let status = self.control.pool_status(pool);
+        let status = status.map_err(|error| self.pool_problem(pool, error))?;
+        let peaks = lock(&self.peaks);
+        let tiers = [(v1::Tier::Fast, "fast"), (v1::Tier::Slow, "slow")];
+        let tiers = tiers.into_iter().filter_map(|(tier, name)| {
+            let object = Kind::Tier.object(pool, Some(name));
+            let peak = peaks.get(&object).copied().unwrap_or_default();
+            admission::tier(tier, &status, peak)
+        });
+        let mut check: v1::QosCheck = check.to_api();
+        check.tiers = tiers.collect();
+        let promised = check.claims.iter().map(|claim| &claim.policy);
+        check.needs_fast = admission::needs_fast(&check.tiers, promised);
+        Ok(check)
     }
 
     /// What is promised in a pool, and what volumes attained.

@@ -12,7 +12,12 @@ const CELLS_MAX: usize = 65_536;
 impl Manager {
     pub(super) fn volume(&self, status: engine::VolumeStatus) -> v1::Volume {
         let exports = self.exports_of(&status.pool, Some(&status.name));
-        mapping::volume(status, exports)
+        let (pool, name) = (status.pool.clone(), status.name.clone());
+        let mut volume = mapping::volume(status, exports);
+        if let Some(qos) = &mut volume.qos {
+            self.tell_bottleneck(&pool, &name, qos);
+        }
+        volume
     }
 
     /// The name of one pool, or of all that are open.

@@ -85,6 +85,17 @@ pub struct QosGroup {
     pub qos: Option<VolumeQos>,
 }
 
+/// Somebody who was served while operations were held.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct QosRival {
+    /// The volume, or the group.
+    pub name: String,
+    /// It is a group.
+    pub group: bool,
+    /// Its part in the time for which operations were held for others of late, in millionths.
+    pub share_ppm: u64,
+}
+
 /// A volume's policy, and what it attained since it has it, or since the pool was opened. Where it shares the policy with
 /// a group, that is what the group attained.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -103,6 +114,16 @@ pub struct VolumeQos {
     pub late: u64,
     /// Operations that were held for others, or for its own maximum.
     pub held: u64,
+    /// Nanoseconds for which operations were held, summed over shards.
+    pub held_ns: u64,
+    /// Of them, those for its own maximum.
+    pub own_ns: u64,
+    /// Nanoseconds for which operations were held, summed over the operations.
+    pub waited_ns: u64,
+    /// Nanoseconds that operations took once they had passed, summed over the operations.
+    pub took_ns: u64,
+    /// Who was served while operations were held for others of late, at most three, the first most.
+    pub held_for: Vec<QosRival>,
     /// Nanoseconds of shards' time that its operations took.
     pub cost_ns: u64,
     /// Windows of 100 ms in which it asked for what it was promised.

@@ -37,6 +37,8 @@ pub(super) struct Entry<T> {
     pub held: VecDeque<Held<T>>,
     /// Its maximum was reached: nothing of it is released before the next tick.
     pub rests: bool,
+    /// Since when.
+    pub rested_ns: u64,
     /// For how long the operation was held that was released last, in nanoseconds.
     pub last_hold_ns: u64,
     /// Since when operations have been held, in this tick.
@@ -60,6 +62,7 @@ impl<T> Entry<T> {
             finish: 0,
             held: VecDeque::new(),
             rests: false,
+            rested_ns: 0,
             last_hold_ns: 0,
             holding_ns: now_ns,
             seen: Report::default(),

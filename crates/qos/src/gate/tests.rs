@@ -1,4 +1,5 @@
 mod groups;
+mod held_for;
 
 use super::*;
 use crate::service::ServiceTotals;

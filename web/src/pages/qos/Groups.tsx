@@ -9,7 +9,7 @@ import { CheckField, SelectField, TextField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
 import { Card } from "../../ui/Page";
 import { Table, type Column } from "../../ui/Table";
-import { guaranteed, met } from "./policies";
+import { guaranteed, met, timeGoesTo } from "./policies";
 
 interface EditProps {
   pool: string;
@@ -87,6 +87,12 @@ export function Groups({
     { name: "IOPS", width: "5rem", right: true, cell: (row) => count(row.qos?.iops ?? 0) },
     { name: "Held", width: "5rem", right: true, wide: true, cell: (row) => count(row.qos?.held ?? 0) },
     { name: "Met", width: "5rem", right: true, cell: (row) => (row.qos ? met(row.qos) : "–") },
+    {
+      name: "Time goes to",
+      width: "minmax(9rem, 1fr)",
+      wide: true,
+      cell: (row) => (row.qos ? timeGoesTo(row.qos) : "–"),
+    },
   ];
   if (operator) {
     columns.push({

@@ -1,6 +1,6 @@
 //! `convect qos group`: volumes that share a policy.
 
-use super::{met, some};
+use super::{met, slowed, some};
 use crate::qos_arguments::QosGroup as Command;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, object};
@@ -35,6 +35,7 @@ fn show(group: &QosGroup) -> String {
             ("held", qos.held.to_string()),
             ("late", qos.late.to_string()),
             ("met", met(qos)),
+            ("time goes to", slowed(qos)),
         ]);
     }
     lines.push(("volumes", group.volumes.join(", ")));

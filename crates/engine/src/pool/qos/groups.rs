@@ -12,7 +12,7 @@ impl Pool {
         QosGroup {
             name: group.name.clone(),
             volumes: members.map(|volume| volume.name.clone()).collect(),
-            qos: self.group_qos(group.id, &group.name),
+            qos: self.group_qos(config, group),
         }
     }
 

@@ -3,8 +3,8 @@
 use super::super::shards::ask_all;
 use super::super::{Pool, Result, lock};
 use super::status;
-use crate::control::qos::VolumeQos;
-use format::{PoolConfig, QosPolicyConfig};
+use crate::control::qos::{QosRival, VolumeQos};
+use format::{PoolConfig, QosGroupConfig, QosPolicyConfig};
 use qos::Tenant;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,9 +76,27 @@ impl AllTenants {
     }
 }
 
-fn attained(tenant: &Tenant, group: Option<String>) -> VolumeQos {
+/// Who is told of among those for whom operations were held.
+const RIVALS: usize = 3;
+
+/// Who has an entry with this key in a gate; none when they are no more.
+fn rival(config: &PoolConfig, (key, share_ppm): (u32, u64)) -> Option<QosRival> {
+    let group = config.qos.group(key).map(|group| &group.name);
+    let volume = || config.volumes.iter().find(|volume| volume.id == key);
+    let name = group.or_else(|| volume().map(|volume| &volume.name))?;
+    Some(QosRival {
+        name: name.clone(),
+        group: group.is_some(),
+        share_ppm,
+    })
+}
+
+fn attained(config: &PoolConfig, tenant: &Tenant, group: Option<String>) -> VolumeQos {
     let service = tenant.service();
     let (totals, (iops, bandwidth)) = (service.totals(), service.rates());
+    let held_for = service.held_for();
+    drop(service);
+    let held_for = held_for.into_iter().filter_map(|of| rival(config, of));
     VolumeQos {
         policy: status(tenant.policy().clone()),
         group,
@@ -87,6 +105,11 @@ fn attained(tenant: &Tenant, group: Option<String>) -> VolumeQos {
         operations: totals.operations,
         late: totals.late,
         held: totals.held,
+        held_ns: totals.held_ns,
+        own_ns: totals.own_ns,
+        waited_ns: totals.waited_ns,
+        took_ns: totals.took_ns,
+        held_for: held_for.take(RIVALS).collect(),
         cost_ns: totals.cost_ns,
         windows: totals.windows,
         met: totals.met,
@@ -97,14 +120,16 @@ impl Pool {
     /// A volume's policy and what it, or its group, attained; none where it has none.
     pub(in crate::pool) fn volume_qos(&self, volume: u32) -> Option<VolumeQos> {
         let tenant = lock(&self.tenants).volumes.get(&volume).cloned()?;
-        let group = lock(&self.config).qos.group(tenant.group()).cloned();
-        Some(attained(&tenant, group.map(|group| group.name)))
+        let config = lock(&self.config);
+        let group = config.qos.group(tenant.group());
+        let group = group.map(|group| group.name.clone());
+        Some(attained(&config, &tenant, group))
     }
 
     /// The policy of a group and what its volumes attained together; none where the pool does not know its policy.
-    pub(super) fn group_qos(&self, id: u32, name: &str) -> Option<VolumeQos> {
-        let tenant = lock(&self.tenants).groups.get(&id).cloned()?;
-        Some(attained(&tenant, Some(name.to_owned())))
+    pub(super) fn group_qos(&self, config: &PoolConfig, of: &QosGroupConfig) -> Option<VolumeQos> {
+        let tenant = lock(&self.tenants).groups.get(&of.id).cloned()?;
+        Some(attained(config, &tenant, Some(of.name.clone())))
     }
 
     /// Tells the shards which volumes have which policies. Whatever changes that, in the pool's description, is followed

@@ -142,7 +142,10 @@ fn maximum_of_a_group_holds_its_volumes_together() {
     crate::support::wait_status(&engine, "tank", |_| {
         let of = only(&engine).qos.unwrap();
         let volume = show(&engine, "v").qos.unwrap();
-        of.operations >= 150 && of.held > 50 && volume.operations >= of.operations
+        of.operations >= 150
+            && of.held > 50
+            && (1..=of.held_ns).contains(&of.own_ns)
+            && volume.operations >= of.operations
     });
     right(&engine);
 }
