@@ -22,6 +22,10 @@ pub enum Promise {
     Fairness(Fairness),
     /// 1,000 changes of policy a minute under load: how soon each has effect, and what policy 1 loses
     Live(Live),
+    /// A scrub, a resync and demotion at once beside policy 1: its p99, and what each got done
+    Background(Background),
+    /// The fast tier full and draining: policy 1's writes while level 3 floods
+    Filling(Filling),
     /// 2,000 volumes with policies: memory of each, and the processor time of an idle daemon
     Many(Many),
 }
@@ -119,13 +123,65 @@ pub struct Live {
     pub pool: Pool,
 }
 
+/// `background`.
+#[derive(Args, Debug)]
+pub struct Background {
+    /// Seconds of each round
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub seconds: u64,
+    /// Rounds with background work, and as many without
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+    /// Requests a second of policy 1
+    #[arg(long, value_name = "RATE", default_value_t = 4000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub rate: u32,
+    /// Size of its volume
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub volume: u64,
+    /// What is written while a drive is away, so that there is something to resync and to demote
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub bulk: u64,
+    /// Where modelled disks are.
+    #[command(flatten)]
+    pub behind: Behind,
+}
+
+/// `filling`.
+#[derive(Args, Debug)]
+pub struct Filling {
+    /// Seconds of each measurement
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub seconds: u64,
+    /// Seconds in which the fast tier is to be filled, at most
+    #[arg(long, value_name = "SECONDS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub filling: u64,
+    /// Writes a second of policy 1
+    #[arg(long, value_name = "RATE", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub rate: u32,
+    /// Size of its volume
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
+    pub volume: u64,
+    /// Size of the volume that is flooded
+    #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = size)]
+    pub flood: u64,
+    /// Size of the fast drive
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = size)]
+    pub fast: u64,
+    /// Where modelled disks are.
+    #[command(flatten)]
+    pub behind: Behind,
+}
+
 /// `many`.
 #[derive(Args, Debug)]
 pub struct Many {
     /// Volumes
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub volumes: u32,
-    /// Seconds for which the idle daemon is looked at, with and without policies
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    /// Seconds for which the idle daemon is looked at each time
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub seconds: u64,
+    /// How often all are given their policies, and have them taken away
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
 }

@@ -47,6 +47,12 @@ fn show(volumes: &[Volume], before: &Outcome, after: &Outcome, floor: f64) {
     });
     let head = ["", "without, IOPS", "floor", "with, IOPS", "% of floor"];
     println!("{}", screen::table(&head, &rows.collect::<Vec<_>>()));
+    let total: f64 = after.tenants.iter().map(Attained::iops).sum();
+    println!(
+        "  with policies all five get {} IOPS, of which the floors are {:.0} %\n",
+        thousands(total),
+        100.0 * floor * volumes.len() as f64 / total.max(1.0)
+    );
     let least = percent.iter().copied().fold(f64::INFINITY, f64::min);
     let seen: Vec<String> = percent.iter().map(|part| format!("{part:.1}")).collect();
     let seen = format!("{} %", seen.join(", "));

@@ -6,7 +6,9 @@
 
 mod alone;
 mod arguments;
+mod background;
 mod fairness;
+mod filling;
 mod infeasible;
 mod live;
 mod many;

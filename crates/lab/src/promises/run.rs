@@ -1,7 +1,7 @@
 //! Which measurement is asked for.
 
 use super::arguments::{Promise, Promises};
-use super::{alone, fairness, infeasible, live, many};
+use super::{alone, background, fairness, filling, infeasible, live, many};
 use crate::failure::Result;
 use std::path::Path;
 
@@ -16,6 +16,8 @@ pub fn run(convect: &Path, with: &Promises) -> Result<()> {
         Promise::Alone(with) => alone::run(convect, with),
         Promise::Fairness(with) => fairness::run(convect, with),
         Promise::Live(with) => live::run(convect, with),
+        Promise::Background(with) => background::run(convect, with),
+        Promise::Filling(with) => filling::run(convect, with),
         Promise::Many(with) => many::run(convect, with),
     }
 }

@@ -3,8 +3,10 @@
 use super::arguments::{Medium, Pool};
 use crate::chance::Chance;
 use crate::failure::{Failure, Result};
-use crate::load::{Blocks, Content, Disk, Pattern, scatter};
-use crate::tenants::{Attained, Closed, Crowd, Drives, Outcome, Session, Shape, Stage, Tenant};
+use crate::load::{Arrivals, Blocks, Content, Disk, Pace, Pattern, Rate, scatter};
+use crate::tenants::{
+    Attained, Closed, Crowd, Drives, Open, Outcome, Session, Shape, Source, Stage, Tenant,
+};
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ const SETTLE: usize = 5;
 /// Fast space for each byte of a volume: writes go to free places.
 const FAST_TIMES: u64 = 2;
 /// What a pool wants beside that.
-const POOL_BYTES: u64 = 512 << 20;
+pub const POOL_BYTES: u64 = 512 << 20;
 
 /// A load of 4 KiB requests, or of others.
 #[derive(Clone, Copy)]
@@ -78,30 +80,59 @@ pub fn pool(
     Ok((stage, volumes))
 }
 
+impl Kind {
+    fn blocks(self) -> Result<Blocks> {
+        self.blocks.parse().map_err(Failure::new)
+    }
+
+    fn shape(self, volume: &Volume) -> Result<Shape> {
+        let blocks = self.blocks()?;
+        Ok(Shape {
+            aim: Pattern::Random.aim(0..volume.bytes, blocks.smallest(), 1),
+            read_percent: self.read_percent,
+            blocks,
+        })
+    }
+}
+
+fn session(volume: &Volume, kind: Kind, thread: usize, source: Box<dyn Source>) -> Result<Tenant> {
+    let blocks = kind.blocks()?;
+    let content = Stage::content(blocks.largest() as usize);
+    let session = Session::connect(&volume.disk, kind.depth, &blocks, &content, source)?;
+    Ok(Tenant {
+        name: volume.name.clone(),
+        thread,
+        sessions: vec![session],
+    })
+}
+
 /// A tenant with a closed loop on a volume.
 ///
 /// # Errors
 /// When the volume cannot be opened.
 pub fn tenant(volume: &Volume, kind: Kind, thread: usize) -> Result<Tenant> {
-    let blocks: Blocks = kind.blocks.parse().map_err(Failure::new)?;
-    let aim = Pattern::Random.aim(0..volume.bytes, blocks.smallest(), 1);
     let source = Closed {
-        shape: Shape {
-            blocks: blocks.clone(),
-            read_percent: kind.read_percent,
-            aim,
-        },
+        shape: kind.shape(volume)?,
         chance: Chance::new(1),
     };
-    let content = Stage::content(blocks.largest() as usize);
-    let (disk, source) = (&volume.disk, Box::new(source));
-    Ok(Tenant {
-        name: volume.name.clone(),
-        thread,
-        sessions: vec![Session::connect(
-            disk, kind.depth, &blocks, &content, source,
-        )?],
-    })
+    session(volume, kind, thread, Box::new(source))
+}
+
+/// A tenant whose requests are due at a rate a second, by chance.
+///
+/// # Errors
+/// When the volume cannot be opened.
+pub fn paced(volume: &Volume, kind: Kind, per_second: f64, thread: usize) -> Result<Tenant> {
+    let rate = Rate {
+        per_second,
+        arrivals: Arrivals::Poisson,
+    };
+    let source = Open {
+        shape: kind.shape(volume)?,
+        chance: Chance::new(1),
+        pace: Pace::new(rate, 0, 1),
+    };
+    session(volume, kind, thread, Box::new(source))
 }
 
 /// Lets them run for so many seconds, after half a second that does not count.

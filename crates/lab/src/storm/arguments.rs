@@ -40,6 +40,9 @@ pub struct Storm {
     /// Size of the fast drive
     #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = size)]
     pub fast: u64,
+    /// Also a real PostgreSQL under pgbench, alone and in each storm in place of the database's load; for root alone
+    #[arg(long)]
+    pub postgres: bool,
     /// Where the HTML report is written
     #[arg(long, value_name = "FILE", default_value = "convect-storm.html")]
     pub report: PathBuf,

@@ -9,6 +9,7 @@ mod arguments;
 mod chart;
 mod desktop;
 mod outcome;
+mod postgres;
 mod report;
 mod run;
 mod scene;

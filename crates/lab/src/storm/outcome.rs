@@ -1,5 +1,6 @@
 //! What was measured, and what follows from it.
 
+use super::postgres::Transactions;
 use super::scene::{BACKUP, DATABASE, DESKTOPS, FLOOR_MS, MAIL};
 use crate::tenants::{Attained, Outcome, WINDOW_NS, Window};
 use serde::Serialize;
@@ -8,6 +9,8 @@ use serde::Serialize;
 const SECOND: usize = (1_000_000_000 / WINDOW_NS) as usize;
 /// Of a hundred windows, those in which policy 1 has to get its floor, and in which p99 has to be within its maximum.
 pub const MET_PERCENT: f64 = 99.0;
+/// Per cent of the transactions alone that a real database has to have in the storm with policies.
+pub const TRANSACTIONS_PERCENT: f64 = 95.0;
 /// Of a hundred windows without policies, those in which it has to be below its floor for the storm to be one.
 pub const UNMET_PERCENT: f64 = 50.0;
 /// The floor of policy 1 as built in, and the part of what the machine gives the database alone where that is less.
@@ -107,12 +110,23 @@ pub struct Storms {
     pub depth: u16,
     /// The parts of the run, as far as it came.
     pub phases: Vec<Phase>,
+    /// What a real database did in each part, where there was one.
+    pub transactions: Vec<(Kind, Transactions)>,
 }
 
 impl Storms {
     /// A part of the run, where it came to it.
     pub fn phase(&self, kind: Kind) -> Option<&Phase> {
         self.phases.iter().find(|phase| phase.kind == kind)
+    }
+
+    /// What a real database did in a part of the run, in per cent of what it did alone.
+    pub fn transactions_percent(&self, kind: Kind) -> Option<f64> {
+        let of = |wanted: Kind| {
+            let found = self.transactions.iter().find(|(kind, _)| *kind == wanted);
+            found.map(|(_, seen)| seen.per_second)
+        };
+        Some(100.0 * of(kind)? / of(Kind::Alone)?.max(f64::MIN_POSITIVE))
     }
 
     /// IOPS of the database alone.
@@ -134,9 +148,11 @@ impl Storms {
 }
 
 impl Phase {
-    /// IOPS of all tenants together.
-    pub fn total_iops(&self) -> f64 {
-        self.outcome.tenants.iter().map(Attained::iops).sum()
+    /// IOPS and bytes a second of all tenants together.
+    pub fn total(&self) -> [f64; 2] {
+        let tenants = &self.outcome.tenants;
+        let iops = tenants.iter().map(Attained::iops).sum();
+        [iops, tenants.iter().map(Attained::bytes_per_s).sum()]
     }
 
     /// The most IOPS of a second that desktops had.

@@ -91,7 +91,7 @@ pub fn html(storms: &Storms) -> String {
          to 15 IOPS, four fifths of them writes. Beside them a database (8 KiB, 70 % reads, {depth} outstanding), a mail \
          server (32 KiB, 53 % reads, at a fixed rate) and a backup (256 KiB reads).</p>\n\
          <p><small>{machine}</small></p>\n\
-         <h2>Result</h2>\n<pre>{verdicts}</pre>\n{published}{phases}<h2>Figures</h2>\n{figures}\
+         <h2>Result</h2>\n<pre>{verdicts}</pre>\n{published}{postgres}{phases}<h2>Figures</h2>\n{figures}\
          <p><small>Windows are of 100 ms; one counts for policy 1 when requests of the database were outstanding all the \
          time. In the chart of response times the worst of neighbouring windows is shown. The published figures are those of \
          a hybrid array with such policies.</small></p>\n</html>\n",
@@ -101,6 +101,7 @@ pub fn html(storms: &Storms) -> String {
         machine = escape(&storms.machine),
         verdicts = escape(&table::verdicts(storms)),
         published = html_table(&table::PUBLISHED_HEAD, &table::published(storms)),
+        postgres = html_table(&table::POSTGRES_HEAD, &table::postgres(storms)),
         figures = html_table(&table::HEAD, &table::rows(storms)),
     )
 }
@@ -143,6 +144,7 @@ mod tests {
             boot_bytes: 45 << 20,
             depth: 64,
             phases,
+            transactions: Vec::new(),
         }
     }
 

@@ -104,7 +104,26 @@ fn storm(scene: &Scene, kind: Kind, time: Duration) -> Result<Phase> {
     phase(scene, kind, tenants, time)
 }
 
-/// What remains to be done of the run after a phase; true when somebody asked for the end.
+/// A real database, beside everybody but the load that stands for one, or alone.
+fn transactions(scene: &Scene, kind: Kind, time: Duration, storms: &mut Storms) -> Result<()> {
+    let Some(postgres) = &scene.postgres else {
+        return Ok(());
+    };
+    println!("  {:<24} PostgreSQL for {} s", kind.name(), time.as_secs());
+    let others = match kind {
+        Kind::Alone => Vec::new(),
+        Kind::Without | Kind::With => scene.others()?,
+    };
+    // Until it is told to stop.
+    let crowd = Crowd::start(others, Duration::from_secs(u32::MAX.into()))?;
+    let seen = postgres.bench(time.as_secs().max(1));
+    crowd.stop();
+    crowd.finish(|_| Ok(()))?;
+    storms.transactions.push((kind, seen?));
+    Ok(())
+}
+
+/// What was measured of a phase; true when somebody asked for the end.
 fn add(storms: &mut Storms, phase: Phase) -> bool {
     let interrupted = phase.outcome.interrupted;
     storms.phases.push(phase);
@@ -125,16 +144,18 @@ fn measure(scene: &Scene, with: &Storm, storms: &mut Storms) -> Result<()> {
         thousands(storms.alone_iops()),
         thousands(storms.floor_iops())
     );
+    transactions(scene, Kind::Alone, alone, storms)?;
     if add(storms, storm(scene, Kind::Without, time)?) {
         return Err(Failure::interrupted());
     }
+    transactions(scene, Kind::Without, time, storms)?;
     scene.give_policies(storms.floor_iops() as u64)?;
     let mut last = storm(scene, Kind::With, time)?;
     last.counted = scene.stage.windows_of(DATABASE)?;
-    match add(storms, last) {
-        true => Err(Failure::interrupted()),
-        false => Ok(()),
+    if add(storms, last) {
+        return Err(Failure::interrupted());
     }
+    transactions(scene, Kind::With, time, storms)
 }
 
 fn show(storms: &Storms, with: &Storm) -> Result<()> {
@@ -161,6 +182,7 @@ pub fn run(convect: &Path, with: &Storm) -> Result<()> {
         boot_bytes: with.boot_bytes(),
         depth: with.depth,
         phases: Vec::new(),
+        transactions: Vec::new(),
     };
     println!(
         "{} desktops read {} each to boot, beside a database, mail and a backup; {} s without policies and {} s with\n  {}",
@@ -177,5 +199,7 @@ pub fn run(convect: &Path, with: &Storm) -> Result<()> {
         show(&storms, with)?;
     }
     measured?;
+    // A database ends before what it lies on.
+    scene.postgres = None;
     scene.stage.stop()
 }

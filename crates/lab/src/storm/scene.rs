@@ -2,6 +2,7 @@
 
 use super::arguments::Storm;
 use super::desktop::{self, Boot, Desktop};
+use super::postgres::{self, Postgres};
 use crate::chance::Chance;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
@@ -38,6 +39,8 @@ const DESKTOPS_THREAD: usize = 2;
 
 /// Everything that the phases need.
 pub struct Scene {
+    /// A real database, where there is one; it ends before the daemon.
+    pub postgres: Option<Postgres>,
     /// The pool.
     pub stage: Stage,
     with: Storm,
@@ -75,7 +78,12 @@ impl Scene {
             archive,
             desktops,
         } = stage.explain(made)?;
+        let postgres = match with.postgres {
+            true => Some(Postgres::start(&stage)?),
+            false => None,
+        };
         Ok(Self {
+            postgres,
             stage,
             with: with.clone(),
             boot,
@@ -192,6 +200,9 @@ impl Scene {
         self.stage.policy(DESKTOP, 3, &DESKTOP_FIGURES)?;
         for (volume, policy) in [(DATABASE, FLOOR), (MAIL, "2"), (BACKUP, "5")] {
             self.stage.give(volume, policy)?;
+        }
+        if self.postgres.is_some() {
+            self.stage.give(postgres::VOLUME, FLOOR)?;
         }
         for number in 1..=self.with.desktops {
             interrupt::check()?;

@@ -1,6 +1,8 @@
 //! The table at the end, for people and for programs.
 
-use super::outcome::{Judged, Kind, MET_PERCENT, Phase, Storms, UNMET_PERCENT};
+use super::outcome::{
+    Judged, Kind, MET_PERCENT, Phase, Storms, TRANSACTIONS_PERCENT, UNMET_PERCENT,
+};
 use super::scene::{DATABASE, FLOOR_MS, MAIL};
 use crate::screen::{self, thousands};
 use crate::tenants::{Attained, Window};
@@ -10,6 +12,23 @@ use serde_json::{Value, json};
 pub const HEAD: [&str; 7] = ["", "tenant", "IOPS", "MiB/s", "p50 ms", "p99 ms", "max ms"];
 /// The head of the table of published figures.
 pub const PUBLISHED_HEAD: [&str; 3] = ["", "published", "here"];
+
+/// The head of the table of a real database.
+pub const POSTGRES_HEAD: [&str; 4] = ["PostgreSQL, pgbench", "tps", "mean ms", "% of alone"];
+
+/// What a real database did in each part of the run; nothing where there was none.
+pub fn postgres(storms: &Storms) -> Vec<Vec<String>> {
+    let rows = storms.transactions.iter().map(|(kind, seen)| {
+        let percent = storms.transactions_percent(*kind).unwrap_or(f64::NAN);
+        vec![
+            kind.name().to_owned(),
+            thousands(seen.per_second),
+            format!("{:.2}", seen.latency_ms),
+            format!("{percent:.1}"),
+        ]
+    });
+    rows.collect()
+}
 
 fn ms(ns: u64) -> String {
     format!("{:.2}", ns as f64 / 1e6)
@@ -131,10 +150,21 @@ pub fn verdicts(storms: &Storms) -> String {
         text += &without_policies(storms, phase);
     }
     if let (Some(with), Some(without)) = (storms.phase(Kind::With), storms.phase(Kind::Without)) {
-        let part = 100.0 * with.total_iops() / without.total_iops().max(1.0);
+        let ([iops, bytes], [iops_without, bytes_without]) = (with.total(), without.total());
         text += &format!(
-            "  all tenants together: {} IOPS with policies, {part:.1} % of those without\n",
-            thousands(with.total_iops())
+            "  all tenants together: {} IOPS with policies, {:.1} % of those without; {:.1} % of the bytes a second\n",
+            thousands(iops),
+            100.0 * iops / iops_without.max(1.0),
+            100.0 * bytes / bytes_without.max(1.0)
+        );
+    }
+    if let Some(percent) = storms.transactions_percent(Kind::With) {
+        let seen =
+            format!("{percent:.1} % of its transactions alone (bar: {TRANSACTIONS_PERCENT} %)");
+        text += &verdict(
+            "PostgreSQL with policies",
+            percent >= TRANSACTIONS_PERCENT,
+            &seen,
         );
     }
     text
@@ -164,6 +194,11 @@ pub fn text(storms: &Storms) -> String {
     if !published.is_empty() {
         text += "\n";
         text += &screen::table(&PUBLISHED_HEAD, &published);
+    }
+    let postgres = postgres(storms);
+    if !postgres.is_empty() {
+        text += "\n";
+        text += &screen::table(&POSTGRES_HEAD, &postgres);
     }
     text + "\n" + &machine(storms) + "\n" + &verdicts(storms)
 }
@@ -201,6 +236,7 @@ pub fn json(storms: &Storms) -> Value {
         "alone_iops": storms.alone_iops(),
         "floor_iops": storms.floor_iops(),
         "max_latency_ms": FLOOR_MS,
+        "postgres": storms.transactions,
         "phases": phases.collect::<Vec<_>>(),
     })
 }

@@ -38,14 +38,41 @@ impl Stage {
     /// # Errors
     /// When there is no room, or the daemon does not start.
     pub fn new(convect: &Path, purpose: &str, drives: Drives, behind: &Behind) -> Result<Self> {
+        Self::on_files(convect, purpose, drives, behind, &["fast.img"])
+    }
+
+    /// The same with a mirror of two fast files.
+    ///
+    /// # Errors
+    /// When there is no room, or the daemon does not start.
+    pub fn with_fast_mirror(
+        convect: &Path,
+        purpose: &str,
+        drives: Drives,
+        behind: &Behind,
+    ) -> Result<Self> {
+        let files = ["fast-1.img", "fast-2.img"];
+        Self::on_files(convect, purpose, drives, behind, &files)
+    }
+
+    fn on_files(
+        convect: &Path,
+        purpose: &str,
+        drives: Drives,
+        behind: &Behind,
+        fast_files: &[&str],
+    ) -> Result<Self> {
         let behind = behind.disks_in.as_deref();
         let here = if behind.is_some() { 0 } else { drives.slow };
-        let scratch = Scratch::new(purpose, drives.fast + here + GIB)?;
+        let scratch = Scratch::new(purpose, drives.fast * fast_files.len() as u64 + here + GIB)?;
         let disks_in = behind.map(|parent| Scratch::below(parent, purpose, drives.slow + GIB));
         let disks_in = disks_in.transpose()?;
-        write_file(&scratch.join("fast.img"), drives.fast)?;
+        let mut fast = Vec::new();
+        for name in fast_files {
+            write_file(&scratch.join(name), drives.fast)?;
+            fast.push(format!("file:{}", scratch.join(name).display()));
+        }
         let daemon = Daemon::start(convect, scratch.path(), "")?;
-        let fast = format!("file:{}", scratch.join("fast.img").display());
         let size = drives.slow.div_ceil(DISKS).div_ceil(GIB).max(1);
         let folder = disks_in.as_ref().unwrap_or(&scratch);
         let slow: Vec<String> = (1..=DISKS)
@@ -55,7 +82,10 @@ impl Stage {
                 format!("model:hdd-7200,seed={disk}:file:{path}?size={size}G")
             })
             .collect();
-        let mut words = vec!["pool", "create", POOL, "fast", &fast, "slow", "stripe:1M"];
+        let mut words = vec!["pool", "create", POOL, "fast"];
+        words.extend((fast.len() > 1).then_some("mirror"));
+        words.extend(fast.iter().map(String::as_str));
+        words.extend(["slow", "stripe:1M"]);
         words.extend(slow.iter().map(String::as_str));
         words.extend(["--policy", "slow-first", "--accept-unmirrored"]);
         daemon.run(&words)?;
