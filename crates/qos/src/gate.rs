@@ -428,8 +428,14 @@ impl<T> Gate<T> {
                 service.report(tenant.policy(), self.shard, now_ns, &seen);
             }
         }
-        self.entries
-            .retain(|entry| entry.idle < IDLE_TICKS || !entry.held.is_empty());
+        let shard = self.shard;
+        self.entries.retain(|entry| {
+            let keeps = entry.idle < IDLE_TICKS || !entry.held.is_empty();
+            if let Some(tenant) = entry.tenant.as_ref().filter(|_| !keeps) {
+                tenant.service().rest(shard);
+            }
+            keeps
+        });
         self.share();
         self.wake_rested();
         if self.virtual_ns > REBASE {

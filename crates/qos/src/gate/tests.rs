@@ -64,7 +64,7 @@ impl World {
     fn host(mut self, volume: u32, depth: usize, policy: Option<QosPolicyConfig>) -> Self {
         if let Some(policy) = policy {
             self.tenants
-                .insert(volume, Arc::new(Tenant::new(policy, 1)));
+                .insert(volume, Arc::new(Tenant::new(Arc::new(policy), 1)));
             self.gate.set_tenants(Arc::new(self.tenants.clone()));
         }
         self.hosts.push(Host {
@@ -272,7 +272,7 @@ fn a_late_volume_has_less_put_before_it() {
 fn operations_of_a_volume_pass_in_order_and_none_is_lost() {
     let mut gate: Gate<u64> = Gate::new(0);
     gate.set_tenants(Arc::new(
-        [(1, Arc::new(Tenant::new(policy(1, 10), 1)))].into(),
+        [(1, Arc::new(Tenant::new(Arc::new(policy(1, 10)), 1)))].into(),
     ));
     let request = |volume| Request {
         volume,
@@ -307,7 +307,7 @@ fn operations_of_a_volume_pass_in_order_and_none_is_lost() {
 fn what_is_held_outlives_its_policy_and_can_be_taken_back() {
     let mut gate: Gate<u64> = Gate::new(0);
     gate.set_tenants(Arc::new(
-        [(1, Arc::new(Tenant::new(policy(1, 10), 1)))].into(),
+        [(1, Arc::new(Tenant::new(Arc::new(policy(1, 10)), 1)))].into(),
     ));
     let request = Request {
         volume: 1,

@@ -166,7 +166,7 @@ impl World {
             };
             let known = self.tenants.get(&id);
             if known.is_none_or(|known| known.policy() != policy) {
-                let tenant = Tenant::new(policy.clone(), self.plan.shards);
+                let tenant = Tenant::new(Arc::new(policy.clone()), self.plan.shards);
                 self.tenants.insert(id, Arc::new(tenant));
             }
         }

@@ -23,14 +23,15 @@ pub(crate) struct AllTenants {
 /// The tenant that goes on as `known` did, or with other figures of the same policy from what it had counted.
 fn next(
     known: Option<&Arc<Tenant>>,
-    policy: QosPolicyConfig,
+    policy: &Arc<QosPolicyConfig>,
     group: u32,
     shards: usize,
 ) -> Arc<Tenant> {
     match known {
-        Some(known) if *known.policy() == policy => known.clone(),
+        Some(known) if known.policy() == &**policy => known.clone(),
         known => {
             let id = policy.id;
+            let policy = policy.clone();
             let tenant = match group {
                 0 => Tenant::new(policy, shards),
                 group => Tenant::of_group(group, policy, shards),
@@ -46,8 +47,10 @@ fn next(
 impl AllTenants {
     /// Follows a pool's description, for so many shards. False when nothing changed for its volumes.
     pub fn follow(&mut self, config: &PoolConfig, shards: usize) -> bool {
+        let policies = config.qos.all().map(|policy| (policy.id, Arc::new(policy)));
+        let policies: BTreeMap<u32, Arc<QosPolicyConfig>> = policies.collect();
         let groups = config.qos.groups.iter().filter_map(|group| {
-            let policy = config.qos.policy(group.policy)?;
+            let policy = policies.get(&group.policy)?;
             let known = self.groups.get(&group.id);
             Some((group.id, next(known, policy, group.id, shards)))
         });
@@ -57,7 +60,7 @@ impl AllTenants {
             let tenant = match groups.get(&volume.group) {
                 Some(group) => group.clone(),
                 None => {
-                    let Some(policy) = config.qos.policy(volume.policy) else {
+                    let Some(policy) = policies.get(&volume.policy) else {
                         continue;
                     };
                     let known = self.volumes.get(&volume.id);

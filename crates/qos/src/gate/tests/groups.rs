@@ -4,7 +4,7 @@ use super::*;
 
 /// The number of the group, and its volumes, each with as many operations under way.
 fn group(mut world: World, group: u32, policy: QosPolicyConfig, volumes: &[u32]) -> World {
-    let tenant = Arc::new(Tenant::of_group(group, policy, 1));
+    let tenant = Arc::new(Tenant::of_group(group, Arc::new(policy), 1));
     for volume in volumes {
         world.tenants.insert(*volume, tenant.clone());
         world = world.host(*volume, 32, None);
@@ -57,7 +57,7 @@ fn held_operations_follow_their_volume_into_a_group_and_out_of_it() {
         ..policy(3, 0)
     };
     let mut gate: Gate<(u32, u64)> = Gate::new(0);
-    let shared = Arc::new(Tenant::of_group(10, capped, 1));
+    let shared = Arc::new(Tenant::of_group(10, Arc::new(capped), 1));
     let of = |volumes: &[u32]| -> BTreeMap<u32, Arc<Tenant>> {
         volumes.iter().map(|of| (*of, shared.clone())).collect()
     };
