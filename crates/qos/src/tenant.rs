@@ -81,6 +81,22 @@ impl Tenant {
         self.group
     }
 
+    /// Goes on where the one before it was whose place it takes: what that one took of a maximum stays taken.
+    /// `counts`: so do the sums of what was attained.
+    pub fn resume(&self, before: &Self, counts: bool) {
+        for (limit, before) in [
+            (&self.operations, &before.operations),
+            (&self.bytes, &before.bytes),
+        ] {
+            let paid_ns = before.paid_ns.load(Ordering::Relaxed);
+            limit.paid_ns.store(paid_ns, Ordering::Relaxed);
+        }
+        if counts {
+            let totals = before.service().totals();
+            self.service().resume(totals);
+        }
+    }
+
     /// What it was promised.
     pub fn policy(&self) -> &QosPolicyConfig {
         &self.policy
@@ -162,6 +178,16 @@ mod tests {
         assert!((2990..=3001).contains(&got), "{got}");
         let got = passed(&tenant, 11_000, 1000, 4096);
         assert!((990..=1001).contains(&got), "{got}");
+    }
+
+    #[test]
+    fn a_change_of_figures_gives_no_new_burst() {
+        let tenant = capped(1000, 0, 2);
+        passed(&tenant, 10_000, 1000, 4096);
+        let next = capped(1001, 0, 2);
+        next.resume(&tenant, true);
+        let got = passed(&next, 11_000, 1000, 4096);
+        assert!((990..=1002).contains(&got), "{got}");
     }
 
     #[test]

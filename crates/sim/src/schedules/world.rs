@@ -167,6 +167,9 @@ impl World {
             let known = self.tenants.get(&id);
             if known.is_none_or(|known| known.policy() != policy) {
                 let tenant = Tenant::new(Arc::new(policy.clone()), self.plan.shards);
+                if let Some(known) = known {
+                    tenant.resume(known, true);
+                }
                 self.tenants.insert(id, Arc::new(tenant));
             }
         }

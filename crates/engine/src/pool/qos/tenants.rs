@@ -36,8 +36,8 @@ fn next(
                 0 => Tenant::new(policy, shards),
                 group => Tenant::of_group(group, policy, shards),
             };
-            if let Some(known) = known.filter(|known| known.policy().id == id) {
-                tenant.service().resume(known.service().totals());
+            if let Some(known) = known {
+                tenant.resume(known, known.policy().id == id);
             }
             Arc::new(tenant)
         }
