@@ -90,11 +90,13 @@ own() { [ "$(qos pool/disk '["own_ns"]')" -gt 0 ]; }
 wait_until 30 own
 convect qos check pool | tee check
 grep -q '^fast *1 ' check || fail "no tier: $(cat check)"
-grep -q '^slow *1 ' check || fail "no tier: $(cat check)"
+grep -q '^slow *2 ' check || fail "no tier: $(cat check)"
 convect qos check pool --policy mission-critical | grep -q '^note: this holds only while' || fail "it is said to fit on slow drives"
 bottleneck() { [ "$(qos pool/disk '.get("bottleneck")')" = own_maximum ]; }
 wait_until 60 bottleneck
 convect volume show pool/disk | grep -q 'time goes to: *own maximum' || fail "$(convect volume show pool/disk)"
+(timeout 20 "$CONVECT_BIN/convect" --json top </dev/null || true) | head -n 1 >top
+[ "$(field '[p["volumes"] for p in d["policies"] if p["name"] == "gold"]' <top)" = '[3]' ] || fail "$(cat top)"
 policy_history() { # convect history of the policy has the promise of the volumes that have it.
   [ "$(convect --json history pool --policy gold | field 'max(v or 0 for s in d["series"] if s["name"] == "promised_iops" for v in s["values"])')" = 300.0 ]
 }
