@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The boot storm, in small: 20 desktops for a few seconds. All phases come, every tenant is served in each, nothing fails,
-# and the report is written, also when somebody ends it early. No figures are asserted.
+# and the report is written, also when somebody ends it early. Then the promises that take no disks, in small. No figures
+# are asserted.
 # timeout: 180
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -29,6 +30,19 @@ wait "$storm" || status=$?
 [ "$status" = 130 ] || fail "it ended with $status: $(cat early)"
 grep -q 'Alone' early.html || fail "no report: $(cat early)"
 [ -z "$(compgen -G "$work/convect-storm-*")" ] || fail "its folder is left"
+
+say "promises, each with its table and its verdicts"
+promise() { # promise VERDICTS NAME ARGUMENT...
+  local verdicts=$1
+  shift
+  TMPDIR="$work" lab promises "$@" >promise 2>&1 || fail "$*: $(cat promise)"
+  [ "$(grep -cE '^  (met:   |MISSED:) ' promise)" = "$verdicts" ] || fail "$*: $(cat promise)"
+}
+promise 3 infeasible --seconds 2 --volume 16M
+promise 1 alone --seconds 1 --rounds 1 --volume 16M
+promise 1 fairness --seconds 1 --rounds 1 --volume 16M
+promise 2 live --seconds 3 --volume 16M
+promise 2 many --volumes 20 --rounds 1 --seconds 1
 
 say "what cannot be is refused with a word"
 if lab storm --image 1M --report none.html >refused 2>&1; then fail "a small image was taken"; fi

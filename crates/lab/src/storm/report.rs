@@ -164,6 +164,7 @@ mod tests {
             "a &lt;machine&gt;",
             "met:    policy 1",
             "95.0 % of 20 windows",
+            "alone is at that floor in 100.0 %",
         ] {
             assert!(html.contains(text), "{text} is missing");
         }
@@ -176,6 +177,7 @@ mod tests {
     fn a_run_that_was_cut_short_is_reported_as_far_as_it_came() {
         let html = html(&storms(vec![phase(Kind::Alone, 5_000)]));
         assert!(html.contains("Alone") && !html.contains("Storm with"));
+        assert!(!html.contains("does not allow that bar"), "{html}");
         assert!(super::html(&storms(Vec::new())).ends_with("</html>\n"));
     }
 }

@@ -13,6 +13,8 @@ mod poller;
 mod session;
 mod source;
 mod stage;
+#[cfg(test)]
+mod tests;
 
 pub use crowd::{Attained, Crowd, Outcome, Tenant};
 pub use meter::{WINDOW_NS, Window};

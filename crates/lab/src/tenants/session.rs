@@ -45,13 +45,24 @@ impl Session {
         let mut port = port.ok_or_else(|| Failure::new(format!("{disk} has no queue")))?;
         let content = &content[..content.len().min(blocks.largest() as usize)];
         (0..slots).for_each(|slot| port.fill(slot, 0, content));
-        Ok(Self {
+        let is_ring = matches!(disk, Disk::VhostUserBlk(_));
+        Ok(Self::on_port(port, slots, is_ring, source))
+    }
+
+    /// The same on a way to a disk that is there.
+    pub(super) fn on_port(
+        port: Box<dyn Port>,
+        slots: u16,
+        is_ring: bool,
+        source: Box<dyn Source>,
+    ) -> Self {
+        Self {
             port,
             source,
             free: (0..slots).rev().collect(),
             outstanding: vec![Outstanding::default(); usize::from(slots)],
-            is_ring: matches!(disk, Disk::VhostUserBlk(_)),
-        })
+            is_ring,
+        }
     }
 
     /// Its way to the disk.
