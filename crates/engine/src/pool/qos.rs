@@ -397,9 +397,10 @@ impl Pool {
         })
     }
 
-    /// Tells the shards which volumes have which policies. Whatever changes that, in the pool's description, is followed
-    /// by this.
+    /// Tells the shards which volumes have which policies, and what follows of them for their placement. Whatever changes that, in
+    /// the pool's description, is followed by this.
     pub(super) fn tell_tenants(&self) -> Result<()> {
+        self.tell_knobs()?;
         let of = {
             let config = lock(&self.config);
             let mut all = lock(&self.tenants);
