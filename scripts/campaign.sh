@@ -56,6 +56,7 @@ once=(
   "kills of the daemon|bash dev bench torture --kills 200"
   "known bugs|bash scripts/sim.sh gate"
   "forged pools|bash scripts/sim.sh forged"
+  "schedules of quality of service|bash scripts/sim.sh schedules"
   "drives that were put back, cut or exchanged|CONVECT_EVIDENCE=2000 cargo test -p convect-inspect --test inspect no_combination"
   "hostile peers, a minute each|bash dev bench hostile --seconds 60 --judge-latency"
   "profiled build|bash dev build --profiled"

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# The simulation (docs/simulation.md): sim.sh [build|gate|quick|campaign|hunt|forged].
+# The simulation (docs/simulation.md): sim.sh [build|gate|quick|campaign|hunt|schedules|forged].
 #   build     only the program of the others, and the one whose instructions are counted (scripts/instructions.sh)
-#   gate      every known bug has to be found, within CONVECT_GATE_SECONDS (120) of one core's work each
+#   gate      every known bug has to be found, within CONVECT_GATE_SECONDS (1200) of one core's work each: a bound for
+#             what hangs, as what is looked at is counted in seeds
 #   quick     the most telling known bugs, the recorded failures, and CONVECT_SIM_SECONDS (60) of crashes, on one core,
 #             with the program that the tests are built with: slower, but already there
 #   campaign  the recorded failures, then CONVECT_SIM_STATES crash states (1510000) of the first seeds, always the
 #             same ones; on a machine so slow that they take over CONVECT_SIM_SECONDS (10800) it fails
 #   hunt      crashes of new seeds for CONVECT_SIM_SECONDS (3600), from CONVECT_SIM_SEED on; half of them with a
 #             plan that is bent towards one kind of fault; a failure is appended to tests/regressions/seeds.txt
+#   schedules CONVECT_SCHEDULES (1000000) schedules of quality of service, from CONVECT_SIM_SEED (1) on
 #   forged    CONVECT_FORGED (20000) forged pools, from CONVECT_SIM_SEED (1) on
 # Without a word: gate, then campaign. They are one program, built once: the campaign switches no bug on.
 set -Eeuo pipefail
@@ -48,8 +50,9 @@ build() {
 }
 
 gate() { # WORD...
+  CONVECT_SCHEDULES="${CONVECT_SCHEDULES:-20000}" schedules
   step "known bugs: each has to be found"
-  run '^[a-z-]+ +[0-9]+ ' --gate --seconds "${CONVECT_GATE_SECONDS:-120}" "$@"
+  run '^[a-z-]+ +[0-9]+ ' --gate --seconds "${CONVECT_GATE_SECONDS:-1200}" "$@"
 }
 
 replay() {
@@ -74,7 +77,7 @@ campaign() {
 }
 
 quick() {
-  gate --quick
+  CONVECT_SCHEDULES="${CONVECT_SCHEDULES:-3000}" gate --quick
   replay
   step "crashes at writes and flushes: ${CONVECT_SIM_SECONDS:-60} s"
   crashes --seed 1 --seeds 100000 --seconds "${CONVECT_SIM_SECONDS:-60}"
@@ -88,6 +91,12 @@ hunt() {
   crashes --seed "$seed" --seeds 100000000 --seconds "$((seconds - seconds / 2))" --focus-each
 }
 
+schedules() {
+  local count="${CONVECT_SCHEDULES:-1000000}"
+  step "schedules of quality of service: $count"
+  run '^Tally ' --schedules "$count" --seed "${CONVECT_SIM_SEED:-1}"
+}
+
 forged() {
   local pools="${CONVECT_FORGED:-20000}"
   step "forged pools: $pools"
@@ -96,8 +105,8 @@ forged() {
 }
 
 case "${1:-}" in
-  build | gate | quick | campaign | hunt | forged | "") ;;
-  *) fail "usage: sim.sh [build|gate|quick|campaign|hunt|forged]" ;;
+  build | gate | quick | campaign | hunt | schedules | forged | "") ;;
+  *) fail "usage: sim.sh [build|gate|quick|campaign|hunt|schedules|forged]" ;;
 esac
 step "build"
 build "${1:-gate}"

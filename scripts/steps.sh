@@ -147,6 +147,14 @@ use_scratch() {
   export TMPDIR="$step_scratch"
 }
 
+# The lines of a failed step that say what is wrong: who reads only the end of a long log finds them there.
+print_failure() { # INDEX
+  echo "failed: ${step_names[$1]}"
+  [ -f "$step_logs/$1" ] || return 0
+  grep -aE '^error|^test .*FAILED|panicked at|NOT FOUND|^FAIL|: FAILED' "$step_logs/$1" |
+    head -n 20 | cut -c 1-300 | sed 's/^/    /' || true
+}
+
 run_steps() { # LANES
   local lanes=$1 running=0 i readiness started status pid reporter passed failed names bad=0
   step_logs="$(mktemp -d)"
@@ -199,7 +207,7 @@ run_steps() { # LANES
   print_step_table
   read -r passed failed < <(count_results)
   for i in "${!step_states[@]}"; do
-    [ "${step_states[i]}" = passed ] || { bad=$((bad + 1)); echo "failed: ${step_names[i]}"; }
+    [ "${step_states[i]}" = passed ] || { bad=$((bad + 1)); print_failure "$i"; }
   done
   # A step that broke before its tests could be counted is a failure that has to show in the line.
   [ "$failed" -ge "$bad" ] || failed=$bad

@@ -46,6 +46,24 @@ convect qos check pool --policy mission-critical --volumes 2 | tee check
 grep -q 'mission-critical' check || fail "$(cat check)"
 grep -q '^warning: ' check || fail "nothing was shown yet: $(cat check)"
 
+say "volumes of a group share a policy, and it is kept whole"
+convect qos group create pool/accounting --policy gold | grep -q 'policy: *gold (level 2)' || fail "no group"
+convect volume create pool/ledger --size 1G --group accounting | grep -q 'shared by group accounting' || fail "not in it"
+convect volume set pool/clone --group accounting
+convect qos group show pool/accounting | grep -q 'volumes: *clone, ledger' || fail "$(convect qos group show pool/accounting)"
+convect qos group set pool/accounting --policy business-critical
+[ "$(qos pool/clone '["policy"]["name"]')" = business-critical ] || fail "the group's volumes have the old policy"
+convect qos group set pool/accounting --policy gold
+refused "has a group 'accounting' already" convect qos group create pool/accounting --policy gold
+refused "no policy 'silver'" convect qos group create pool/vdi --policy silver
+refused "no policy 'silver'" convect qos group set pool/accounting --policy silver
+refused 'the name' convect qos group create pool/none --policy gold
+refused "no group 'vdi'" convect qos group show pool/vdi
+refused "no group 'vdi'" convect volume set pool/ledger --group vdi
+refused "no group 'vdi'" convect volume create pool/nothing --size 1G --group vdi
+refused 'take them out of it' convect qos group delete pool/accounting
+convect qos check pool | grep -q '^group accounting *gold' || fail "$(convect qos check pool)"
+
 say "a volume is held to its maximum, its data is right, and a neighbour goes on"
 export_nbd disk pool/disk
 export_nbd other pool/other
@@ -68,6 +86,20 @@ counted() { [ "$(qos pool/other '["operations"]')" -ge 300 ]; }
 wait_until 30 counted
 convect qos status pool | tee status
 grep -q '^disk *slow' status || fail "$(cat status)"
+own() { [ "$(qos pool/disk '["own_ns"]')" -gt 0 ]; }
+wait_until 30 own
+convect qos check pool | tee check
+grep -q '^fast *1 ' check || fail "no tier: $(cat check)"
+grep -q '^slow *1 ' check || fail "no tier: $(cat check)"
+convect qos check pool --policy mission-critical | grep -q '^note: this holds only while' || fail "it is said to fit on slow drives"
+bottleneck() { [ "$(qos pool/disk '.get("bottleneck")')" = own_maximum ]; }
+wait_until 60 bottleneck
+convect volume show pool/disk | grep -q 'time goes to: *own maximum' || fail "$(convect volume show pool/disk)"
+policy_history() { # convect history of the policy has the promise of the volumes that have it.
+  [ "$(convect --json history pool --policy gold | field 'max(v or 0 for s in d["series"] if s["name"] == "promised_iops" for v in s["values"])')" = 300.0 ]
+}
+wait_until 30 policy_history
+grep -q '^group accounting (2 volumes) *gold' status || fail "$(cat status)"
 curl -sS --unix-socket "$CONVECT_SOCKET" http://convect/metrics >metrics
 grep -q '^convect_volume_qos_level{pool="pool",volume="other"} 2' metrics || fail "$(grep qos metrics)"
 grep -q '^convect_volume_qos_held_total{pool="pool",volume="disk"}' metrics || fail "$(grep qos metrics)"
@@ -91,9 +123,14 @@ kill_daemon
 start_daemon
 [ "$(qos pool/disk '["policy"]["name"]')" = slow ] || fail "the policy is lost"
 [ "$(qos pool/clone '["policy"]["min_iops"]')" = 150 ] || fail "the policy's figures are lost"
+[ "$(qos pool/ledger '["group"]')" = accounting ] || fail "the group is lost"
+convect volume set pool/ledger --group none
+[ "$(convect --json volume show pool/ledger | field 'd.get("qos")')" = None ] || fail "it is in its group"
 for volume in disk clone other; do
   convect volume set pool/$volume --policy none
 done
+refused 'that of group accounting' convect qos policy delete pool/gold
+convect qos group delete pool/accounting
 convect qos policy delete pool/slow
 convect qos policy delete pool/gold
 [ "$(convect --json qos policy list pool | field 'len(d["items"])')" = 5 ] || fail "policies are left"

@@ -360,8 +360,8 @@ const EVENTS: &[Query] = &[
 const HISTORY: &[Query] = &[
     Query {
         name: "object",
-        about: "Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME or \
-                export/POOL/EXPORT.",
+        about: "Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME, \
+                policy/POOL/POLICY or export/POOL/EXPORT.",
         shape: Shape::Text,
     },
     Query {
@@ -453,7 +453,12 @@ routes! {
     QosPolicyCreate, Post, Operator, "/v1/pools/{pool}/qos/policies", 201, takes QosPolicyCreate, gives QosPolicy; "Creates a quality-of-service policy."
     QosPolicyShow, Get, Viewer, "/v1/pools/{pool}/qos/policies/{policy}", 200, gives QosPolicy; "Shows a quality-of-service policy."
     QosPolicyChange, Put, Operator, "/v1/pools/{pool}/qos/policies/{policy}", 200, takes QosPolicyChange, gives QosPolicy; "Changes a quality-of-service policy for all volumes that have it."
-    QosPolicyDelete, Delete, Operator, "/v1/pools/{pool}/qos/policies/{policy}", 204; "Deletes a quality-of-service policy that no volume has."
+    QosPolicyDelete, Delete, Operator, "/v1/pools/{pool}/qos/policies/{policy}", 204; "Deletes a quality-of-service policy that no volume and no group has."
+    QosGroupList, Get, Viewer, "/v1/pools/{pool}/qos/groups", 200, gives QosGroupList; "Lists a pool's groups of volumes that share a policy."
+    QosGroupCreate, Post, Operator, "/v1/pools/{pool}/qos/groups", 201, takes QosGroupCreate, gives QosGroup; "Creates a group of volumes that share a policy."
+    QosGroupShow, Get, Viewer, "/v1/pools/{pool}/qos/groups/{group}", 200, gives QosGroup; "Shows a group of volumes that share a policy."
+    QosGroupChange, Put, Operator, "/v1/pools/{pool}/qos/groups/{group}", 200, takes QosGroupChange, gives QosGroup; "Gives a group of volumes another policy."
+    QosGroupDelete, Delete, Operator, "/v1/pools/{pool}/qos/groups/{group}", 204; "Deletes a group that no volume is in."
     VdriveList, Get, Viewer, "/v1/pools/{pool}/vdrives", 200, gives VdriveList; "Lists a pool's vdrives."
     VdriveAdd, Post, Admin, "/v1/pools/{pool}/vdrives", 201, takes VdriveAdd, gives VdriveRef; "Adds a vdrive to a pool."
     VdriveRemove, Delete, Admin, "/v1/pools/{pool}/vdrives/{vdrive}", 202, gives JobRef; "Starts to evacuate a vdrive; it leaves the pool when the job ends."

@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// MiB of the volume on the fast tier, and of the one that comes to lie in RAM.
 const FAST_MIB: u64 = 64;
 const COLD_MIB: u64 = 16;
+const FAST: &str = "fast";
 /// One in so many requests is not counted before the others: these fill pools of memory.
 const WARM_UP: u64 = 8;
 /// GiB of each drive.
@@ -41,6 +42,8 @@ struct Case {
     flush: bool,
     depth: u64,
     requests: u64,
+    /// The volume has a policy, so that all pass the shard's gate.
+    promised: bool,
 }
 
 const fn case(name: &'static str, kind: OpKind, from: From, depth: u64, requests: u64) -> Case {
@@ -53,10 +56,20 @@ const fn case(name: &'static str, kind: OpKind, from: From, depth: u64, requests
         flush: false,
         depth,
         requests,
+        promised: false,
     }
 }
 
-const CASES: [Case; 9] = [
+/// The same with a policy.
+const fn promised(name: &'static str, like: Case) -> Case {
+    Case {
+        name,
+        promised: true,
+        ..like
+    }
+}
+
+const CASES: [Case; 13] = [
     case("read-fast", OpKind::Read, From::Fast, 32, 16_384),
     case("read-fast-alone", OpKind::Read, From::Fast, 1, 8_192),
     case("write-fast", OpKind::Write, From::Nowhere, 32, 16_384),
@@ -73,6 +86,22 @@ const CASES: [Case; 9] = [
     },
     case("read-drive", OpKind::Read, From::Later, 32, 8_192),
     case("read-drive-alone", OpKind::Read, From::Later, 1, 4_096),
+    promised(
+        "read-fast-promised",
+        case("", OpKind::Read, From::Fast, 32, 16_384),
+    ),
+    promised(
+        "read-fast-alone-promised",
+        case("", OpKind::Read, From::Fast, 1, 8_192),
+    ),
+    promised(
+        "write-fast-promised",
+        case("", OpKind::Write, From::Nowhere, 32, 16_384),
+    ),
+    promised(
+        "read-drive-promised",
+        case("", OpKind::Read, From::Later, 32, 8_192),
+    ),
 ];
 
 impl Case {
@@ -97,6 +126,7 @@ impl Case {
 
     /// Runs it, and says what it took.
     fn measure(&self, scene: &Scene, device: &Arc<dyn BlockDevice>) -> Result<()> {
+        scene.promise(FAST, self.promised)?;
         scene.run(&self.load(device, self.requests / WARM_UP))?;
         let load = self.load(device, self.requests);
         let before = scene.blocks()?;
@@ -161,7 +191,7 @@ pub fn run(only: &[String]) -> Result<()> {
     scene.sweep(0, &cold, OpKind::Write, 0..COLD_MIB * MIB)?;
     scene.cool()?;
     scene.sweep(0, &cold, OpKind::Read, 0..COLD_MIB * MIB)?;
-    let (_, fast) = scene.volume("fast", FAST_MIB)?;
+    let (_, fast) = scene.volume(FAST, FAST_MIB)?;
     scene.sweep(0, &fast, OpKind::Write, 0..FAST_MIB * MIB)?;
     if !callgrind::is_counting() {
         // The kernel clears memory that a drive uses for the first time.
@@ -182,7 +212,7 @@ pub fn run(only: &[String]) -> Result<()> {
     }
     drop(scene);
     let scene = Scene::new(Loops::simulated(1)?, LATER, GIB)?;
-    let (_, fast) = scene.volume("fast", FAST_MIB)?;
+    let (_, fast) = scene.volume(FAST, FAST_MIB)?;
     scene.sweep(0, &fast, OpKind::Write, 0..FAST_MIB * MIB)?;
     for case in CASES.iter().filter(is_wanted).filter(is_later) {
         case.measure(&scene, &fast)?;

@@ -5,7 +5,8 @@ use crate::generator::{Generator, Span};
 use crate::loops::Loops;
 use block::{BlockDevice, OpKind};
 use engine::{
-    Engine, EngineConfig, LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec,
+    Engine, EngineConfig, LayoutSpec, PolicyChoice, PoolSpec, SpacePolicy, Tier, VdriveSpec,
+    VolumeChange, VolumeSpec,
 };
 use futures_channel::oneshot::{Receiver, channel};
 use reactor::{Remote, control};
@@ -15,6 +16,7 @@ use std::sync::Arc;
 pub const MIB: u64 = 1 << 20;
 pub const BLOCK: u64 = 4096;
 const POOL: &str = "bench";
+const POLICY: &str = "mission-critical";
 const GIB: u64 = 1 << 30;
 
 /// The engine, and the loops that it runs on: these end after it.
@@ -78,6 +80,24 @@ impl Scene {
         let opened = self.engine.volume_open_export(POOL, name, "e", None);
         let opened = opened.map_err(while_doing("the volume cannot be opened"))?;
         Ok((made.id, opened))
+    }
+
+    /// Gives a volume the policy `mission-critical`, or takes it away.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn promise(&self, name: &str, promised: bool) -> Result<()> {
+        let choice = PolicyChoice {
+            policy: if promised { POLICY } else { "" }.to_owned(),
+            overcommit: true,
+            ..PolicyChoice::default()
+        };
+        let change = VolumeChange {
+            policy: Some(choice),
+            ..VolumeChange::default()
+        };
+        let set = self.engine.volume_change(POOL, name, &change);
+        set.map_err(while_doing("the policy")).map(drop)
     }
 
     /// Moves everything to the slow tier alone.

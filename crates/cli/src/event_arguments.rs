@@ -54,6 +54,9 @@ pub struct History {
     /// An export of the pool
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tier", "vdrive", "drive"])]
     pub export: Option<String>,
+    /// A quality-of-service policy of the pool: the volumes that have it together
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tier", "vdrive", "drive", "export"])]
+    pub policy: Option<String>,
     /// How far back, like 10m, 1h or 30d
     #[arg(long, value_name = "TIME", default_value = "1h")]
     pub last: String,

@@ -7,6 +7,11 @@ A minimum is guaranteed while the volume has work queued; of operations and byte
 first. What others do not use is anyone's.\n\
 Example: convect qos policy create tank/gold --level 2 --min-iops 20000 --max-latency 5ms";
 
+const GROUP_AFTER: &str = "\
+The minimums and maximums hold for the sum of its volumes; clones are in the group of their origin.\n\
+Example: convect qos group create tank/accounting --policy business-critical\n\
+         convect volume set tank/ledger --group accounting";
+
 const POLICY_AFTER: &str = "\
 Example: convect qos check tank --policy mission-critical --volumes 3";
 
@@ -33,6 +38,57 @@ pub enum Qos {
     /// Manage the policies of a pool
     #[command(subcommand)]
     Policy(QosPolicy),
+    /// Manage groups of volumes that share a policy
+    #[command(subcommand)]
+    Group(QosGroup),
+}
+
+/// `qos group`.
+#[derive(Subcommand, Debug)]
+pub enum QosGroup {
+    /// List the groups of a pool with their volumes
+    List {
+        /// The pool
+        pool: String,
+    },
+    /// Show a group and what its volumes attained together
+    Show {
+        /// The group
+        #[arg(value_name = "POOL/GROUP")]
+        group: String,
+    },
+    /// Create a group whose volumes share the figures of a policy
+    #[command(after_help = GROUP_AFTER)]
+    Create {
+        /// The group
+        #[arg(value_name = "POOL/GROUP")]
+        group: String,
+        /// The policy, by its name or number
+        #[arg(long)]
+        policy: String,
+        /// Also when the pool cannot keep all minimums then
+        #[arg(long)]
+        overcommit: bool,
+    },
+    /// Give a group another policy
+    #[command(after_help = GROUP_AFTER)]
+    Set {
+        /// The group
+        #[arg(value_name = "POOL/GROUP")]
+        group: String,
+        /// The policy, by its name or number
+        #[arg(long)]
+        policy: String,
+        /// Also when the pool cannot keep all minimums then
+        #[arg(long)]
+        overcommit: bool,
+    },
+    /// Delete a group that no volume is in
+    Delete {
+        /// The group
+        #[arg(value_name = "POOL/GROUP")]
+        group: String,
+    },
 }
 
 /// `qos policy`.
@@ -72,7 +128,7 @@ pub enum QosPolicy {
         #[arg(long)]
         overcommit: bool,
     },
-    /// Delete a policy that no volume has
+    /// Delete a policy that no volume and no group has
     Delete {
         /// The policy, by its name or number
         #[arg(value_name = "POOL/POLICY")]
@@ -115,6 +171,9 @@ pub struct FirstPolicy {
     /// Its quality-of-service policy, by its name or number: see `convect qos policy list`
     #[arg(long)]
     pub policy: Option<String>,
+    /// Group whose policy it shares: see `convect qos group list`
+    #[arg(long, conflicts_with = "policy")]
+    pub group: Option<String>,
     /// Give it the policy also when the pool cannot keep all minimums then
     #[arg(long, requires = "policy")]
     pub overcommit: bool,
@@ -126,6 +185,14 @@ pub struct ChosenPolicy {
     /// Its quality-of-service policy, by its name or number, or none
     #[arg(long, value_name = "POLICY|none", group = "what")]
     pub policy: Option<String>,
+    /// Group whose policy it shares, or none
+    #[arg(
+        long,
+        value_name = "GROUP|none",
+        group = "what",
+        conflicts_with = "policy"
+    )]
+    pub group: Option<String>,
     /// Give it the policy also when the pool cannot keep all minimums then
     #[arg(long, requires = "policy")]
     pub overcommit: bool,

@@ -2,11 +2,11 @@
 
 use block::BlockDevice;
 use engine::{
-    DriveReport, Engine, EngineError, Explanation, ExportRecord, ImportOptions, IoCounters,
-    JobStatus, MapCell, MoveCount, PolicyChoice, PoolChange, PoolLook, PoolSpec, PoolStatus,
-    Promotion, QosCheck, QosPolicy, QosPolicyChange, ReceiveSpec, ReceiveStatus, ScanReport,
-    ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff,
-    SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
+    DriveReport, Engine, EngineError, Explanation, ExportRecord, GroupChoice, ImportOptions,
+    IoCounters, JobStatus, MapCell, MoveCount, PolicyChoice, PoolChange, PoolLook, PoolSpec,
+    PoolStatus, Promotion, QosCheck, QosGroup, QosPolicy, QosPolicyChange, ReceiveSpec,
+    ReceiveStatus, ScanReport, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus,
+    SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -74,6 +74,10 @@ control! {
     qos_policy_create(pool: &str, policy: &QosPolicy) -> Result<QosPolicy>;
     qos_policy_change(pool: &str, policy: &str, change: &QosPolicyChange) -> Result<QosPolicy>;
     qos_policy_delete(pool: &str, policy: &str) -> Result<()>;
+    qos_groups(pool: &str) -> Result<Vec<QosGroup>>;
+    qos_group_create(pool: &str, group: &GroupChoice) -> Result<QosGroup>;
+    qos_group_change(pool: &str, group: &GroupChoice) -> Result<QosGroup>;
+    qos_group_delete(pool: &str, group: &str) -> Result<()>;
     qos_check(pool: &str, planned: Option<(&str, usize)>) -> Result<QosCheck>;
     volume_create_with(pool: &str, spec: &VolumeSpec, policy: &PolicyChoice) -> Result<VolumeStatus>;
     volume_list(pool: &str) -> Result<Vec<VolumeStatus>>;

@@ -5,6 +5,7 @@
 //! Leaves out: what pools and volumes are (`engine`), protocols (front ends), shapes (`api`).
 
 mod access;
+mod admission;
 mod clock;
 mod config;
 mod control;

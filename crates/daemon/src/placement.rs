@@ -85,11 +85,11 @@ impl ToEngine for v1::VolumeChange {
     type Engine = engine::VolumeChange;
     fn to_engine(self) -> engine::VolumeChange {
         let pins = self.pins.into_iter();
-        let policy = self.policy.as_deref();
+        let (policy, group) = (self.policy.as_deref(), self.group.as_deref());
         engine::VolumeChange {
             quota: self.quota,
             reservation: self.reservation,
-            policy: policy.map(|policy| crate::qos::choice(policy, self.overcommit)),
+            policy: crate::qos::choice(policy, group, self.overcommit),
             targets: engine::TargetsChange {
                 iops: self.target_iops,
                 bandwidth: self.target_bandwidth,

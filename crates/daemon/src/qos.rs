@@ -18,11 +18,33 @@ fn percent(ppm: u64) -> f64 {
     ppm as f64 / 1e4
 }
 
-/// The choice of a policy by its name, number or `none`.
-pub fn choice(policy: &str, overcommit: bool) -> engine::PolicyChoice {
-    engine::PolicyChoice {
-        policy: if policy == NONE { "" } else { policy }.to_owned(),
+/// The choice of a policy by its name, number or `none`, or of a group by its name or `none`; nothing where neither is
+/// chosen.
+pub fn choice(
+    policy: Option<&str>,
+    group: Option<&str>,
+    overcommit: bool,
+) -> Option<engine::PolicyChoice> {
+    let name = |of: Option<&str>| {
+        of.filter(|name| *name != NONE)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    (policy.is_some() || group.is_some()).then(|| engine::PolicyChoice {
+        policy: name(policy),
+        group: name(group),
         overcommit,
+    })
+}
+
+impl ToApi for engine::QosGroup {
+    type Api = v1::QosGroup;
+    fn to_api(self) -> v1::QosGroup {
+        v1::QosGroup {
+            name: self.name,
+            volumes: self.volumes,
+            qos: self.qos.map(ToApi::to_api),
+        }
     }
 }
 
@@ -80,16 +102,34 @@ impl ToEngine for v1::QosPolicyChange {
     }
 }
 
+impl ToApi for engine::QosRival {
+    type Api = v1::QosRival;
+    fn to_api(self) -> v1::QosRival {
+        v1::QosRival {
+            name: self.name,
+            group: self.group,
+            share_percent: (self.share_ppm / 10_000) as u8,
+        }
+    }
+}
+
 impl ToApi for engine::VolumeQos {
     type Api = v1::VolumeQos;
     fn to_api(self) -> v1::VolumeQos {
         v1::VolumeQos {
             policy: self.policy.to_api(),
+            group: self.group,
             iops: self.iops,
             bandwidth: self.bandwidth,
             operations: self.operations,
             late: self.late,
             held: self.held,
+            held_ns: self.held_ns,
+            own_ns: self.own_ns,
+            waited_ns: self.waited_ns,
+            took_ns: self.took_ns,
+            held_for: self.held_for.to_api(),
+            bottleneck: None,
             cost_ns: self.cost_ns,
             windows: self.windows,
             met: self.met,
@@ -102,6 +142,7 @@ impl ToApi for engine::QosClaim {
     fn to_api(self) -> v1::QosClaim {
         v1::QosClaim {
             volume: self.volume,
+            group: self.group,
             policy: self.policy.to_api(),
             share_percent: self.share_ppm.map(percent),
         }
@@ -121,6 +162,8 @@ impl ToApi for engine::QosCheck {
                 engine::QosVerdict::Refused => v1::QosVerdict::Refused,
             },
             message: self.message,
+            tiers: Vec::new(),
+            needs_fast: None,
         }
     }
 }

@@ -154,6 +154,9 @@ pub struct VolumeConfig {
     /// Number of its quality-of-service policy; 0, and one that the pool does not know: none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub policy: u32,
+    /// Number of the group of volumes that it shares a policy with; 0, and one that the pool does not know: none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub group: u32,
 }
 
 /// What is expected of a volume; 0: nothing.

@@ -146,7 +146,12 @@ impl PoolConfig {
             whole_limit("promotion budget", budget) == Ok(budget),
             || format!("a promotion budget of {budget} bytes"),
         )?;
-        self.qos.check()?;
+        self.qos.check(self.next_volume)?;
+        for group in &self.qos.groups {
+            need(seen.insert(group.id), || {
+                format!("group {} with the number of a volume", group.id)
+            })?;
+        }
         for receiving in &self.receiving {
             check_name(&receiving.snapshot)?;
         }

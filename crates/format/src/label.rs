@@ -307,6 +307,7 @@ pub(crate) mod tests {
             knobs: Default::default(),
             targets: crate::TargetsConfig::default(),
             policy: 0,
+            group: 0,
         }
     }
 
@@ -506,6 +507,15 @@ pub(crate) mod tests {
             ("volumes with number 0", |config| {
                 config.next_volume = 2;
                 config.volumes.push(volume(0));
+            }),
+            ("group 1 with the number of a volume", |config| {
+                config.next_volume = 2;
+                config.volumes.push(volume(1));
+                config.qos.groups.push(crate::QosGroupConfig {
+                    id: 1,
+                    name: "desktops".into(),
+                    policy: 1,
+                });
             }),
             ("a quota of 4097 bytes", |config| {
                 config.next_volume = 2;

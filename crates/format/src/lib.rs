@@ -58,8 +58,8 @@ pub use layout::{Fragment, Layout};
 pub use node::{DIRECTORY, FANOUT, HOMES, NodePage, SLOTS, TREE_TOP, first_key};
 pub use page::{PAGE, Page, PageHeader, PageKind, PagePtr};
 pub use qos::{
-    QOS_LEVELS, QOS_OWN_FROM, QOS_POLICIES_MAX, QOS_WEIGHT, QosConfig, QosPolicyConfig,
-    built_in_policies,
+    QOS_GROUPS_MAX, QOS_LEVELS, QOS_OWN_FROM, QOS_POLICIES_MAX, QOS_WEIGHT, QosConfig,
+    QosGroupConfig, QosPolicyConfig, built_in_policies,
 };
 pub use record::{BlockMask, Few, Record, RecordError};
 pub use volume::{BlockCounts, VolumePage};

@@ -1,15 +1,19 @@
 //! Quality-of-service policies of a pool and the policies that come with every pool (docs/qos.md), as labels keep them.
 //!
-//! Leaves out: what a policy does (the engine's `qos`), and which volume has which ([`VolumeConfig::policy`]).
+//! A **group** is a tenant of several volumes that share one policy: its minimums and maximums are those of their sum.
 //!
-//! [`VolumeConfig::policy`]: crate::VolumeConfig::policy
+//! Leaves out: what a policy does (the crate `qos`), and which volume has which ([`VolumeConfig::policy`],
+//! [`VolumeConfig::group`]).
 
+use crate::VolumeConfig;
 use crate::config_check::need;
 use crate::knobs::is_default;
 use serde::{Deserialize, Serialize};
 
 /// Most policies of a pool, without the built-in ones.
 pub const QOS_POLICIES_MAX: usize = 64;
+/// Most groups of a pool.
+pub const QOS_GROUPS_MAX: usize = 256;
 /// Number of the first policy that a pool makes: those below are built in.
 pub const QOS_OWN_FROM: u32 = 100;
 /// Most operations a second, in a policy.
@@ -26,7 +30,7 @@ pub const QOS_LEVELS: std::ops::RangeInclusive<u8> = 1..=5;
 const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
 /// The weight of a policy where none was chosen, and of a volume without a policy.
 pub const QOS_WEIGHT: u32 = 100;
-/// Longest name of a policy, in bytes.
+/// Longest name of a policy or a group, in bytes.
 const NAME_MAX: usize = 63;
 
 fn weight() -> u32 {
@@ -69,6 +73,19 @@ pub struct QosPolicyConfig {
     pub weight: u32,
 }
 
+/// Volumes that share a policy.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct QosGroupConfig {
+    /// Its number, that of no volume or layer: numbers of all of them are given in one row ([`PoolConfig::next_volume`]).
+    ///
+    /// [`PoolConfig::next_volume`]: crate::PoolConfig::next_volume
+    pub id: u32,
+    /// Its name, unique among the groups of its pool.
+    pub name: String,
+    /// Number of its policy; one that the pool does not know: none.
+    pub policy: u32,
+}
+
 /// The policies of a pool.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct QosConfig {
@@ -78,6 +95,9 @@ pub struct QosConfig {
     /// Number of the next policy; 0: [`QOS_OWN_FROM`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub next: u32,
+    /// Groups of volumes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<QosGroupConfig>,
 }
 
 /// The policies that every pool has, by number: name, level, IOPS, MB/s and milliseconds.
@@ -108,23 +128,37 @@ pub fn built_in_policies() -> impl Iterator<Item = QosPolicyConfig> {
     )
 }
 
+/// Refuses a name that no policy and no group can have.
+fn check_name(name: &str) -> Result<(), String> {
+    let fits = (1..=NAME_MAX).contains(&name.len())
+        && name != "none"
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && (name.chars()).all(|c| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c));
+    need(fits, || {
+        let start: String = name.chars().take(32).collect();
+        format!(
+            "the name {start:?}: choose 1 to {NAME_MAX} letters, digits, '-', '_' or '.', a letter first, and not 'none'"
+        )
+    })
+}
+
+impl QosGroupConfig {
+    /// Refuses a name that no group can have.
+    ///
+    /// # Errors
+    /// What is wrong and what to choose instead, as half a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        check_name(&self.name)
+    }
+}
+
 impl QosPolicyConfig {
     /// Refuses a policy that nobody can keep.
     ///
     /// # Errors
     /// What is wrong and what to choose instead, as half a sentence.
     pub fn check(&self) -> Result<(), String> {
-        let fits = (1..=NAME_MAX).contains(&self.name.len())
-            && self.name != "none"
-            && self.name.starts_with(|c: char| c.is_ascii_alphabetic())
-            && (self.name.chars())
-                .all(|c| c.is_ascii_alphanumeric() || ['-', '_', '.'].contains(&c));
-        need(fits, || {
-            let start: String = self.name.chars().take(32).collect();
-            format!(
-                "the name {start:?}: choose 1 to {NAME_MAX} letters, digits, '-', '_' or '.', a letter first, and not 'none'"
-            )
-        })?;
+        check_name(&self.name)?;
         need(QOS_LEVELS.contains(&self.level), || {
             format!("service level {}: choose 1 to 5", self.level)
         })?;
@@ -192,6 +226,17 @@ impl QosConfig {
             .find(|policy| policy.name == name || Some(policy.id) == id)
     }
 
+    /// The group with a number; none for 0 and numbers that the pool does not know.
+    pub fn group(&self, id: u32) -> Option<&QosGroupConfig> {
+        self.groups.iter().find(|group| group.id == id)
+    }
+
+    /// The policy of a volume, which is that of its group where it has one; none where it has none.
+    pub fn policy_of(&self, volume: &VolumeConfig) -> Option<QosPolicyConfig> {
+        let group = self.group(volume.group);
+        self.policy(group.map_or(volume.policy, |group| group.policy))
+    }
+
     /// Number of the next policy that is made.
     pub fn next(&self) -> u32 {
         self.next.max(QOS_OWN_FROM)
@@ -202,7 +247,19 @@ impl QosConfig {
     }
 
     /// Refuses what no pool wrote.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self, next_volume: u32) -> Result<(), String> {
+        need(self.groups.len() <= QOS_GROUPS_MAX, || {
+            format!("{} groups of volumes", self.groups.len())
+        })?;
+        for (at, group) in self.groups.iter().enumerate() {
+            let wrong = |wrong: String| format!("group {} with {wrong}", group.id);
+            group.check().map_err(wrong)?;
+            let is_new = (self.groups[..at].iter())
+                .all(|other| other.id != group.id && other.name != group.name);
+            need(is_new && (1..next_volume).contains(&group.id), || {
+                format!("two groups {}, or one that was never made", group.id)
+            })?;
+        }
         need(self.policies.len() <= QOS_POLICIES_MAX, || {
             format!("{} policies", self.policies.len())
         })?;
@@ -289,8 +346,9 @@ mod tests {
         let qos = QosConfig {
             policies: vec![good()],
             next: QOS_OWN_FROM + 1,
+            ..QosConfig::default()
         };
-        assert_eq!(qos.check(), Ok(()));
+        assert_eq!(qos.check(1), Ok(()));
         assert_eq!(qos.named("gold"), qos.policy(QOS_OWN_FROM));
         assert_eq!(qos.named("1").map(|policy| policy.level), Some(1));
         assert_eq!(qos.named("silver"), None);
@@ -314,6 +372,7 @@ mod tests {
         let with = |policies: Vec<QosPolicyConfig>| QosConfig {
             policies,
             next: QOS_OWN_FROM + 2,
+            ..QosConfig::default()
         };
         let other = QosPolicyConfig {
             id: QOS_OWN_FROM + 1,
@@ -329,7 +388,38 @@ mod tests {
                 ..good()
             }],
         ] {
-            assert!(with(wrong.clone()).check().is_err(), "{wrong:?}");
+            assert!(with(wrong.clone()).check(1).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn groups_have_names_and_numbers_of_their_own() {
+        let group = |id: u32, name: &str| QosGroupConfig {
+            id,
+            name: name.to_owned(),
+            policy: 2,
+        };
+        let check = |groups: &[QosGroupConfig]| {
+            let qos = QosConfig {
+                groups: groups.to_vec(),
+                ..QosConfig::default()
+            };
+            let text = serde_json::to_string(&qos).unwrap();
+            assert_eq!(serde_json::from_str::<QosConfig>(&text).unwrap(), qos);
+            qos.check(10)
+        };
+        assert_eq!(check(&[group(3, "accounting"), group(9, "vdi")]), Ok(()));
+        for wrong in [
+            vec![group(3, "accounting"), group(3, "vdi")],
+            vec![group(3, "vdi"), group(4, "vdi")],
+            vec![group(10, "vdi")],
+            vec![group(0, "vdi")],
+            vec![group(3, "none")],
+            (0..=QOS_GROUPS_MAX as u32)
+                .map(|at| group(1 + at % 9, &format!("g{at}")))
+                .collect(),
+        ] {
+            assert!(check(&wrong).is_err(), "{wrong:?}");
         }
     }
 }

@@ -8,6 +8,8 @@ use crate::iscsi::Lun;
 use crate::load::Generate;
 use crate::nbd::Place;
 use crate::polling::Waiting;
+use crate::promises::Promises;
+use crate::storm::Storm;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -62,6 +64,10 @@ pub enum Command {
     Guests(Guests),
     /// Block traces through the placement policy and the published ones, at several sizes of the fast tier
     Replay(Replay),
+    /// 600 desktops boot beside a database, mail and a backup, without and with policies of quality of service
+    Storm(Storm),
+    /// What policies of quality of service promise, bar by bar: infeasible floors, the price, fairness, changes, memory
+    Promises(Promises),
     /// Hostile guests, hosts, programs and viewers one after the other, and what they cost others and the daemon
     Hostile(Hostile),
 }
@@ -90,7 +96,7 @@ pub struct Demo {
 }
 
 /// What modelled disks are kept in.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Clone)]
 pub struct Behind {
     /// Folder for the files behind modelled disks. In memory (/dev/shm) they do not share a drive with the fast
     /// file, which stands still while that flushes for them

@@ -218,11 +218,20 @@ impl Daemon {
 
     /// Asks for a change without the start of a command: a request of the interface.
     pub fn post(&self, path: &str, body: &impl Serialize) -> Result<()> {
-        let asking = || format!("POST {path}");
+        self.ask_for("POST", path, body)
+    }
+
+    /// The same of an object that there is.
+    pub fn put(&self, path: &str, body: &impl Serialize) -> Result<()> {
+        self.ask_for("PUT", path, body)
+    }
+
+    fn ask_for(&self, method: &str, path: &str, body: &impl Serialize) -> Result<()> {
+        let asking = || format!("{method} {path}");
         let body = serde_json::to_string(body).during(asking)?;
         let mut stream = UnixStream::connect(self.socket())?;
         let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: convect\r\nConnection: close\r\nContent-Type: \
+            "{method} {path} HTTP/1.1\r\nHost: convect\r\nConnection: close\r\nContent-Type: \
              application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
@@ -231,7 +240,7 @@ impl Daemon {
         stream.read_to_string(&mut answer).during(asking)?;
         match answer.starts_with("HTTP/1.1 2") {
             true => Ok(()),
-            false => Err(Failure::new(format!("POST {path}: {answer}"))),
+            false => Err(Failure::new(format!("{method} {path}: {answer}"))),
         }
     }
 

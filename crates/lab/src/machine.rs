@@ -105,6 +105,26 @@ pub fn thread_processor_seconds() -> f64 {
     clock_seconds(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// Takes as many descriptors as the system allows, for many connections.
+///
+/// # Errors
+/// When the system does not tell how many.
+pub fn raise_descriptors() -> std::io::Result<()> {
+    let checked = |result: i32| match result {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    };
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the struct lives through the call, which fills it.
+    checked(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the struct lives through the call.
+    checked(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })
+}
+
 fn bind(set: &libc::cpu_set_t) -> std::io::Result<()> {
     // SAFETY: the set lives through the call; 0 is the thread that calls.
     match unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) } {

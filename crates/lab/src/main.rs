@@ -16,6 +16,7 @@ mod fio;
 mod first_writes;
 mod guests;
 mod hostile;
+mod html;
 mod idle;
 mod increments;
 mod interrupt;
@@ -27,6 +28,7 @@ mod moving;
 mod nbd;
 mod polling;
 mod process;
+mod promises;
 mod replay;
 mod rival;
 mod scale;
@@ -36,6 +38,8 @@ mod screen;
 mod scrub_cost;
 mod sessions;
 mod snapshots;
+mod storm;
+mod tenants;
 mod torture;
 mod two_tiers;
 mod viewers;
@@ -67,6 +71,8 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::Breakdown(with) => breakdown::run(&convect()?, with),
         Command::Polling(with) => polling::run(&convect()?, with),
         Command::Guests(with) => guests::run(&convect()?, with),
+        Command::Promises(with) => promises::run(&convect()?, with),
+        Command::Storm(with) => storm::run(&convect()?, with),
         Command::Hostile(with) => hostile::run(&convect()?, with),
         Command::Replay(with) => replay::run(arguments.convect.as_deref(), with),
     }

@@ -1,12 +1,13 @@
 //! What operations cost: nanoseconds of a shard's time, by kind and size.
 //!
-//! A shard is **busy** while something is under way in it. What an operation cost is the time since the one before it
-//! ended, or since the shard became busy: that is its service time where one is served after the other, and on average
-//! the inverse of the throughput where several are. These times add up to the time for which the shard was busy. Estimates
-//! follow them (exponential moving average); they go down whenever the shard shows that it can do more, and up only while
-//! operations are held: a shard that is idle half of the time has not shown what it cannot do.
+//! A shard is **busy** while something is under way in it; the times of what ended (`moments.rs`) add up to that. Estimates
+//! follow them: means at first, and exponential moving averages in the long run. They go down whenever the shard shows
+//! that it can do more, and up only while operations are held or very many are under way: a shard that is idle half of the
+//! time has not shown what it cannot do. Where classes are mixed, the sum of their times is known, and how it is divided is
+//! not: classes that were seen alone keep their ratios.
 
 use block::OpKind;
+use units::mutation::{Mutation, is_on};
 
 /// Sizes that are told apart: up to 4 KiB, 8 KiB, ... 256 KiB, and more.
 const SIZES: usize = 8;
@@ -18,8 +19,12 @@ const FIRST_NS_PER_KIB: f64 = 1000.0;
 /// Bounds of an estimate, in nanoseconds.
 const LEAST_NS: f64 = 50.0;
 const MOST_NS: f64 = 1e9;
-/// Operations of a class after which half of its estimate is new, and the most that one step takes over.
-const HALF: f64 = 64.0;
+/// Operations that an estimate remembers, of those that were seen alone and of mixed ones.
+const REMEMBERED: f64 = 96.0;
+const REMEMBERED_MIXED: f64 = 24.0;
+/// Operations that have to be seen alone before ratios are kept by them.
+const KNOWN: f64 = 32.0;
+/// The most that one tick takes over of a new estimate.
 const STEP: f64 = 0.5;
 
 /// What an operation does, as far as it costs.
@@ -46,9 +51,13 @@ impl Kind {
 }
 
 /// The class of an operation of `bytes`.
+#[inline]
 pub fn class(kind: Kind, bytes: u64) -> usize {
-    let pages = bytes.max(1).div_ceil(4096);
-    let size = (pages.next_power_of_two().ilog2() as usize).min(SIZES - 1);
+    let more = bytes.saturating_sub(1) >> 12;
+    let size = match is_on(Mutation::QosSizeBlind) {
+        true => 0,
+        false => ((u64::BITS - more.leading_zeros()) as usize).min(SIZES - 1),
+    };
     match kind {
         Kind::Read => size,
         Kind::Write => SIZES + size,
@@ -74,8 +83,8 @@ pub struct Ended {
 #[derive(Clone, Debug)]
 pub struct Costs {
     ns: [f64; CLASSES],
-    /// Classes of which something was learned.
-    shown: [bool; CLASSES],
+    /// Operations that an estimate is based on: up to [`REMEMBERED`], of these alone more than [`REMEMBERED_MIXED`].
+    seen: [f64; CLASSES],
 }
 
 impl Default for Costs {
@@ -90,7 +99,7 @@ impl Default for Costs {
         };
         Self {
             ns: std::array::from_fn(first),
-            shown: [false; CLASSES],
+            seen: [0.0; CLASSES],
         }
     }
 }
@@ -101,19 +110,57 @@ impl Costs {
         self.ns[class] as u64
     }
 
-    /// Learns from what ended. `held`: more could have been under way.
-    pub fn learn(&mut self, ended: &[Ended; CLASSES], held: bool) {
-        for (at, ended) in ended
-            .iter()
-            .enumerate()
-            .filter(|(_, ended)| ended.count > 0)
-        {
-            let (before, count) = (self.ns[at], f64::from(ended.count));
-            let cost = (ended.ns as f64 / count).clamp(LEAST_NS, MOST_NS);
-            if cost < before || held {
-                self.shown[at] = true;
-                self.ns[at] = before + (cost - before) * (count / HALF / 2.0).min(STEP);
+    /// Learns from what ended while everything under way was alike. `busy`: the shard could not have done more.
+    pub fn learn(&mut self, ended: &[Ended; CLASSES], busy: bool) {
+        let ended = ended.iter().enumerate();
+        for (at, ended) in ended.filter(|(_, ended)| ended.count > 0) {
+            self.follow(at, ended, busy, REMEMBERED);
+        }
+    }
+
+    /// Learns from what ended while unlike operations were under way.
+    pub fn learn_mixed(&mut self, ended: &[Ended; CLASSES], busy: bool) {
+        let all = || {
+            ended
+                .iter()
+                .enumerate()
+                .filter(|(_, ended)| ended.count > 0)
+        };
+        let (mut expected, mut took, mut count) = (0.0, 0.0, 0.0);
+        for (at, ended) in all() {
+            expected += self.ns[at] * f64::from(ended.count);
+            took += ended.ns as f64;
+            count += f64::from(ended.count);
+        }
+        let is_new: [bool; CLASSES] =
+            std::array::from_fn(|at| ended[at].count > 0 && self.seen[at] < KNOWN);
+        if is_new.contains(&true) {
+            for at in (0..CLASSES).filter(|at| is_new[*at]) {
+                self.follow(at, &ended[at], busy, REMEMBERED_MIXED);
             }
+            return;
+        }
+        let ratio = took / expected;
+        if expected > 0.0 && (ratio < 1.0 || busy) {
+            let step = (count / REMEMBERED).min(STEP);
+            let all: Vec<usize> = all().map(|(at, _)| at).collect();
+            for at in all {
+                let next = self.ns[at] * (1.0 + (ratio - 1.0) * step);
+                self.ns[at] = next.clamp(LEAST_NS, MOST_NS);
+            }
+        }
+    }
+
+    fn follow(&mut self, at: usize, ended: &Ended, busy: bool, remembered: f64) {
+        let (before, count) = (self.ns[at], f64::from(ended.count));
+        let cost = (ended.ns as f64 / count).clamp(LEAST_NS, MOST_NS);
+        if cost < before || busy {
+            let seen = self.seen[at];
+            let step = count / (seen + count);
+            // The first of all says more than what was assumed.
+            let most = if seen > 0.0 { STEP } else { 1.0 };
+            self.ns[at] = before + (cost - before) * step.min(most);
+            self.seen[at] = (seen + count).min(remembered.max(seen));
         }
     }
 
@@ -135,7 +182,7 @@ impl Costs {
     fn mean(&self, size: usize) -> Option<f64> {
         let both = [size, SIZES + size].into_iter();
         let seen: Vec<f64> = both
-            .filter(|class| self.shown[*class])
+            .filter(|class| self.seen[*class] > 0.0)
             .map(|class| self.ns[class])
             .collect();
         (!seen.is_empty()).then(|| seen.iter().sum::<f64>() / seen.len() as f64)

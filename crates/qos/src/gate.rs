@@ -1,22 +1,31 @@
 //! Admission at a shard's entry: which operation proceeds, and which is queued for how long.
 //!
-//! Every volume that is busy has an entry with a queue. What is released next is the held operation with the smallest
+//! Every volume that is busy has an entry with a queue; volumes of a group have one together. What is released next is the held operation with the smallest
 //! start tag; an operation's start tag is the larger of the gate's virtual time and its volume's last finish tag, which is
 //! that start and the operation's cost divided by the volume's share (start-time fair queueing). A volume that asks for
 //! less than its share never waits for long, and what nobody else wants is anyone's.
 //!
+//! While one volume alone is busy and nothing limits it, nothing is asked: its operations are only counted
+//! ([`Gate::pass_alone`]).
+//!
 //! Leaves out: when it is ticked and who carries out what it lets pass (the engine's `shard/qos.rs`).
 
-use super::costs::{CLASSES, Costs, Ended, Kind, class};
+mod entries;
+
+use self::entries::{Entries, Held};
+use super::costs::{Costs, Kind, class};
 use super::due::Due;
+use super::moments::Moments;
+use super::rivals::Rivals;
 use super::service::Report;
 use super::shares::{Claim, shares};
 use super::tenant::Tenant;
 use super::window::{Hurt, Window};
 use format::QOS_WEIGHT;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
+use units::mutation::{Mutation, is_on};
 
 /// What a shard has to give away, in nanoseconds a second.
 const CAPACITY: u64 = 1_000_000_000;
@@ -43,76 +52,31 @@ pub struct Request {
     pub bytes: u64,
 }
 
-struct Held<T> {
-    request: Request,
-    since_ns: u64,
-    what: T,
-}
-
-/// A volume that is busy.
-struct Entry<T> {
-    tenant: Option<Arc<Tenant>>,
-    /// Nanoseconds a second.
-    share: u64,
-    /// Finish tag of what it was charged for last.
-    finish: u64,
-    held: VecDeque<Held<T>>,
-    /// Its maximum was reached: nothing of it is released before the next tick.
-    rests: bool,
-    /// For how long the operation was held that was released last, in nanoseconds.
-    last_hold_ns: u64,
-    /// Since when operations have been held, in this tick.
-    holding_ns: u64,
-    seen: Report,
-    /// Sum of what operations took beneath the gate in this tick, in nanoseconds.
-    took_ns: u64,
-    idle: u8,
-}
-
-impl<T> Entry<T> {
-    fn new(tenant: Option<Arc<Tenant>>, share: u64, now_ns: u64) -> Self {
-        Self {
-            tenant,
-            share,
-            finish: 0,
-            held: VecDeque::new(),
-            rests: false,
-            last_hold_ns: 0,
-            holding_ns: now_ns,
-            seen: Report::default(),
-            took_ns: 0,
-            idle: 0,
-        }
-    }
-
-    fn allows(&self, now_ns: u64) -> bool {
-        let tenant = self.tenant.as_ref();
-        tenant.is_none_or(|tenant| tenant.allows(now_ns))
-    }
-}
-
 /// The gate of one shard. `T` is what is held.
 pub struct Gate<T> {
     shard: usize,
     /// Every volume with a policy.
-    tenants: BTreeMap<u32, Arc<Tenant>>,
-    entries: BTreeMap<u32, Entry<T>>,
-    /// Volumes with held operations that do not rest, each once, by the start tag of their first.
-    queue: BinaryHeap<Reverse<(u64, u32)>>,
+    tenants: Arc<BTreeMap<u32, Arc<Tenant>>>,
+    entries: Entries<T>,
+    /// Slots of volumes with held operations that do not rest, each once, by the start tag of their first.
+    queue: BinaryHeap<Reverse<(u64, usize)>>,
     virtual_ns: u64,
     held: usize,
+    /// In this tick, something was held for what others had under way, and not for its volume's maximum alone.
+    was_blocked: bool,
     window: Window,
     costs: Costs,
-    ended: [Ended; CLASSES],
-    /// What has ended at one moment, by class, and the time since the moment before at which something did.
-    together: Vec<(usize, u32)>,
-    together_ns: u64,
-    /// That moment.
-    ended_ns: u64,
+    moments: Moments,
     ticked_ns: u64,
     turn: (u64, usize),
     /// In the last tick somebody missed what its policy promises.
     is_hurt: bool,
+}
+
+/// Whose entry a volume's operations go through: its own, by its number, or that of its group.
+fn key(tenants: &BTreeMap<u32, Arc<Tenant>>, volume: u32) -> u32 {
+    let group = tenants.get(&volume).map_or(0, |of| of.group());
+    if group == 0 { volume } else { group }
 }
 
 impl<T> Gate<T> {
@@ -120,17 +84,15 @@ impl<T> Gate<T> {
     pub fn new(shard: usize) -> Self {
         Self {
             shard,
-            tenants: BTreeMap::new(),
-            entries: BTreeMap::new(),
+            tenants: Arc::default(),
+            entries: Entries::default(),
             queue: BinaryHeap::new(),
             virtual_ns: 0,
             held: 0,
+            was_blocked: false,
             window: Window::default(),
             costs: Costs::default(),
-            ended: [Ended::default(); CLASSES],
-            together: Vec::new(),
-            together_ns: 0,
-            ended_ns: 0,
+            moments: Moments::default(),
             ticked_ns: 0,
             turn: (0, 0),
             is_hurt: false,
@@ -138,12 +100,48 @@ impl<T> Gate<T> {
     }
 
     /// Which volumes have which policies from now on.
-    pub fn set_tenants(&mut self, tenants: BTreeMap<u32, Arc<Tenant>>) {
+    pub fn set_tenants(&mut self, tenants: Arc<BTreeMap<u32, Arc<Tenant>>>) {
         self.tenants = tenants;
-        for (volume, entry) in &mut self.entries {
-            entry.tenant = self.tenants.get(volume).cloned();
+        let all = self.tenants.iter();
+        let by_key: BTreeMap<u32, &Arc<Tenant>> = all
+            .map(|(volume, tenant)| (key(&self.tenants, *volume), tenant))
+            .collect();
+        for entry in self.entries.iter_mut() {
+            entry.tenant = by_key.get(&entry.key).map(|tenant| Arc::clone(tenant));
         }
+        self.regroup();
+        // Who reached a maximum may have another one now.
+        self.wake_rested();
         self.share();
+    }
+
+    /// Volumes may have joined or left groups: held operations go to the queues that are theirs now, in the order in which
+    /// they came.
+    fn regroup(&mut self) {
+        self.entries
+            .leave_slots(|volume| key(&self.tenants, volume));
+        let is_left = |entry: &entries::Entry<T>| {
+            let mut held = entry.held.iter();
+            held.any(|held| key(&self.tenants, held.request.volume) != entry.key)
+        };
+        let entries = self.entries.iter();
+        let left: Vec<u32> = entries
+            .filter(|entry| is_left(entry))
+            .map(|entry| entry.key)
+            .collect();
+        let mut moved = Vec::new();
+        for (slot, entry) in self.entries.slots_mut() {
+            if left.contains(&entry.key) {
+                self.queue.retain(|Reverse((_, queued))| *queued != slot);
+                moved.extend(entry.held.drain(..));
+            }
+        }
+        self.held -= moved.len();
+        // Stable: the operations of a volume stay in their order.
+        moved.sort_by_key(|held| held.since_ns);
+        for held in moved {
+            self.queue_up(held);
+        }
     }
 
     /// Whether there is anything to be kept, or anything is held.
@@ -182,35 +180,104 @@ impl<T> Gate<T> {
         !self.queue.is_empty() && self.window.has_room()
     }
 
-    fn entry(&mut self, volume: u32, now_ns: u64) -> &mut Entry<T> {
-        let Self {
-            entries,
-            tenants,
-            costs,
-            ..
-        } = self;
-        let busy = entries.len() as u64 + 1;
-        entries.entry(volume).or_insert_with(|| {
-            let tenant = tenants.get(&volume).cloned();
-            let floor = tenant.as_ref().map_or(0, |of| of.floor(4096) as u64);
-            let ns = costs.of(class(Kind::Read, 4096));
-            // Until the next tick says better: a small part of what each would have of everything.
-            let least = CAPACITY / 20 / busy;
-            let share = floor.saturating_mul(ns).clamp(least, CAPACITY);
-            Entry::new(tenant, share, now_ns)
-        })
+    /// The slot of a volume, which is busy from now on.
+    #[inline]
+    fn slot(&mut self, volume: u32, now_ns: u64) -> usize {
+        match self.entries.find(volume) {
+            Some(slot) => slot,
+            None => self.make_busy(volume, now_ns),
+        }
+    }
+
+    #[cold]
+    fn make_busy(&mut self, volume: u32, now_ns: u64) -> usize {
+        let key = key(&self.tenants, volume);
+        if let Some(slot) = self.entries.join(volume, key) {
+            return slot;
+        }
+        let busy = self.entries.len() as u64 + 1;
+        let tenant = self.tenants.get(&volume).cloned();
+        let floor = tenant.as_ref().map_or(0, |of| of.floor(4096) as u64);
+        let ns = self.costs.of(class(Kind::Read, 4096));
+        // Until the next tick says better: a small part of what each would have of everything.
+        let least = CAPACITY / 20 / busy;
+        let share = floor.saturating_mul(ns).clamp(least, CAPACITY);
+        self.entries.add(volume, key, tenant, share, now_ns)
+    }
+
+    /// Whether one volume alone is busy, and nothing limits it.
+    #[inline]
+    pub fn is_one_alone(&self) -> bool {
+        let is_free = |entry: &entries::Entry<T>| !entry.is_capped();
+        self.held == 0
+            && self.entries.len() == 1
+            && !self.window.is_limited()
+            && self.entries.iter().next().is_some_and(is_free)
+    }
+
+    /// How many of a row of operations pass without being asked for one by one: those of the one volume that is busy, while
+    /// nothing limits it. `asks` tells what one asks for, none if it is never held: the others count as under way then.
+    /// `is_like` tells sooner that two ask for the same.
+    #[inline]
+    pub fn pass_alone<O: Copy>(
+        &mut self,
+        row: impl Iterator<Item = O>,
+        is_like: impl Fn(O, O) -> bool,
+        asks: impl Fn(O) -> Option<Request>,
+        now_ns: u64,
+    ) -> usize {
+        if !self.is_one_alone() {
+            return 0;
+        }
+        let (mut passed, mut before, mut like, mut count) = (0, None, None, 0);
+        for of in row {
+            if before.is_some_and(|before| is_like(before, of)) {
+                passed += 1;
+                count += 1;
+                continue;
+            }
+            let request = asks(of);
+            if request.is_some_and(|request| self.entries.find(request.volume).is_none()) {
+                break;
+            }
+            passed += 1;
+            self.begin(like, count, now_ns);
+            (before, like, count) = (Some(of), request, 1);
+        }
+        if passed > 0 {
+            self.begin(like, count, now_ns);
+            if let Some(entry) = self.entries.iter_mut().next() {
+                (entry.last_hold_ns, entry.idle) = (0, 0);
+            }
+        }
+        passed
+    }
+
+    /// So many that are alike are under way from now on.
+    fn begin(&mut self, like: Option<Request>, count: usize, now_ns: u64) {
+        let Some(like) = like else {
+            return;
+        };
+        let under_way = self.window.under_way();
+        let class = class(like.kind, like.bytes);
+        self.moments.pass(class, under_way, &self.costs, now_ns);
+        self.window.enter(count);
     }
 
     /// Whether an operation may pass at once. It counts as under way then, until [`Gate::done`]; else it is to be given
     /// to [`Gate::hold`].
     pub fn admit(&mut self, request: Request, now_ns: u64) -> bool {
         let blocked = self.held > self.resting() || !self.window.has_room() || self.is_over();
-        let entry = self.entry(request.volume, now_ns);
+        let slot = self.slot(request.volume, now_ns);
+        let Some(entry) = self.entries.at(slot) else {
+            return true;
+        };
         if blocked || !entry.held.is_empty() || !entry.allows(now_ns) {
+            self.was_blocked |= blocked;
             return false;
         }
         entry.last_hold_ns = 0;
-        self.charge(request, now_ns);
+        self.charge(slot, request, now_ns);
         true
     }
 
@@ -224,54 +291,55 @@ impl<T> Gate<T> {
 
     /// Holds an operation that was not admitted.
     pub fn hold(&mut self, request: Request, what: T, now_ns: u64) {
-        let virtual_ns = self.virtual_ns;
-        let entry = self.entry(request.volume, now_ns);
-        let is_first = entry.held.is_empty();
-        entry.held.push_back(Held {
+        let slot = self.slot(request.volume, now_ns);
+        if let Some(entry) = self.entries.at(slot) {
+            entry.seen.held += 1;
+        }
+        self.queue_up(Held {
             request,
             since_ns: now_ns,
             what,
         });
-        entry.seen.held += 1;
+    }
+
+    fn queue_up(&mut self, held: Held<T>) {
+        let since_ns = held.since_ns.max(self.ticked_ns);
+        let slot = self.slot(held.request.volume, since_ns);
+        let Some(entry) = self.entries.at(slot) else {
+            return;
+        };
+        let is_first = entry.held.is_empty();
+        entry.held.push_back(held);
         if is_first {
-            entry.holding_ns = now_ns;
-            let start = entry.finish.max(virtual_ns);
-            let rests = entry.rests;
-            if !rests {
-                self.queue.push(Reverse((start, request.volume)));
+            entry.holding_ns = since_ns;
+            let start = entry.start(self.virtual_ns);
+            if !entry.rests {
+                self.queue.push(Reverse((start, slot)));
             }
         }
         self.held += 1;
     }
 
-    /// Counts an operation as under way and charges its volume for it.
-    fn charge(&mut self, request: Request, now_ns: u64) {
+    /// Counts an operation as under way and charges its volume for it. Returns its finish tag.
+    fn charge(&mut self, slot: usize, request: Request, now_ns: u64) -> u64 {
         let cost = self.costs.of(class(request.kind, request.bytes));
-        let virtual_ns = self.virtual_ns;
-        let entry = self.entry(request.volume, now_ns);
-        if let Some(tenant) = &entry.tenant {
-            tenant.take(request.bytes, now_ns);
-        }
-        let start = entry.finish.max(virtual_ns);
-        let takes = u128::from(cost) * u128::from(CAPACITY) / u128::from(entry.share.max(1));
-        entry.finish = start.saturating_add(takes as u64);
-        entry.seen.cost_ns += cost;
-        entry.idle = 0;
+        let start = match self.entries.at(slot) {
+            Some(entry) => entry.charge(request.bytes, cost, self.virtual_ns, now_ns),
+            None => self.virtual_ns,
+        };
         self.virtual_ns = start;
         self.turn = (self.turn.0 + cost, self.turn.1 + 1);
-        if self.window.under_way() == 0 {
-            self.end_moment();
-            self.ended_ns = now_ns;
-        }
-        self.window.enter();
+        self.begin(Some(request), 1, now_ns);
+        self.entries.at(slot).map_or(start, |entry| entry.finish)
     }
 
     /// What an operation of a volume is due that has just passed.
-    pub fn due(&self, volume: u32, now_ns: u64) -> Due {
+    pub fn due(&mut self, volume: u32, now_ns: u64) -> Due {
         let Some(tenant) = self.tenants.get(&volume) else {
             return Due::NONE;
         };
-        let entry = self.entries.get(&volume);
+        let slot = self.entries.find(volume);
+        let entry = slot.and_then(|slot| self.entries.at(slot));
         let arrived_ns = now_ns.saturating_sub(entry.map_or(0, |entry| entry.last_hold_ns));
         let policy = tenant.policy();
         let deadline_ns = match policy.max_latency_ns {
@@ -284,29 +352,33 @@ impl<T> Gate<T> {
     /// Releases what may go on in this turn; it counts as under way from then on.
     pub fn release(&mut self, now_ns: u64, mut out: impl FnMut(T)) {
         while self.window.has_room() && !self.is_over() {
-            let Some(Reverse((_, volume))) = self.queue.pop() else {
+            let Some(Reverse((_, slot))) = self.queue.pop() else {
                 return;
             };
-            let Some(entry) = self.entries.get_mut(&volume) else {
+            let Some(entry) = self.entries.at(slot) else {
                 continue;
             };
             if !entry.allows(now_ns) {
-                entry.rests = true;
+                (entry.rests, entry.rested_ns) = (true, now_ns);
                 continue;
             }
-            let Some(next) = entry.held.pop_front() else {
+            let next = match is_on(Mutation::QosNewestFirst) {
+                true => entry.held.pop_back(),
+                false => entry.held.pop_front(),
+            };
+            let Some(next) = next else {
                 continue;
             };
             entry.last_hold_ns = now_ns.saturating_sub(next.since_ns);
-            if entry.held.is_empty() {
+            entry.seen.waited_ns += entry.last_hold_ns;
+            let has_more = !entry.held.is_empty();
+            if !has_more {
                 entry.seen.held_ns += now_ns.saturating_sub(entry.holding_ns);
             }
-            let has_more = !entry.held.is_empty();
             self.held -= 1;
-            self.charge(next.request, now_ns);
+            let finish = self.charge(slot, next.request, now_ns);
             if has_more {
-                let finish = self.entry(volume, now_ns).finish;
-                self.queue.push(Reverse((finish, volume)));
+                self.queue.push(Reverse((finish, slot)));
             }
             out(next.what);
         }
@@ -314,17 +386,19 @@ impl<T> Gate<T> {
 
     /// `count` operations that are alike have ended, each of which took so long since it passed.
     pub fn done(&mut self, request: Request, count: u64, took_ns: u64, now_ns: u64) {
-        self.window.leave(count as usize);
-        if now_ns > self.ended_ns {
-            self.end_moment();
-            self.together_ns = now_ns - self.ended_ns;
-            self.ended_ns = now_ns;
+        if request.kind != Kind::Other || !is_on(Mutation::QosWindowLeaks) {
+            self.window.leave(count as usize);
         }
         let class = class(request.kind, request.bytes);
-        self.together.push((class, count as u32));
-        let Some(entry) = self.entries.get_mut(&request.volume) else {
+        let under_way = self.window.under_way();
+        self.moments
+            .end(class, count, under_way, &self.costs, now_ns);
+        let cost = self.costs.of(class) * count;
+        let slot = self.entries.find(request.volume);
+        let Some(entry) = slot.and_then(|slot| self.entries.at(slot)) else {
             return;
         };
+        entry.seen.cost_ns += cost;
         entry.seen.operations += count;
         entry.seen.bytes += count * request.bytes;
         entry.took_ns = entry.took_ns.saturating_add(took_ns.saturating_mul(count));
@@ -337,29 +411,17 @@ impl<T> Gate<T> {
         }
     }
 
-    /// What ended at one moment cost the time since the moment before, each its part by what is known of its cost.
-    fn end_moment(&mut self) {
-        let ns = std::mem::take(&mut self.together_ns);
-        let known = |(class, count): &(usize, u32)| self.costs.of(*class) * u64::from(*count);
-        let sum: u64 = self.together.iter().map(known).sum();
-        for (class, count) in self.together.drain(..) {
-            let part = self.costs.of(class) * u64::from(count);
-            let ended = &mut self.ended[class];
-            ended.count += count;
-            ended.ns += (u128::from(ns) * u128::from(part) / u128::from(sum.max(1))) as u64;
-        }
-    }
-
     /// Ticks begin: nothing was counted before.
     pub fn start(&mut self, now_ns: u64) {
-        (self.ticked_ns, self.ended_ns) = (now_ns, now_ns);
+        self.ticked_ns = now_ns;
+        self.moments.start(now_ns);
     }
 
     /// Gives up everything that is held.
     pub fn take_all(&mut self) -> Vec<T> {
         self.queue.clear();
         self.held = 0;
-        let entries = self.entries.values_mut();
+        let entries = self.entries.iter_mut();
         let held = entries.flat_map(|entry| entry.held.drain(..));
         held.map(|held| held.what).collect()
     }
@@ -369,33 +431,48 @@ impl<T> Gate<T> {
     pub fn tick(&mut self, now_ns: u64) -> bool {
         let length = now_ns.saturating_sub(self.ticked_ns).max(1);
         self.ticked_ns = now_ns;
-        self.end_moment();
-        let was_held = self.held > 0 || self.entries.values().any(|entry| entry.seen.held > 0);
-        self.costs.learn(&self.ended, was_held);
+        let is_busy = std::mem::replace(&mut self.was_blocked, !self.queue.is_empty());
         let (by_others, at_all) = self.hurt(length);
         self.is_hurt = at_all;
         self.window.tick(by_others, self.mean_cost());
-        self.ended = [Ended::default(); CLASSES];
-        for entry in self.entries.values_mut() {
+        self.moments.tick(&mut self.costs, is_busy);
+        let charged = self.entries.iter();
+        let rivals = Rivals::of(charged.map(|entry| (entry.key, entry.seen.cost_ns)));
+        for entry in self.entries.iter_mut() {
             if !entry.held.is_empty() {
                 entry.seen.held_ns += now_ns.saturating_sub(entry.holding_ns);
                 entry.holding_ns = now_ns;
+                if entry.rests {
+                    let rested = now_ns.saturating_sub(entry.rested_ns);
+                    entry.seen.own_ns = rested.min(entry.seen.held_ns);
+                }
             }
-            let seen = std::mem::take(&mut entry.seen);
-            entry.took_ns = 0;
+            entry.learn(length);
+            let mut seen = std::mem::take(&mut entry.seen);
+            seen.took_ns = std::mem::take(&mut entry.took_ns);
             let asks = !entry.held.is_empty() || seen != Report::default();
             entry.idle = if asks { 0 } else { entry.idle + 1 };
             if let Some(tenant) = &entry.tenant {
                 let mut service = tenant.service();
+                service.note_rivals(&rivals, entry.key, &seen);
                 service.report(tenant.policy(), self.shard, now_ns, &seen);
             }
         }
-        self.entries
-            .retain(|_, entry| entry.idle < IDLE_TICKS || !entry.held.is_empty());
+        let shard = self.shard;
+        self.entries.retain(|entry| {
+            let keeps = entry.idle < IDLE_TICKS || !entry.held.is_empty();
+            if let Some(tenant) = entry.tenant.as_ref().filter(|_| !keeps) {
+                tenant.service().rest(shard);
+            }
+            keeps
+        });
         self.share();
         self.wake_rested();
         if self.virtual_ns > REBASE {
             self.rebase();
+        }
+        if is_on(Mutation::QosLateTicks) {
+            return self.window.under_way() > 0;
         }
         self.held > 0 || !self.entries.is_empty() || self.window.under_way() > 0
     }
@@ -404,19 +481,32 @@ impl<T> Gate<T> {
     #[cold]
     fn rebase(&mut self) {
         let base = std::mem::take(&mut self.virtual_ns);
-        let finishes = self.entries.values_mut().map(|entry| &mut entry.finish);
+        let finishes = self.entries.iter_mut().map(|entry| &mut entry.finish);
         finishes.for_each(|finish| *finish = finish.saturating_sub(base));
         let queue = std::mem::take(&mut self.queue).into_iter();
-        let queue =
-            queue.map(|Reverse((start, volume))| Reverse((start.saturating_sub(base), volume)));
+        let queue = queue.map(|Reverse((start, slot))| Reverse((start.saturating_sub(base), slot)));
         self.queue = queue.collect();
     }
 
+    /// Queues all that is held by its start tags as they are now.
+    fn queue_again(&mut self) {
+        self.queue.clear();
+        for (slot, entry) in self.entries.slots_mut() {
+            if !entry.held.is_empty() && !entry.rests {
+                let start = entry.start(self.virtual_ns);
+                self.queue.push(Reverse((start, slot)));
+            }
+        }
+    }
+
     fn wake_rested(&mut self) {
-        for (volume, entry) in &mut self.entries {
+        if is_on(Mutation::QosRestKept) {
+            return;
+        }
+        for (slot, entry) in self.entries.slots_mut() {
             if std::mem::take(&mut entry.rests) && !entry.held.is_empty() {
-                let start = entry.finish.max(self.virtual_ns);
-                self.queue.push(Reverse((start, *volume)));
+                let start = entry.start(self.virtual_ns);
+                self.queue.push(Reverse((start, slot)));
             }
         }
     }
@@ -424,9 +514,9 @@ impl<T> Gate<T> {
     /// What volumes do not get that they were promised, for what others have under way; and whether some do not for
     /// whatever reason, though they ask for it.
     fn hurt(&self, length_ns: u64) -> (Hurt, bool) {
-        let all: u64 = self.entries.values().map(|entry| entry.seen.cost_ns).sum();
+        let all: u64 = self.entries.iter().map(|entry| entry.seen.cost_ns).sum();
         let (mut by_others, mut at_all) = (Hurt::Nobody, false);
-        for entry in self.entries.values() {
+        for entry in self.entries.iter() {
             let missed = self.missed(entry, length_ns);
             let asks = entry.seen.held > 0 || entry.took_ns >= ASKS * length_ns;
             at_all |= missed == Hurt::Late || missed == Hurt::Below && asks;
@@ -440,7 +530,7 @@ impl<T> Gate<T> {
     }
 
     /// What a volume did not get in a tick that it was promised.
-    fn missed(&self, entry: &Entry<T>, length_ns: u64) -> Hurt {
+    fn missed(&self, entry: &entries::Entry<T>, length_ns: u64) -> Hurt {
         let Some(tenant) = &entry.tenant else {
             return Hurt::Nobody;
         };
@@ -466,16 +556,17 @@ impl<T> Gate<T> {
     fn mean_cost(&self) -> Option<u64> {
         let sums = self
             .entries
-            .values()
+            .iter()
             .map(|entry| entry.seen.cost_ns)
             .sum::<u64>();
-        let operations: u64 = self.ended.iter().map(|of| u64::from(of.count)).sum();
+        let operations = self.entries.iter().map(|entry| entry.seen.operations);
+        let operations: u64 = operations.sum();
         (self.entries.len() > 1).then(|| sums / operations.max(1))
     }
 
     /// Shares the shard's time among those that are busy.
     fn share(&mut self) {
-        let claim = |entry: &Entry<T>| {
+        let claim = |entry: &entries::Entry<T>| {
             let Some(tenant) = &entry.tenant else {
                 return Claim {
                     level: *format::QOS_LEVELS.end(),
@@ -484,22 +575,19 @@ impl<T> Gate<T> {
                 };
             };
             let policy = tenant.policy();
-            let floor = self.costs.floor(policy.min_iops, policy.min_bandwidth);
-            let floor = floor.unwrap_or_else(|| {
-                let ns = self.costs.of(class(Kind::Read, 4096));
-                (tenant.floor(4096) * ns as f64) as u64
-            });
+            let floor = entry.floor(&self.costs);
             Claim {
                 level: policy.level,
                 floor: tenant.service().part(self.shard, floor),
                 weight: policy.weight,
             }
         };
-        let claims: Vec<Claim> = self.entries.values().map(claim).collect();
+        let claims: Vec<Claim> = self.entries.iter().map(claim).collect();
         let shares = shares(&claims, CAPACITY);
-        for (entry, share) in self.entries.values_mut().zip(shares) {
-            entry.share = share;
+        for (entry, share) in self.entries.iter_mut().zip(shares) {
+            entry.set_share(share, self.virtual_ns);
         }
+        self.queue_again();
     }
 }
 

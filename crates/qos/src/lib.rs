@@ -5,7 +5,7 @@
 //! starts at the present virtual time, so it does not wait for a round over all others, as it would with round robin. A
 //! **cost model** ([`Costs`]) learns what kinds and sizes of operations take of that time, so that small and large ones are
 //! charged alike. **Shares** ([`shares`]) come from the policies' minimums, level by level where they do not fit.
-//! What volumes attained is judged in windows of 100 ms ([`Service`]).
+//! What volumes attained is judged in windows of 100 ms ([`Service`]), with for whom they were held ([`HeldFor`]).
 //!
 //! Beneath the gate an operation bears what it is due ([`Due`]): its level and when it is to end.
 //!
@@ -15,6 +15,8 @@
 mod costs;
 mod due;
 mod gate;
+mod moments;
+mod rivals;
 mod service;
 mod shares;
 mod tenant;

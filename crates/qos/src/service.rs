@@ -5,7 +5,9 @@
 //! when it did not do more than its minimum. A window in which it asked for nothing counts for neither.
 
 use super::costs::rate;
+use super::rivals::{HeldFor, Rivals};
 use format::QosPolicyConfig;
+use units::mutation::{Mutation, is_on};
 
 /// Length of a window, in nanoseconds.
 const WINDOW_NS: u64 = 100_000_000;
@@ -27,8 +29,14 @@ pub struct Report {
     pub late: u64,
     /// Nanoseconds of the shard's time that they were charged for.
     pub cost_ns: u64,
-    /// Nanoseconds for which operations were held.
+    /// Nanoseconds for which operations were held, and those of them for its own maximum.
     pub held_ns: u64,
+    /// See there.
+    pub own_ns: u64,
+    /// Nanoseconds for which those operations were held that were released, summed over them.
+    pub waited_ns: u64,
+    /// Nanoseconds that those that ended took since they passed, summed over them.
+    pub took_ns: u64,
     /// Operations that were held at all.
     pub held: u64,
 }
@@ -46,6 +54,14 @@ pub struct ServiceTotals {
     pub cost_ns: u64,
     /// Operations that were held.
     pub held: u64,
+    /// Nanoseconds for which operations were held, summed over shards, and those of them for its own maximum.
+    pub held_ns: u64,
+    /// See there.
+    pub own_ns: u64,
+    /// Nanoseconds for which operations were held, summed over them.
+    pub waited_ns: u64,
+    /// Nanoseconds that operations took beneath the gate, summed over them.
+    pub took_ns: u64,
     /// Windows of 100 ms in which it asked for what it was promised.
     pub windows: u64,
     /// Of them, those in which it got that.
@@ -60,24 +76,63 @@ struct OfShard {
     held_ns: u64,
 }
 
-/// What a volume attained.
-#[derive(Debug, Default)]
-pub struct Service {
-    totals: ServiceTotals,
+/// What is known of a volume that is busy.
+#[derive(Debug)]
+struct Busy {
     began_ns: u64,
     /// Sums of this window.
     window: Report,
     shards: Vec<OfShard>,
     /// Operations and bytes a second of the last whole window.
     rates: (u64, u64),
+    held_for: HeldFor,
+}
+
+/// What a volume attained. One that is idle keeps its sums alone, as there may be thousands.
+#[derive(Debug, Default)]
+pub struct Service {
+    shards: usize,
+    totals: ServiceTotals,
+    busy: Option<Box<Busy>>,
 }
 
 impl Service {
     /// Of a volume of a pool with so many shards.
     pub fn new(shards: usize) -> Self {
         Self {
-            shards: vec![OfShard::default(); shards],
+            shards,
             ..Self::default()
+        }
+    }
+
+    /// Whether it has more than its sums.
+    #[cfg(test)]
+    pub fn is_busy(&self) -> bool {
+        self.busy.is_some()
+    }
+
+    fn busy(&mut self) -> &mut Busy {
+        self.busy.get_or_insert_with(|| {
+            Box::new(Busy {
+                began_ns: 0,
+                window: Report::default(),
+                shards: vec![OfShard::default(); self.shards],
+                rates: (0, 0),
+                held_for: HeldFor::default(),
+            })
+        })
+    }
+
+    /// A shard's gate has seen nothing of it for a while.
+    pub fn rest(&mut self, shard: usize) {
+        let Some(busy) = &mut self.busy else {
+            return;
+        };
+        if let Some(of) = busy.shards.get_mut(shard) {
+            *of = OfShard::default();
+        }
+        if busy.shards.iter().all(|of| of.demand_ns == 0) {
+            self.busy = None;
         }
     }
 
@@ -93,7 +148,24 @@ impl Service {
 
     /// Operations and bytes a second in the last whole window. Gates report for a while of volumes that became idle.
     pub fn rates(&self) -> (u64, u64) {
-        self.rates
+        self.busy.as_ref().map_or((0, 0), |busy| busy.rates)
+    }
+
+    /// For whom its operations were held of late, the first most: keys of a gate's entries, and parts of the time for which
+    /// they were held for others, in millionths. At most eight.
+    pub fn held_for(&self) -> Vec<(u32, u64)> {
+        let busy = self.busy.as_ref();
+        busy.map_or_else(Vec::new, |busy| busy.held_for.whom())
+    }
+
+    /// Takes note of who was served while operations of this tenant, whose entry has this key, were held.
+    pub fn note_rivals(&mut self, rivals: &Rivals, key: u32, seen: &Report) {
+        let held_ns = seen.held_ns.saturating_sub(seen.own_ns);
+        if held_ns > 0 {
+            self.busy()
+                .held_for
+                .note(rivals, key, seen.cost_ns, held_ns);
+        }
     }
 
     /// Takes note of what a shard's gate saw until `now_ns`.
@@ -104,37 +176,43 @@ impl Service {
         totals.late += more.late;
         totals.cost_ns += more.cost_ns;
         totals.held += more.held;
-        if let Some(of) = self.shards.get_mut(shard) {
+        totals.held_ns += more.held_ns;
+        totals.own_ns += more.own_ns;
+        totals.waited_ns += more.waited_ns;
+        totals.took_ns += more.took_ns;
+        let busy = self.busy();
+        if let Some(of) = busy.shards.get_mut(shard) {
             of.demand_ns = of.demand_ns / 2 + more.cost_ns + more.held_ns / 2;
             of.held_ns += more.held_ns;
         }
-        let window = &mut self.window;
+        let window = &mut busy.window;
         window.operations += more.operations;
         window.bytes += more.bytes;
         window.late += more.late;
-        let length = now_ns.saturating_sub(self.began_ns);
+        let length = now_ns.saturating_sub(busy.began_ns);
         if length < WINDOW_NS {
             return;
         }
-        if length < STALE_NS {
-            self.judge(policy, length);
-        }
         let per_second = |count: u64| (count as f64 * 1e9 / length as f64) as u64;
-        self.rates = match length < STALE_NS {
-            true => (
-                per_second(self.window.operations),
-                per_second(self.window.bytes),
-            ),
+        let is_whole = length < STALE_NS;
+        busy.rates = match is_whole {
+            true => (per_second(window.operations), per_second(window.bytes)),
             false => (0, 0),
         };
-        self.began_ns = now_ns;
-        self.window = Report::default();
-        self.shards.iter_mut().for_each(|of| of.held_ns = 0);
+        let ended = std::mem::take(window);
+        let held = busy
+            .shards
+            .iter_mut()
+            .map(|of| std::mem::take(&mut of.held_ns));
+        let held_ns = held.max().unwrap_or(0);
+        busy.began_ns = now_ns;
+        busy.held_for.forget();
+        if is_whole {
+            self.judge(policy, &ended, held_ns, length);
+        }
     }
 
-    fn judge(&mut self, policy: &QosPolicyConfig, length_ns: u64) {
-        let window = &self.window;
-        let held_ns = self.shards.iter().map(|of| of.held_ns).max().unwrap_or(0);
+    fn judge(&mut self, policy: &QosPolicyConfig, window: &Report, held_ns: u64, length_ns: u64) {
         let held_ns = held_ns.min(length_ns);
         let mean = window.bytes.checked_div(window.operations).unwrap_or(4096);
         let floor = rate(policy.min_iops, policy.min_bandwidth, mean);
@@ -154,10 +232,12 @@ impl Service {
 
     /// A shard's part of `floor`, in proportion to its recent demand.
     pub fn part(&self, shard: usize, floor: u64) -> u64 {
-        let all: u64 = self.shards.iter().map(|of| of.demand_ns).sum();
-        let here = self.shards.get(shard).map_or(0, |of| of.demand_ns);
+        let shards = self.busy.as_ref().map_or(&[][..], |busy| &busy.shards);
+        let all: u64 = shards.iter().map(|of| of.demand_ns).sum();
+        let here = shards.get(shard).map_or(0, |of| of.demand_ns);
         match all {
-            0 => floor / self.shards.len().max(1) as u64,
+            _ if is_on(Mutation::QosWholeFloor) => floor,
+            0 => floor / self.shards.max(1) as u64,
             all => (u128::from(floor) * u128::from(here) / u128::from(all)) as u64,
         }
     }

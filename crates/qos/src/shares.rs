@@ -4,6 +4,8 @@
 //! its own, and volumes without one a hundredth of everything; then level 1 gets its minimums, then level 2, and so on:
 //! the first level that does not fit is scaled down, and those after it have nothing beyond their hundredth.
 
+use units::mutation::{Mutation, is_on};
+
 /// Part of its minimum that a volume keeps whatever others were promised.
 const KEPT: u64 = 100;
 
@@ -63,11 +65,15 @@ fn scaled(claims: &[Claim], capacity: u64) -> Vec<u64> {
     };
     let mut shares: Vec<u64> = claims
         .iter()
-        .map(|claim| scale(claim.floor / KEPT, kept, room))
+        .map(|claim| match is_on(Mutation::QosNothingKept) {
+            true => 0,
+            false => scale(claim.floor / KEPT, kept, room),
+        })
         .collect();
     let mut left = room.saturating_sub(shares.iter().sum());
     for level in format::QOS_LEVELS {
-        let more = |claim: &Claim, share: u64| match claim.level == level {
+        let is_of = |claim: &Claim| claim.level == level || is_on(Mutation::QosLevelsFlat);
+        let more = |claim: &Claim, share: u64| match is_of(claim) {
             true => claim.floor.saturating_sub(share),
             false => 0,
         };

@@ -1,10 +1,10 @@
-//! A volume with a policy, as all shards of its pool know it.
+//! A tenant: a volume with a policy, or a group of volumes that share one, as all shards of its pool know it.
 
 use super::costs::rate;
 use super::service::Service;
 use format::QosPolicyConfig;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The least that a maximum lets pass at once, in nanoseconds' worth: what a gate's tick brings in.
 const BURST_LEAST_NS: u64 = 25_000_000;
@@ -13,33 +13,28 @@ const SECOND: u64 = 1_000_000_000;
 /// A limit of units a second over all shards: the generic cell rate algorithm, whose state is one moment.
 #[derive(Debug, Default)]
 struct Limit {
-    /// Units a second; 0: no limit.
-    rate: u64,
-    burst_ns: u64,
     /// When the units that were taken would all have come in.
     paid_ns: AtomicU64,
 }
 
-impl Limit {
-    fn new(rate: u64, burst_s: u32) -> Self {
-        Self {
-            rate,
-            burst_ns: (u64::from(burst_s) * SECOND).max(BURST_LEAST_NS),
-            paid_ns: AtomicU64::new(0),
-        }
-    }
+/// Nanoseconds' worth of its maximum that a volume may save up.
+fn burst_ns(policy: &QosPolicyConfig) -> u64 {
+    (u64::from(policy.burst_s) * SECOND).max(BURST_LEAST_NS)
+}
 
+impl Limit {
     /// Whether something may pass now. Two shards may ask at one moment, and one operation each be too many:
     /// what they take is counted all the same.
-    fn allows(&self, now_ns: u64) -> bool {
-        self.rate == 0 || self.paid_ns.load(Ordering::Relaxed) <= now_ns + self.burst_ns
+    /// `rate`: units a second, 0 for no limit.
+    fn allows(&self, rate: u64, burst_ns: u64, now_ns: u64) -> bool {
+        rate == 0 || self.paid_ns.load(Ordering::Relaxed) <= now_ns + burst_ns
     }
 
-    fn take(&self, units: u64, now_ns: u64) {
-        if self.rate == 0 {
+    fn take(&self, rate: u64, units: u64, now_ns: u64) {
+        if rate == 0 {
             return;
         }
-        let takes = u128::from(units) * u128::from(SECOND) / u128::from(self.rate);
+        let takes = u128::from(units) * u128::from(SECOND) / u128::from(rate);
         let takes = u64::try_from(takes).unwrap_or(u64::MAX / 4);
         let paid = |paid: u64| Some(paid.max(now_ns).saturating_add(takes));
         let updated = self
@@ -49,10 +44,13 @@ impl Limit {
     }
 }
 
-/// A volume with a policy. Another one takes its place when the policy's figures change.
+/// A volume with a policy, or a group of them. Another one takes its place when the policy's figures change.
 #[derive(Debug)]
 pub struct Tenant {
-    policy: QosPolicyConfig,
+    /// Number of the group; 0: a volume for itself.
+    group: u32,
+    /// Shared by all that have it.
+    policy: Arc<QosPolicyConfig>,
     operations: Limit,
     bytes: Limit,
     service: Mutex<Service>,
@@ -60,13 +58,27 @@ pub struct Tenant {
 
 impl Tenant {
     /// A volume of a pool with so many shards.
-    pub fn new(policy: QosPolicyConfig, shards: usize) -> Self {
+    pub fn new(policy: Arc<QosPolicyConfig>, shards: usize) -> Self {
         Self {
-            operations: Limit::new(policy.max_iops, policy.burst_s),
-            bytes: Limit::new(policy.max_bandwidth, policy.burst_s),
+            group: 0,
+            operations: Limit::default(),
+            bytes: Limit::default(),
             service: Mutex::new(Service::new(shards)),
             policy,
         }
+    }
+
+    /// A group of volumes with this number, which is that of no volume, in the same way.
+    pub fn of_group(group: u32, policy: Arc<QosPolicyConfig>, shards: usize) -> Self {
+        Self {
+            group,
+            ..Self::new(policy, shards)
+        }
+    }
+
+    /// Number of the group; 0: a volume for itself.
+    pub fn group(&self) -> u32 {
+        self.group
     }
 
     /// What it was promised.
@@ -74,15 +86,22 @@ impl Tenant {
         &self.policy
     }
 
+    /// Whether it has a maximum.
+    pub fn is_capped(&self) -> bool {
+        self.policy.max_iops > 0 || self.policy.max_bandwidth > 0
+    }
+
     /// Whether its maximums let an operation pass now.
     pub fn allows(&self, now_ns: u64) -> bool {
-        self.operations.allows(now_ns) && self.bytes.allows(now_ns)
+        let (policy, burst_ns) = (&self.policy, burst_ns(&self.policy));
+        self.operations.allows(policy.max_iops, burst_ns, now_ns)
+            && self.bytes.allows(policy.max_bandwidth, burst_ns, now_ns)
     }
 
     /// Counts an operation against its maximums.
     pub fn take(&self, bytes: u64, now_ns: u64) {
-        self.operations.take(1, now_ns);
-        self.bytes.take(bytes, now_ns);
+        self.operations.take(self.policy.max_iops, 1, now_ns);
+        self.bytes.take(self.policy.max_bandwidth, bytes, now_ns);
     }
 
     /// Operations a second that it is guaranteed, where each has `bytes`; 0 for none.
@@ -99,6 +118,7 @@ impl Tenant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::Report;
 
     fn capped(max_iops: u64, max_bandwidth: u64, burst_s: u32) -> Tenant {
         let first = format::built_in_policies().next().unwrap();
@@ -108,7 +128,7 @@ mod tests {
             burst_s,
             ..first
         };
-        Tenant::new(policy, 1)
+        Tenant::new(Arc::new(policy), 1)
     }
 
     /// Operations that pass in `ms` milliseconds, when one is asked for every 10 µs, from `start_ms` on.
@@ -142,6 +162,25 @@ mod tests {
         assert!((2990..=3001).contains(&got), "{got}");
         let got = passed(&tenant, 11_000, 1000, 4096);
         assert!((990..=1001).contains(&got), "{got}");
+    }
+
+    #[test]
+    fn an_idle_volume_with_a_policy_takes_less_than_256_bytes() {
+        let tenant = Arc::new(capped(0, 0, 0));
+        // The counts of an `Arc`, and its place in the maps of a pool and of its shards, which they share.
+        let places = 2 * size_of::<usize>() + 2 * size_of::<(u32, Arc<Tenant>)>() * 2;
+        assert!(size_of::<Tenant>() + places <= 256);
+        let busy = Report {
+            operations: 1,
+            cost_ns: 1000,
+            ..Report::default()
+        };
+        let mut service = tenant.service();
+        service.report(tenant.policy(), 0, 1000, &busy);
+        assert!(service.is_busy());
+        service.rest(0);
+        assert!(!service.is_busy(), "what was for a busy one is given back");
+        assert_eq!(service.totals().operations, 1);
     }
 
     #[test]

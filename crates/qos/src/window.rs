@@ -50,9 +50,14 @@ impl Window {
         self.under_way
     }
 
-    /// One more is under way.
-    pub fn enter(&mut self) {
-        self.under_way += 1;
+    /// Whether there is a limit.
+    pub fn is_limited(&self) -> bool {
+        self.limit != usize::MAX
+    }
+
+    /// So many more are under way.
+    pub fn enter(&mut self, count: usize) {
+        self.under_way += count;
     }
 
     /// So many have ended. Some of them may have passed while nobody counted.
@@ -85,7 +90,7 @@ mod tests {
         let mut window = window.clone();
         let entered = (0..10_000).take_while(|_| {
             let has_room = window.has_room();
-            window.enter();
+            window.enter(1);
             has_room
         });
         entered.count()
@@ -120,7 +125,7 @@ mod tests {
     #[test]
     fn what_passed_uncounted_does_not_count_when_it_ends() {
         let mut window = Window::default();
-        window.enter();
+        window.enter(1);
         window.leave(10);
         assert_eq!(window.under_way(), 0);
     }

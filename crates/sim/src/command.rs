@@ -1,6 +1,6 @@
 //! The command line, and a campaign: seeds in turn on several threads until there were enough states or seconds.
 
-use crate::{forged, memory, plan, regressions, run, shrink};
+use crate::{forged, memory, plan, regressions, run, schedules, shrink};
 use clap::{Parser, ValueEnum};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -53,6 +53,9 @@ pub struct Arguments {
     /// Run the failures that FILE records instead, each as its line says.
     #[arg(long, value_name = "FILE")]
     regressions: Option<std::path::PathBuf>,
+    /// Run COUNT schedules of quality of service instead, from the seed on.
+    #[arg(long, value_name = "COUNT")]
+    schedules: Option<u64>,
     /// Append the arguments that repeat a failure to FILE.
     #[arg(long, value_name = "FILE")]
     record: Option<std::path::PathBuf>,
@@ -116,9 +119,21 @@ pub fn main() -> ExitCode {
             }
         };
     }
+    if let Some(count) = arguments.schedules {
+        return match schedules::campaign(arguments.seed, count, arguments.threads) {
+            Ok(tally) => {
+                println!("{tally:?}");
+                ExitCode::SUCCESS
+            }
+            Err(wrong) => {
+                println!("FAILED: {wrong}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     #[cfg(any(debug_assertions, feature = "mutations"))]
     if let Some(only) = &arguments.gate {
-        let limit = Duration::from_secs(arguments.seconds.min(120));
+        let limit = Duration::from_secs(arguments.seconds.min(1200));
         let wanted = crate::gate::wanted(only, arguments.quick);
         let found = crate::gate::gate(
             &wanted,

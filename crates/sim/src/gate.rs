@@ -4,6 +4,7 @@ use crate::command::worked;
 use crate::memory::Lifo;
 use crate::plan::Focus;
 use crate::run::{Failure, Length, run};
+use crate::schedules;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use units::mutation::{Mutation, switch};
@@ -26,6 +27,22 @@ const BY_TESTS: &[Mutation] = &[
     Mutation::UpkeepUndue,
     Mutation::PlacementUndue,
 ];
+/// Bugs of quality of service, which schedules of it find (`schedules`).
+const BY_SCHEDULES: &[Mutation] = &[
+    Mutation::QosTagKept,
+    Mutation::QosLevelsFlat,
+    Mutation::QosWholeFloor,
+    Mutation::QosSizeBlind,
+    Mutation::QosRestKept,
+    Mutation::QosHeldUncounted,
+    Mutation::QosWindowLeaks,
+    Mutation::QosNothingKept,
+    Mutation::QosNewestFirst,
+    Mutation::QosDebtKept,
+    Mutation::QosLateTicks,
+];
+/// Schedules that one of them is looked for in.
+const SCHEDULES: u64 = 10_000;
 /// Time for those, and states of a seed: a run is not stopped in its middle.
 const LITTLE: Duration = Duration::from_secs(2);
 const FEW: u64 = 1_000;
@@ -202,8 +219,9 @@ const FOCUS: &[(Mutation, Focus)] = &[
     (Mutation::TailAhead, Focus::Kills),
 ];
 
-/// Seeds that a bug is looked for in, unless time runs out first.
-const SEEDS: u64 = 10_000;
+/// Further seeds that a bug is looked for in: a number, so that a slow machine finds what a fast one does. Time bounds
+/// only what hangs.
+const SEEDS: usize = 60;
 
 /// States of each of those others: many short runs find more than a long one.
 const SHORT: u64 = 2_000;
@@ -214,7 +232,11 @@ const FURTHER: u64 = 50;
 /// How a bug was found.
 struct Found {
     seed: u64,
-    failure: Failure,
+    /// States of crashes that were looked at until then, or schedules.
+    states: u64,
+    what: String,
+    /// By a seed that is tried first, or there is none.
+    is_by_first: bool,
 }
 
 /// The bugs whose names hold `only`; of these the most telling, if only those are wanted.
@@ -226,7 +248,7 @@ pub fn wanted(only: &str, quick: bool) -> Vec<Mutation> {
 }
 
 /// Looks for each of the bugs for at most `limit`, `threads` at a time, in the seeds that are tried first
-/// and in those from `from` on; prints a table. False when one was not found.
+/// and in some from `from` on; prints a table. False when one was not found.
 pub fn gate(
     wanted: &[Mutation],
     limit: Duration,
@@ -239,6 +261,8 @@ pub fn gate(
         "known bug", "seed", "states", "seconds"
     );
     let (next, missed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    // Found, but by no seed that is tried first, though there are some: those are of no use any more.
+    let stale = AtomicUsize::new(0);
     let work = || {
         while let Some(mutation) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
             let began = worked();
@@ -248,8 +272,13 @@ pub fn gate(
                 true => (limit.min(LITTLE), length.states.min(FEW)),
                 false => (limit, length.states),
             };
-            let found = look_for(*mutation, limit, Length { states, ..length }, from);
+            let found = match BY_SCHEDULES.contains(mutation) {
+                true => look_in_schedules(*mutation, limit, from),
+                false => look_for(*mutation, limit, Length { states, ..length }, from),
+            };
             missed.fetch_add(usize::from(!yet && found.is_none()), Ordering::Relaxed);
+            let is_stale = found.as_ref().is_some_and(|found| !found.is_by_first);
+            stale.fetch_add(usize::from(is_stale), Ordering::Relaxed);
             show(*mutation, found.as_ref(), worked() - began);
         }
         Lifo::forget_lists();
@@ -258,6 +287,10 @@ pub fn gate(
         (0..threads.max(1)).for_each(|_| drop(scope.spawn(work)));
     });
     let missed = missed.into_inner();
+    let stale = stale.into_inner();
+    if stale > 0 {
+        println!("{stale} found by another seed than those to be tried first: mend FIRST");
+    }
     let excused = wanted.iter().filter(|mutation| NOT_YET.contains(mutation));
     println!(
         "{missed} of {} not found, besides {} that need not be yet",
@@ -270,16 +303,43 @@ pub fn gate(
 fn show(mutation: Mutation, found: Option<&Found>, took: Duration) {
     let (name, seconds) = (mutation.name(), took.as_secs_f64());
     match found {
-        Some(Found { seed, failure }) => {
-            let what: String = failure.wrong.0.chars().take(100).collect();
-            let states = failure.outcome.states;
-            println!("{name:<28} {seed:>6} {states:>9} {seconds:>9.1}  {what}");
+        Some(Found {
+            seed,
+            states,
+            what,
+            is_by_first,
+        }) => {
+            let mark = if *is_by_first { ' ' } else { '*' };
+            let what: String = what.chars().take(100).collect();
+            println!("{name:<28} {seed:>6} {states:>9} {seconds:>9.1} {mark}{what}");
         }
         None => println!(
             "{name:<28} NOT FOUND in {seconds:.0} s: {}",
             mutation.about()
         ),
     }
+}
+
+fn look_in_schedules(mutation: Mutation, limit: Duration, from: u64) -> Option<Found> {
+    let began = worked();
+    let first = FIRST.iter().filter(|first| first.0 == mutation);
+    let first = first.map(|first| (first.1, true));
+    let has_first = first.clone().next().is_some();
+    let others = (from..from + SCHEDULES).map(|seed| (seed, !has_first));
+    let seeds = first.chain(others);
+    let mut seeds = seeds.take_while(|_| worked() - began < limit).zip(1..);
+    seeds.find_map(|((seed, is_by_first), count)| {
+        switch(Some(mutation));
+        let wrong = schedules::run(seed).err();
+        switch(None);
+        let what = wrong.filter(|_| schedules::run(seed).is_ok())?;
+        Some(Found {
+            seed,
+            states: count,
+            what,
+            is_by_first,
+        })
+    })
 }
 
 fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> Option<Found> {
@@ -299,13 +359,15 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> O
         ..length
     };
     let first = FIRST.iter().filter(|first| first.0 == mutation);
-    let first = first.map(|first| (first.1, length));
+    let first = first.map(|first| (first.1, length, true));
+    let has_first = first.clone().next().is_some();
     let states = length.states.min(SHORT);
-    let others = (from..from + SEEDS).map(|seed| (seed, Length { states, ..length }));
+    let others = (from..).map(|seed| (seed, Length { states, ..length }, !has_first));
     // Those whose pool has no drives for it would only take time.
-    let suits = |(seed, length): &(u64, Length)| length.suits(*seed);
-    let mut seeds = first.chain(others).filter(suits);
-    let found = seeds.find_map(|(seed, length)| {
+    let suits = |(seed, length, _): &(u64, Length, bool)| length.suits(*seed);
+    let others = others.filter(suits).take(SEEDS);
+    let mut seeds = first.filter(suits).chain(others);
+    let found = seeds.find_map(|(seed, length, is_by_first)| {
         if worked() - began > limit {
             return Some(None);
         }
@@ -318,7 +380,14 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> O
             ..length
         };
         let failure = failure.filter(|failure| run(seed, as_far(failure)).is_ok());
-        failure.map(|failure| Some(Found { seed, failure }))
+        failure.map(|failure| {
+            Some(Found {
+                seed,
+                states: failure.outcome.states,
+                what: failure.wrong.0,
+                is_by_first,
+            })
+        })
     });
     found.flatten()
 }

@@ -35,6 +35,7 @@ mod regressions;
 mod request;
 mod reserve;
 mod run;
+mod schedules;
 mod sectors;
 mod shadow;
 mod shrink;

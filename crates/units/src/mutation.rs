@@ -148,6 +148,17 @@ mutations! {
     UpkeepUndue, "background-ignores-policies", "Background work goes on as ever while somebody misses what was promised.";
     PlacementUndue, "placement-ignores-policies", "What is kept fast goes by no service level.";
     ScrubStill, "scrub-trusts-what-it-saw", "A scrub expects what a page said before it was changed.";
+    QosTagKept, "qos-tag-kept", "A volume that was idle goes before others until it has what it did not ask for.";
+    QosLevelsFlat, "qos-levels-flat", "Where minimums do not fit, all levels lose the same part.";
+    QosWholeFloor, "qos-whole-floor", "Each shard gives a volume the whole of its minimum.";
+    QosSizeBlind, "qos-size-blind", "A large operation is charged as a small one.";
+    QosRestKept, "qos-rest-kept", "A volume that reached its maximum is not looked at again.";
+    QosHeldUncounted, "qos-held-uncounted", "Operations that were held do not count against the maximum.";
+    QosWindowLeaks, "qos-window-leaks", "Discards that ended still count as under way.";
+    QosNothingKept, "qos-nothing-kept", "Where minimums do not fit, the last levels get nothing.";
+    QosNewestFirst, "qos-newest-first", "Of a volume's held operations the newest goes on first.";
+    QosDebtKept, "qos-debt-kept", "A volume whose share grows waits as if it were still small.";
+    QosLateTicks, "qos-late-ticks", "Ticks end while operations are held.";
 }
 
 #[cfg(any(debug_assertions, feature = "mutations"))]

@@ -712,6 +712,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/pools/{pool}/qos/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists a pool's groups of volumes that share a policy.
+         * @description For the role viewer and those above.
+         */
+        get: operations["QosGroupList"];
+        put?: never;
+        /**
+         * Creates a group of volumes that share a policy.
+         * @description For the role operator and those above.
+         */
+        post: operations["QosGroupCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/pools/{pool}/qos/groups/{group}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a group of volumes that share a policy.
+         * @description For the role viewer and those above.
+         */
+        get: operations["QosGroupShow"];
+        /**
+         * Gives a group of volumes another policy.
+         * @description For the role operator and those above.
+         */
+        put: operations["QosGroupChange"];
+        post?: never;
+        /**
+         * Deletes a group that no volume is in.
+         * @description For the role operator and those above.
+         */
+        delete: operations["QosGroupDelete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/pools/{pool}/qos/policies": {
         parameters: {
             query?: never;
@@ -755,7 +807,7 @@ export interface paths {
         put: operations["QosPolicyChange"];
         post?: never;
         /**
-         * Deletes a quality-of-service policy that no volume has.
+         * Deletes a quality-of-service policy that no volume and no group has.
          * @description For the role operator and those above.
          */
         delete: operations["QosPolicyDelete"];
@@ -2409,6 +2461,33 @@ export interface components {
             /** @description `POOL/VOLUME`. */
             volume: string;
         };
+        /** @description A quality-of-service policy that volumes of a pool have, now. */
+        LivePolicy: {
+            /**
+             * @description What these attained since their pool was opened: operations that ended, that were held, and that took longer than
+             *     the maximum latency; windows of 100 ms in which they asked for what they were promised, and those in which they got it.
+             */
+            did: number[];
+            /**
+             * Format: int32
+             * @description Its service level.
+             */
+            level: number;
+            /** @description The policy's name. */
+            name: string;
+            /** @description The pool. */
+            pool: string;
+            /**
+             * Format: int64
+             * @description Operations a second that are promised, to all of those volumes and groups together.
+             */
+            promised_iops: number;
+            /**
+             * Format: int64
+             * @description Volumes that have it, of their own or with a group.
+             */
+            volumes: number;
+        };
         /** @description A pool now. */
         LivePool: {
             /** @description What it did since it was opened. */
@@ -2452,6 +2531,8 @@ export interface components {
             changes: number;
             /** @description The jobs, when one changed. */
             jobs?: components["schemas"]["Job"][] | null;
+            /** @description The policies that volumes have, of all pools, when something of one changed. */
+            policies?: components["schemas"]["LivePolicy"][] | null;
             /** @description The pools that changed. */
             pools: components["schemas"]["LivePool"][];
             /** @description The volumes that did something, the busiest ones when there are very many. */
@@ -2881,6 +2962,11 @@ export interface components {
              */
             today: number;
         };
+        /**
+         * @description Where operations spend their time.
+         * @enum {string}
+         */
+        QosBottleneck: "own_maximum" | "shard_time" | "fast_tier" | "slow_tier" | "room";
         /** @description Whether the sum of minimums fits, with the arithmetic. */
         QosCheck: {
             /**
@@ -2888,10 +2974,14 @@ export interface components {
              * @description Operations of 4 KiB a second that the pool has shown it can do; nothing while it has shown nothing.
              */
             capacity_iops?: number | null;
-            /** @description What was promised to each volume with a policy, by level and name. */
+            /** @description What was promised to each volume with a policy of its own and to each group, by level and name. */
             claims: components["schemas"]["QosClaim"][];
             /** @description The same in a sentence. */
             message: string;
+            /** @description Why it fits only while what is used lies on the fast tier or in memory; nothing where that makes no difference. */
+            needs_fast?: string | null;
+            /** @description What each tier has shown that it can do, the fast one first. */
+            tiers: components["schemas"]["QosTier"][];
             /**
              * Format: double
              * @description The sum of the shares.
@@ -2902,6 +2992,8 @@ export interface components {
         };
         /** @description What a volume was promised, as a part of what its pool can do. */
         QosClaim: {
+            /** @description It is a group's. */
+            group?: boolean;
             /** @description Its policy. */
             policy: components["schemas"]["QosPolicy"];
             /**
@@ -2909,8 +3001,37 @@ export interface components {
              * @description Per cent of what the pool has shown it can do; nothing while it has shown nothing.
              */
             share_percent?: number | null;
-            /** @description The volume; `(planned)` for one that is not there. */
+            /** @description The volume, or the group; `(planned)` for a volume that is not there. */
             volume: string;
+        };
+        /** @description Volumes that share a policy: its minimums and maximums are those of their sum. */
+        QosGroup: {
+            /** @description Its name. */
+            name: string;
+            qos?: components["schemas"]["VolumeQos"] | null;
+            /** @description Its volumes. */
+            volumes: string[];
+        };
+        /** @description What is to be changed of a group. */
+        QosGroupChange: {
+            /** @description Also when the pool cannot keep all minimums then. */
+            overcommit?: boolean;
+            /** @description Name or number of the policy that its volumes share from then on. */
+            policy: string;
+        };
+        /** @description A group to be made. */
+        QosGroupCreate: {
+            /** @description 1 to 63 letters, digits, `-`, `_` or `.`, a letter first; unique among the groups of its pool, and not `none`. */
+            name: string;
+            /** @description Also when the pool cannot keep all minimums then. */
+            overcommit?: boolean;
+            /** @description Name or number of the policy that its volumes share. */
+            policy: string;
+        };
+        /** @description Groups. */
+        QosGroupList: {
+            /** @description In the order in which they were made. */
+            items: components["schemas"]["QosGroup"][];
         };
         /** @description A policy: what a volume is promised, and the most that it gets. */
         QosPolicy: {
@@ -3059,19 +3180,59 @@ export interface components {
             /** @description The built-in ones first. */
             items: components["schemas"]["QosPolicy"][];
         };
+        /** @description Somebody who was served while operations were held. */
+        QosRival: {
+            /** @description It is a group. */
+            group?: boolean;
+            /** @description The volume, or the group. */
+            name: string;
+            /**
+             * Format: int32
+             * @description Per cent of the time for which operations were held for others of late that are laid to it.
+             */
+            share_percent: number;
+        };
         /** @description The quality of service of a pool. */
         QosStatus: {
             /** @description What is promised, and whether that fits. */
             check: components["schemas"]["QosCheck"];
-            /** @description Volumes with policies and what they attained, by level and name. */
+            /** @description Groups and what their volumes attained together, in the order in which they were made. */
+            groups: components["schemas"]["QosGroup"][];
+            /** @description Volumes with policies of their own and what they attained, by level and name. */
             volumes: components["schemas"]["QosVolume"][];
+        };
+        /** @description What a tier of a pool has shown that it can do. */
+        QosTier: {
+            /**
+             * Format: int64
+             * @description Bytes a second: the most that its drives did in a second since the pool was opened.
+             */
+            bandwidth: number;
+            /**
+             * Format: int64
+             * @description Its drives.
+             */
+            drives: number;
+            /**
+             * Format: int64
+             * @description Requests a second: the most that its drives did in a second since the pool was opened, or as many reads as they do one
+             *     after the other, whichever is more; 0 while nothing was seen.
+             */
+            iops: number;
+            /**
+             * Format: int64
+             * @description Nanoseconds that a read of its drives took on average since the pool was opened; nothing where there was none.
+             */
+            read_ns?: number | null;
+            /** @description The tier. */
+            tier: components["schemas"]["Tier"];
         };
         /**
          * @description Whether a pool can keep what it promises.
          * @enum {string}
          */
         QosVerdict: "accepted" | "warning" | "refused";
-        /** @description A volume with a policy. */
+        /** @description A volume with a policy of its own. */
         QosVolume: {
             /** @description Its policy and what it attained. */
             qos: components["schemas"]["VolumeQos"];
@@ -3588,7 +3749,7 @@ export interface components {
          * @description What kind of thing an event is about.
          * @enum {string}
          */
-        SubjectKind: "pool" | "drive" | "volume" | "export" | "schedule" | "job" | "address" | "target" | "daemon";
+        SubjectKind: "pool" | "drive" | "volume" | "group" | "export" | "schedule" | "job" | "address" | "target" | "daemon";
         /** @description A target, without its secrets. */
         Target: {
             /** @description Where it is, as far as that is no secret. */
@@ -3893,6 +4054,8 @@ export interface components {
              * @description Bytes on the fast tier up to which others give way first, rounded up to a multiple of 4,096; 0: none.
              */
             fast_floor?: number | null;
+            /** @description Name of the group that it shares a policy with from then on, instead of one of its own; `none` takes it out of its group. */
+            group?: string | null;
             /** @description It may have the policy also when the pool cannot keep all minimums then. */
             overcommit?: boolean;
             /**
@@ -3900,7 +4063,7 @@ export interface components {
              *     are left.
              */
             pins?: components["schemas"]["PinChange"][];
-            /** @description Name or number of its quality-of-service policy; `none` takes it away. */
+            /** @description Name or number of its quality-of-service policy; `none` takes it away. It leaves its group with that. */
             policy?: string | null;
             /** @description Whether reads bring something to the fast tier. */
             promotion?: boolean | null;
@@ -3940,6 +4103,8 @@ export interface components {
         };
         /** @description A volume to be made. */
         VolumeCreate: {
+            /** @description Name of the group that it shares a policy with, instead of one of its own; nothing, or `none`: it shares none. */
+            group?: string | null;
             /**
              * Format: int32
              * @description 512 or 4,096.
@@ -3993,23 +4158,36 @@ export interface components {
              */
             start?: number;
         };
-        /** @description A volume's policy, and what it attained since it has it, or since its pool was opened. */
+        /**
+         * @description A volume's policy, and what it attained since it has it, or since its pool was opened. Where it shares the policy with a
+         *     group, that is what the group attained.
+         */
         VolumeQos: {
             /**
              * Format: int64
              * @description Bytes a second in the last 100 ms.
              */
             bandwidth: number;
+            bottleneck?: components["schemas"]["QosBottleneck"] | null;
             /**
              * Format: int64
              * @description Nanoseconds of shards' time that its operations took.
              */
             cost_ns: number;
+            /** @description The group that it shares the policy with. */
+            group?: string | null;
             /**
              * Format: int64
              * @description Operations that were held, for others or for its own maximum.
              */
             held: number;
+            /** @description Who was served while operations were held for others of late, at most three, the first most. */
+            held_for?: components["schemas"]["QosRival"][];
+            /**
+             * Format: int64
+             * @description Nanoseconds for which operations were held, summed over shards.
+             */
+            held_ns: number;
             /**
              * Format: int64
              * @description Operations a second in the last 100 ms.
@@ -4030,8 +4208,23 @@ export interface components {
              * @description Operations that ended.
              */
             operations: number;
+            /**
+             * Format: int64
+             * @description Of them, those for its own maximum.
+             */
+            own_ns: number;
             /** @description The policy. */
             policy: components["schemas"]["QosPolicy"];
+            /**
+             * Format: int64
+             * @description Nanoseconds that operations took once they had passed the gate, summed over the operations.
+             */
+            took_ns: number;
+            /**
+             * Format: int64
+             * @description Nanoseconds for which operations were held, summed over the operations.
+             */
+            waited_ns: number;
             /**
              * Format: int64
              * @description Windows of 100 ms in which it asked for what it was promised.
@@ -4658,7 +4851,7 @@ export interface operations {
     History: {
         parameters: {
             query?: {
-                /** @description Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME or export/POOL/EXPORT. */
+                /** @description Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME, policy/POOL/POLICY or export/POOL/EXPORT. */
                 object?: string;
                 /** @description Only these figures, by their names with commas between. */
                 series?: string;
@@ -5555,6 +5748,165 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["QosCheck"];
                 };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosGroupList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QosGroupList"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosGroupCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QosGroupCreate"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QosGroup"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosGroupShow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+                group: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QosGroup"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosGroupChange: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+                group: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QosGroupChange"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QosGroup"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    QosGroupDelete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+                group: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];

@@ -24,7 +24,7 @@ export function SpanField({ value, onChange }: { value: Span; onChange: (span: S
 
 function ChartOf({ of, history }: { of: Chart; history: History }) {
   const words = wordsOf(of, history);
-  const lines = of.lines.map(({ name, tone }) => ({ name, tone, values: valuesOf(history, name) }));
+  const lines = of.lines.map(({ name, tone, gap }) => ({ name, tone, values: valuesOf(history, name, gap) }));
   return (
     <figure className="chart">
       <figcaption>

@@ -25,6 +25,10 @@ test("each kind of object has charts of its operations and its own", () => {
     "Moved a second",
     "Used",
   ]);
+  expect(titles(history("policy/tank/gold", { met: [null, 0.5], held: [1] })).slice(6)).toEqual([
+    "Promise met",
+    "Held and late a second",
+  ]);
   expect(titles(history("export/tank/e", { sessions: [2] })).at(-1)).toBe("Sessions");
 });
 

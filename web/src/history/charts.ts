@@ -9,6 +9,8 @@ export interface Line {
   name: string;
   word: string;
   tone: Tone;
+  /** What is drawn where nothing is known; 0 when left out. */
+  gap?: number;
 }
 
 export interface Chart {
@@ -72,6 +74,16 @@ const OWN: Record<string, readonly Chart[]> = {
   vdrive: [USED, ERRORS],
   drive: [ERRORS],
   export: [one("Sessions", "sessions", "sessions", count)],
+  policy: [
+    one("Promised operations a second", "promised_iops", "promised", count),
+    // A promise that nobody asks for is not broken.
+    {
+      title: "Promise met",
+      lines: [{ name: "met", word: "of the time", tone: "accent", gap: 1 }],
+      show: ratio,
+    },
+    two("Held and late a second", ["held", "late"], ["held", "late"], count),
+  ],
 };
 
 /** The charts of an object, by the kind that its name begins with, as far as something is known for them. */

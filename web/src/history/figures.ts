@@ -4,10 +4,10 @@ import { bytes, milliseconds } from "../format";
 
 export type Series = History["series"][number];
 
-/** A figure's values; where none is known it is drawn as nothing. */
-export function valuesOf(history: History, name: string): number[] {
+/** A figure's values; where none is known it is drawn as `gap`. */
+export function valuesOf(history: History, name: string, gap = 0): number[] {
   const found = history.series.find((series) => series.name === name);
-  return (found?.values ?? []).map((value) => value ?? 0);
+  return (found?.values ?? []).map((value) => value ?? gap);
 }
 
 /** The greatest of a figure; nothing when none is known. */

@@ -99,6 +99,8 @@ pub enum SubjectKind {
     Drive,
     /// A volume.
     Volume,
+    /// A group of volumes that share a policy.
+    Group,
     /// An export.
     Export,
     /// A schedule of snapshots.

@@ -35,6 +35,24 @@ pub struct LiveVolume {
     pub did: [u64; 6],
 }
 
+/// A quality-of-service policy that volumes of a pool have, now.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct LivePolicy {
+    /// The pool.
+    pub pool: String,
+    /// The policy's name.
+    pub name: String,
+    /// Its service level.
+    pub level: u8,
+    /// Volumes that have it, of their own or with a group.
+    pub volumes: u64,
+    /// Operations a second that are promised, to all of those volumes and groups together.
+    pub promised_iops: u64,
+    /// What these attained since their pool was opened: operations that ended, that were held, and that took longer than
+    /// the maximum latency; windows of 100 ms in which they asked for what they were promised, and those in which they got it.
+    pub did: [u64; 5],
+}
+
 /// What changed since the event before; all of it in a viewer's first event.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LiveState {
@@ -48,6 +66,9 @@ pub struct LiveState {
     pub pools: Vec<LivePool>,
     /// The volumes that did something, the busiest ones when there are very many.
     pub volumes: Vec<LiveVolume>,
+    /// The policies that volumes have, of all pools, when something of one changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policies: Option<Vec<LivePolicy>>,
     /// The jobs, when one changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<Vec<Job>>,

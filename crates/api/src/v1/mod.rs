@@ -47,7 +47,7 @@ pub use health::{DriveHealth, HealthState};
 pub use history::{History, HistorySeries, HistorySpread, HistorySpreads};
 pub use jobs::{Job, JobList, JobRef, JobState};
 pub use latency::{Latency, SourceLatency};
-pub use live::{LiveMap, LivePool, LiveState, LiveVolume};
+pub use live::{LiveMap, LivePolicy, LivePool, LiveState, LiveVolume};
 pub use placement::{Bypass, Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
 pub use playback::{MapFrame, MapFrames};
 pub use pools::{
@@ -57,7 +57,8 @@ pub use pools::{
 };
 pub use problem::{Problem, ProblemCode, Version};
 pub use qos::{
-    QosCheck, QosClaim, QosPolicy, QosPolicyChange, QosPolicyCreate, QosPolicyList, QosStatus,
+    QosBottleneck, QosCheck, QosClaim, QosGroup, QosGroupChange, QosGroupCreate, QosGroupList,
+    QosPolicy, QosPolicyChange, QosPolicyCreate, QosPolicyList, QosRival, QosStatus, QosTier,
     QosVerdict, QosVolume, VolumeQos,
 };
 pub use schedules::{Schedule, ScheduleList, ScheduleSet};

@@ -35,6 +35,9 @@ pub struct VolumeCreate {
     /// Name or number of its quality-of-service policy; nothing, or `none`: it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
+    /// Name of the group that it shares a policy with, instead of one of its own; nothing, or `none`: it shares none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// It may have the policy also when the pool cannot keep all minimums then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overcommit: bool,
@@ -85,9 +88,12 @@ pub struct VolumeChange {
     /// Nanoseconds within which 99 of 100 operations are expected to end, from 4,096 to an hour; 0: nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_latency_ns: Option<u64>,
-    /// Name or number of its quality-of-service policy; `none` takes it away.
+    /// Name or number of its quality-of-service policy; `none` takes it away. It leaves its group with that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
+    /// Name of the group that it shares a policy with from then on, instead of one of its own; `none` takes it out of its group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// It may have the policy also when the pool cannot keep all minimums then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overcommit: bool,

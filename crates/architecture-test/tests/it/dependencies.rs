@@ -63,7 +63,7 @@ fn each_crate_uses_only_the_crates_beneath_it() {
     only("convect-drives", &["block", "reactor", "units"]);
     only("convect-format", &["checksum", "units"]);
     only("convect-placement", &["units"]);
-    only("convect-qos", &["block", "format"]);
+    only("convect-qos", &["block", "format", "units"]);
     only("convect-stream", &["units"]);
     only("convect-scsi", &["block", "reactor"]);
     only(

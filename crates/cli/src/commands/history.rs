@@ -25,6 +25,7 @@ fn object(arguments: &Arguments) -> Result<String, Failure> {
         ("vdrive", &vdrive),
         ("drive", &arguments.drive),
         ("export", &arguments.export),
+        ("policy", &arguments.policy),
     ];
     let mut named = named
         .into_iter()
@@ -194,6 +195,7 @@ mod tests {
             vdrive: None,
             drive: None,
             export: None,
+            policy: None,
             last: "1h".to_owned(),
             step: None,
             series: None,
@@ -224,6 +226,11 @@ mod tests {
             ..of("tank")
         };
         assert_eq!(name(export), some("export/tank/e"));
+        let policy = Arguments {
+            policy: some("gold"),
+            ..of("tank")
+        };
+        assert_eq!(name(policy), some("policy/tank/gold"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! `convect qos`, and what of `convect volume` is about quality of service.
 
+mod groups;
+
 use super::expected::{iops, latency};
 use super::volume::limit;
 use crate::qos_arguments::{Figures, Qos as Command, QosPolicy as PolicyCommand};
@@ -7,8 +9,8 @@ use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, object};
 use api::Operation;
 use api::v1::{
-    QosCheck, QosClaim, QosPolicy, QosPolicyChange, QosPolicyCreate, QosPolicyList, QosStatus,
-    QosVolume, VolumeQos,
+    QosBottleneck, QosCheck, QosClaim, QosPolicy, QosPolicyChange, QosPolicyCreate, QosPolicyList,
+    QosStatus, QosTier, Tier, VolumeQos,
 };
 use units::format_bytes;
 
@@ -102,13 +104,17 @@ pub fn show(qos: Option<&VolumeQos>) -> String {
         0 => String::new(),
         _ => format!(", met in {} of the time in which it asked", met(qos)),
     };
-    format!("{} (level {}){promise}", policy.name, policy.level)
+    let group = match &qos.group {
+        Some(group) => format!(", shared by group {group}"),
+        None => String::new(),
+    };
+    format!("{} (level {}){group}{promise}", policy.name, policy.level)
 }
 
-fn volume_row(volume: &QosVolume) -> Vec<String> {
-    let qos = &volume.qos;
+/// What a volume, or a group of volumes, was promised and attained.
+fn row(name: String, qos: &VolumeQos) -> Vec<String> {
     vec![
-        volume.volume.clone(),
+        name,
         qos.policy.name.clone(),
         qos.policy.level.to_string(),
         some(qos.policy.min_iops),
@@ -117,12 +123,16 @@ fn volume_row(volume: &QosVolume) -> Vec<String> {
         qos.held.to_string(),
         qos.late.to_string(),
         met(qos),
+        some(Some(slowed(qos)).filter(|slowed| !slowed.is_empty())),
     ]
 }
 
 fn claim_row(claim: &QosClaim) -> Vec<String> {
     vec![
-        claim.volume.clone(),
+        match claim.group {
+            true => format!("group {}", claim.volume),
+            false => claim.volume.clone(),
+        },
         claim.policy.name.clone(),
         claim.policy.level.to_string(),
         some(claim.policy.min_iops),
@@ -137,7 +147,53 @@ fn verdict(check: &QosCheck) -> String {
         api::v1::QosVerdict::Warning => "warning",
         api::v1::QosVerdict::Refused => "refused unless --overcommit",
     };
-    format!("{word}: {}\n", check.message)
+    let note = check.needs_fast.as_ref();
+    let note = note.map_or_else(String::new, |why| format!("note: {why}\n"));
+    format!("{word}: {}\n{note}", check.message)
+}
+
+fn tier_row(tier: &QosTier) -> Vec<String> {
+    let name = match tier.tier {
+        Tier::Fast => "fast",
+        Tier::Slow => "slow",
+    };
+    vec![
+        name.to_owned(),
+        tier.drives.to_string(),
+        tier.iops.to_string(),
+        format!("{}/s", format_bytes(tier.bandwidth)),
+        some(tier.read_ns.map(|ns| format!("{:.3} ms", ns as f64 / 1e6))),
+    ]
+}
+
+/// What tiers have shown that they can do.
+fn tiers(check: &QosCheck) -> String {
+    let head = [
+        "TIER",
+        ">DRIVES",
+        ">IOPS SHOWN",
+        ">BANDWIDTH SHOWN",
+        ">READ TOOK",
+    ];
+    table(&head, check.tiers.iter().map(tier_row))
+}
+
+/// Where operations spent most of their time, with who was served meanwhile where that was at the gate; for `volume show`, too.
+pub fn slowed(qos: &VolumeQos) -> String {
+    let rivals = qos.held_for.iter().map(|rival| {
+        let kind = if rival.group { "group " } else { "" };
+        format!("{kind}{} {} %", rival.name, rival.share_percent)
+    });
+    let rivals: Vec<String> = rivals.collect();
+    match qos.bottleneck {
+        None => String::new(),
+        Some(QosBottleneck::OwnMaximum) => "own maximum".to_owned(),
+        Some(QosBottleneck::ShardTime) if rivals.is_empty() => "shard time".to_owned(),
+        Some(QosBottleneck::ShardTime) => format!("shard time: {}", rivals.join(", ")),
+        Some(QosBottleneck::FastTier) => "fast tier".to_owned(),
+        Some(QosBottleneck::SlowTier) => "slow tier".to_owned(),
+        Some(QosBottleneck::Room) => "room on the fast tier".to_owned(),
+    }
 }
 
 fn policy(client: &Client, json: bool, command: &PolicyCommand) -> Result<(), Failure> {
@@ -222,8 +278,15 @@ pub fn qos(client: &Client, json: bool, command: &Command) -> Result<(), Failure
                 ">HELD",
                 ">LATE",
                 ">MET",
+                "TIME GOES TO",
             ];
-            let rows = table(&head, status.volumes.iter().map(volume_row));
+            let volumes = status.volumes.iter();
+            let volumes = volumes.map(|of| row(of.volume.clone(), &of.qos));
+            let groups = status.groups.iter().filter_map(|of| {
+                let name = format!("group {} ({} volumes)", of.name, of.volumes.len());
+                Some(row(name, of.qos.as_ref()?))
+            });
+            let rows = table(&head, volumes.chain(groups));
             print(&format!("{rows}{}", verdict(&status.check)))
         }
         Command::Check {
@@ -260,11 +323,13 @@ pub fn qos(client: &Client, json: bool, command: &Command) -> Result<(), Failure
                 total,
             ]);
             print(&format!(
-                "{}{}",
+                "{}{}{}",
                 table(&head, rows.into_iter()),
+                tiers(&check),
                 verdict(&check)
             ))
         }
         Command::Policy(command) => self::policy(client, json, command),
+        Command::Group(command) => groups::group(client, json, command),
     }
 }

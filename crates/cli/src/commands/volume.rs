@@ -113,6 +113,8 @@ fn show(volume: &Volume) -> String {
         ("receiving", receiving),
     ];
     shown.push(("policy", qos::show(volume.qos.as_ref())));
+    let slowed = volume.qos.as_ref().map(qos::slowed);
+    shown.push(("time goes to", slowed.unwrap_or_default()));
     shown.push(("expected", expected::show(volume.targets.as_ref())));
     shown.extend(placement::show(volume.placement.as_ref()));
     facts(&shown)
@@ -173,6 +175,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 quota: limits.quota,
                 reservation: limits.reservation,
                 policy: policy.policy.clone(),
+                group: policy.group.clone(),
                 overcommit: policy.overcommit,
             };
             let answer = client.send(Operation::VolumeCreate, &[], &request)?;
@@ -215,6 +218,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             let limits = limits(quota.as_deref(), reservation.as_deref())?;
             let change = VolumeChange {
                 policy: policy.policy.clone(),
+                group: policy.group.clone(),
                 overcommit: policy.overcommit,
                 ..expected::ask(targets, placement::ask(placement, limits)?)?
             };

@@ -1,6 +1,6 @@
 //! What is seen. Pure.
 
-use super::watched::{PoolNow, Watched};
+use super::watched::{PolicyNow, PoolNow, Watched};
 use crate::iostat::{LOAD_HEAD, load_line};
 use crate::map::{Paint, bar};
 use crate::progress::pace;
@@ -15,8 +15,9 @@ pub struct Size {
     pub lines: usize,
 }
 
-/// Lines of jobs at most.
+/// Lines of jobs, and of policies, at most.
 const JOBS: usize = 5;
+const POLICIES: usize = 8;
 /// Columns of a tier strip.
 const STRIP: usize = 64;
 
@@ -28,6 +29,24 @@ fn tiers(now: &PoolNow, paint: Paint) -> String {
         bar([ram, fast, slow], STRIP, paint),
         format_bytes(now.promoted as u64),
         format_bytes(now.demoted as u64)
+    )
+}
+
+const POLICY_HEAD: &str = "policy            level volumes  promised       IOPS     held    met";
+
+/// What volumes with a policy were promised and attained, in a line.
+fn policy_line(now: &PolicyNow) -> String {
+    let policy = &now.policy;
+    let met = now.met.map(|met| format!("{:.1} %", 100.0 * met));
+    format!(
+        "{:<16} {:>6} {:>7} {:>9} {:>10.0} {:>8.0} {:>6}",
+        format!("{}/{}", policy.pool, policy.name),
+        policy.level,
+        policy.volumes,
+        policy.promised_iops,
+        now.iops,
+        now.held,
+        met.unwrap_or_else(|| "-".to_owned()),
     )
 }
 
@@ -45,6 +64,11 @@ pub fn screen(watched: &Watched, size: Size, paint: Paint) -> String {
     for now in watched.pools() {
         lines.push(load_line(&now.pool.name, &now.load));
         lines.push(tiers(now, paint));
+    }
+    if !watched.policies().is_empty() {
+        lines.push(String::new());
+        lines.push(POLICY_HEAD.to_owned());
+        lines.extend(watched.policies().iter().take(POLICIES).map(policy_line));
     }
     let jobs = watched.running().take(JOBS);
     let jobs: Vec<String> = jobs
@@ -101,6 +125,7 @@ mod tests {
                     did: [many * number as u64, 0, 0, 0, 0, 0],
                 })
                 .collect(),
+            policies: None,
             jobs: Some(vec![Job {
                 id: 1,
                 kind: "scrub".to_owned(),

@@ -1,7 +1,7 @@
 //! What is known from events, and the loads between them. Pure.
 
 use crate::Load;
-use api::v1::{Counters, Job, LivePool, LiveState, LiveVolume};
+use api::v1::{Counters, Job, LivePolicy, LivePool, LiveState, LiveVolume};
 use std::collections::BTreeMap;
 
 /// A pool with what it did since the event before.
@@ -16,13 +16,47 @@ pub struct PoolNow {
     pub demoted: f64,
 }
 
+/// A policy with what volumes that have it attained since the event before.
+pub struct PolicyNow {
+    /// As it was told last.
+    pub policy: LivePolicy,
+    /// Operations a second.
+    pub iops: f64,
+    /// Operations a second that were held.
+    pub held: f64,
+    /// Part of the time in which they asked for what they were promised in which they got it; nothing where they asked for
+    /// nothing.
+    pub met: Option<f64>,
+}
+
 /// All that is known.
 #[derive(Default)]
 pub struct Watched {
     at_ms: u64,
     pools: BTreeMap<String, PoolNow>,
     volumes: BTreeMap<(String, String), (Counters, Load)>,
+    policies: Vec<PolicyNow>,
     jobs: Vec<Job>,
+}
+
+/// What a policy's volumes attained between two events.
+fn attained(before: Option<&LivePolicy>, policy: LivePolicy, seconds: f64) -> PolicyNow {
+    let before = before.map_or(policy.did, |before| before.did);
+    // A volume that has another policy now takes along what it counted.
+    let since = |index: usize| policy.did[index].saturating_sub(before[index]) as f64;
+    let rate = |index: usize| {
+        if seconds > 0.0 {
+            since(index) / seconds
+        } else {
+            0.0
+        }
+    };
+    PolicyNow {
+        iops: rate(0),
+        held: rate(1),
+        met: (since(3) > 0.0).then(|| since(4) / since(3)),
+        policy,
+    }
 }
 
 fn counters(volume: &LiveVolume) -> Counters {
@@ -79,6 +113,21 @@ impl Watched {
             let load = Load::between(&before, &after, seconds);
             self.volumes.insert(key, (after, load));
         }
+        if let Some(policies) = event.policies {
+            let known = std::mem::take(&mut self.policies);
+            let before = |policy: &LivePolicy| {
+                let mut known = known.iter().map(|known| &known.policy);
+                known.find(|known| (&known.pool, &known.name) == (&policy.pool, &policy.name))
+            };
+            let now = policies.into_iter();
+            self.policies = now
+                .map(|policy| attained(before(&policy), policy, seconds))
+                .collect();
+        } else {
+            for now in &mut self.policies {
+                (now.iops, now.held, now.met) = (0.0, 0.0, None);
+            }
+        }
         if let Some(jobs) = event.jobs {
             self.jobs = jobs;
         }
@@ -98,6 +147,11 @@ impl Watched {
         let iops = |load: &Load| load.read_iops + load.write_iops;
         volumes.sort_by(|one, other| iops(&other.1).total_cmp(&iops(&one.1)));
         volumes
+    }
+
+    /// The policies that volumes have, by pool, level and name.
+    pub fn policies(&self) -> &[PolicyNow] {
+        &self.policies
     }
 
     /// The jobs that have not ended.
@@ -137,6 +191,7 @@ mod tests {
             changes: 0,
             pools: vec![pool],
             volumes: volumes.collect(),
+            policies: None,
             jobs: None,
         }
     }
@@ -161,6 +216,30 @@ mod tests {
         assert_eq!((now.load.read_iops, now.promoted), (100.0, 1000.0));
         watched.take(event(4000, false, &[]));
         assert_eq!(watched.busiest()[0].1.read_iops, 0.0);
+    }
+
+    #[test]
+    fn policies_are_told_by_what_their_volumes_attained_between_two_events() {
+        let with = |at_ms, did| LiveState {
+            policies: Some(vec![LivePolicy {
+                pool: "tank".to_owned(),
+                name: "gold".to_owned(),
+                level: 2,
+                volumes: 3,
+                promised_iops: 500,
+                did,
+            }]),
+            ..event(at_ms, at_ms == 1000, &[])
+        };
+        let mut watched = Watched::default();
+        watched.take(with(1000, [100, 10, 5, 20, 10]));
+        assert_eq!(watched.policies()[0].met, None);
+        watched.take(with(3000, [300, 30, 5, 40, 29]));
+        let now = &watched.policies()[0];
+        assert_eq!((now.iops, now.held, now.met), (100.0, 10.0, Some(0.95)));
+        watched.take(event(4000, false, &[]));
+        let now = &watched.policies()[0];
+        assert_eq!((now.iops, now.held, now.met), (0.0, 0.0, None));
     }
 
     #[test]

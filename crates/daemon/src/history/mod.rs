@@ -1,4 +1,4 @@
-//! How pools, tiers, vdrives, drives, volumes and exports did over time, in a file of fixed size for each (docs/events.md).
+//! How pools, tiers, vdrives, drives, volumes, policies and exports did over time, in a file of fixed size for each (docs/events.md).
 //!
 //! Responsible for: what is kept, for how long, and what is told of it.
 //! Leaves out: what is counted and when it is looked at (`manager/history.rs`).

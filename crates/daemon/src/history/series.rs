@@ -23,6 +23,8 @@ pub enum Kind {
     Volume,
     /// An export.
     Export,
+    /// A quality-of-service policy of a pool: the volumes that have it.
+    Policy,
 }
 
 /// How figures become one.
@@ -71,15 +73,23 @@ const TIER: &[Row] = &[
 const DRIVE: &[Row] = &[("errors", "1/s", How::Rate)];
 const VDRIVE: &[Row] = &[("errors", "1/s", How::Rate), ("used", "B", How::Level)];
 const EXPORT: &[Row] = &[("sessions", "", How::Count)];
+const POLICY: &[Row] = &[
+    ("promised_iops", "1/s", How::Level),
+    ("windows", "1/s", How::Rate),
+    ("met", "ratio", How::MeanOf(7)),
+    ("held", "1/s", How::Rate),
+    ("late", "1/s", How::Rate),
+];
 
 impl Kind {
-    const ALL: [(Self, &'static str); 6] = [
+    const ALL: [(Self, &'static str); 7] = [
         (Self::Pool, "pool"),
         (Self::Tier, "tier"),
         (Self::Vdrive, "vdrive"),
         (Self::Drive, "drive"),
         (Self::Volume, "volume"),
         (Self::Export, "export"),
+        (Self::Policy, "policy"),
     ];
 
     /// The kind of an object, whose name begins with it and a slash.
@@ -106,6 +116,7 @@ impl Kind {
             Self::Vdrive => VDRIVE,
             Self::Drive => DRIVE,
             Self::Export => EXPORT,
+            Self::Policy => POLICY,
         };
         COMMON.iter().chain(own)
     }
@@ -118,7 +129,7 @@ impl Kind {
             Self::Drive => &[0, 1, 2, 3, 6],
             Self::Export => &[6],
             // It had none.
-            Self::Vdrive => &[],
+            Self::Vdrive | Self::Policy => &[],
         };
         let mut values = [f32::NAN; SERIES_MAX];
         for (value, place) in first.iter().zip(places) {

@@ -277,6 +277,7 @@ pub fn dispatch(
     let volume = with.text("volume");
     let export = with.text("export");
     let policy = with.text("policy");
+    let group = with.text("group");
     let snapshot = (pool, volume, with.text("snapshot"));
     match operation {
         Operation::VersionShow => json(Version {
@@ -323,6 +324,13 @@ pub fn dispatch(
             json(manager.qos_policy_change(pool, policy, &with.request()?)?)
         }
         Operation::QosPolicyDelete => nothing(manager.qos_policy_delete(pool, policy)?),
+        Operation::QosGroupList => json(manager.qos_group_list(pool)?),
+        Operation::QosGroupCreate => json(manager.qos_group_create(pool, with.request()?)?),
+        Operation::QosGroupShow => json(manager.qos_group_show(pool, group)?),
+        Operation::QosGroupChange => {
+            json(manager.qos_group_change(pool, group, with.request()?)?)
+        }
+        Operation::QosGroupDelete => nothing(manager.qos_group_delete(pool, group)?),
         Operation::VdriveList => json(manager.vdrive_list(pool)?),
         Operation::VdriveAdd => json(manager.vdrive_add(pool, with.request()?)?),
         Operation::VdriveRemove => json(manager.vdrive_remove(pool, with.number("vdrive")?)?),

@@ -28,6 +28,7 @@ const TOLD: &[&str] = &[
     "target_bandwidth",
     "target_latency_ns",
     "policy",
+    "group",
     "overcommit",
     "level",
     "min_iops",

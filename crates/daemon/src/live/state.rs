@@ -1,6 +1,6 @@
 //! Pools, volumes and jobs at a moment, and what differs from another one. Pure.
 
-use api::v1::{Job, LivePool, LiveState, LiveVolume};
+use api::v1::{Job, LivePolicy, LivePool, LiveState, LiveVolume};
 use std::cmp::Reverse;
 
 /// Volumes that are told of in one event.
@@ -19,6 +19,8 @@ pub struct Seen {
     pub pools: Vec<LivePool>,
     /// The volumes, by pool and name.
     pub volumes: Vec<LiveVolume>,
+    /// The policies that volumes have, by pool, level and name.
+    pub policies: Vec<LivePolicy>,
     /// The jobs.
     pub jobs: Vec<Job>,
 }
@@ -51,6 +53,7 @@ impl Seen {
             changes: self.changes,
             pools: self.pools.clone(),
             volumes: busiest(volumes.collect(), VOLUMES_WHOLE_MAX),
+            policies: Some(self.policies.clone()),
             jobs: Some(self.jobs.clone()),
         }
     }
@@ -86,6 +89,7 @@ pub fn changes(before: &Seen, now: &Seen) -> LiveState {
         changes: now.changes,
         pools: pools.cloned().collect(),
         volumes: busiest(volumes.collect(), VOLUMES_MAX),
+        policies: (before.policies != now.policies).then(|| now.policies.clone()),
         jobs: (before.jobs != now.jobs).then(|| now.jobs.clone()),
     }
 }

@@ -6,12 +6,14 @@ use super::looks::Looks;
 use super::observe::Observed;
 use super::playback::Playback;
 use super::pools::Absent;
+use super::promises::Bottlenecks;
 use super::request_memory::RequestMemory;
 use super::schedules::{Key, Tried};
 use super::smart::Smart;
 use super::uses::Uses;
 use super::wear::Watched;
 use crate::access::Access;
+use crate::admission::Peak;
 use crate::clock::now_s;
 use crate::delivery::Targets;
 use crate::events::Events;
@@ -81,6 +83,11 @@ pub struct Manager {
     pub(super) made_s: u64,
     /// What was seen at the last look. Held while it is looked.
     pub(super) observed: Mutex<Observed>,
+    /// What drives of tiers did in the second in which they did most since their pool was opened, by their objects of the
+    /// history. Locked to read it and to add a second.
+    pub(super) peaks: Mutex<BTreeMap<String, Peak>>,
+    /// Where operations of volumes with policies spent their time, as the last look saw it. Locked to read and to set it.
+    pub(super) bottlenecks: Mutex<Bottlenecks>,
     /// Per cent of its size that may be written to a drive of the fast tier in a day; 0: as much as comes.
     pub(super) flash_daily_percent: u32,
     /// Whether alerts also go to link-local addresses.
@@ -131,6 +138,8 @@ impl Manager {
             made_s: now_s(),
             configured_targets: Vec::new(),
             observed: Mutex::default(),
+            peaks: Mutex::default(),
+            bottlenecks: Mutex::default(),
             flash_daily_percent: 0,
             anchored: Mutex::default(),
             remote_paths: RemotePaths::default(),

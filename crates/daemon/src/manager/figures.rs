@@ -84,7 +84,7 @@ fn derived(kind: Kind) -> impl Iterator<Item = &'static Derived> {
     let own = match kind {
         Kind::Pool | Kind::Volume => OF_HOSTS,
         Kind::Tier => OF_TIERS,
-        Kind::Vdrive | Kind::Drive | Kind::Export => &[],
+        Kind::Vdrive | Kind::Drive | Kind::Export | Kind::Policy => &[],
     };
     DERIVED.iter().chain(own)
 }
@@ -205,6 +205,10 @@ impl Manager {
             (Some(Kind::Volume), Some(name)) => {
                 let mut volumes = look.volumes.iter();
                 volumes.any(|volume| volume.status.name == name)
+            }
+            (Some(Kind::Policy), Some(name)) => {
+                let policies = self.control.qos_policies(pool).unwrap_or_default();
+                policies.iter().any(|policy| policy.name == name)
             }
             (Some(Kind::Export), Some(name)) => {
                 let mut exports = self.export_list(None).items.into_iter();

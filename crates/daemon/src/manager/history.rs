@@ -1,7 +1,8 @@
 //! Figures over time: what was done since the last look is written down.
 
-use super::core::Manager;
+use super::core::{Manager, lock};
 use super::sample::{Did, Sample};
+use crate::history::Kind;
 use engine::PoolLook;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -57,6 +58,7 @@ impl Manager {
         if sample.seconds == 0.0 {
             return;
         }
+        self.note_peaks(&sample);
         let seconds = sample.seconds.round() as u64;
         match self
             .history
@@ -67,6 +69,21 @@ impl Manager {
                 if !std::mem::replace(&mut sampled.failing, true) {
                     tracing::error!("figures are not kept until this is mended: {error}");
                 }
+            }
+        }
+    }
+}
+
+impl Manager {
+    /// Keeps the most that tiers did in a second, of pools that are open.
+    fn note_peaks(&self, sample: &Sample) {
+        let mut peaks = lock(&self.peaks);
+        let before = std::mem::take(&mut *peaks);
+        for (object, values) in &sample.figures {
+            if Kind::of(object) == Some(Kind::Tier) {
+                let [reads, writes, read, written, ..] = *values;
+                let peak = before.get(object).copied().unwrap_or_default();
+                peaks.insert(object.clone(), peak.with(reads + writes, read + written));
             }
         }
     }

@@ -3,8 +3,8 @@
 use super::core::Manager;
 use crate::live::{MapView, Picture, Seen, codes};
 use crate::mapping::ToApi;
-use api::v1::{LivePool, LiveVolume};
-use engine::PoolLook;
+use api::v1::{LivePolicy, LivePool, LiveVolume};
+use engine::{PoolLook, VolumeQos};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,7 @@ impl Manager {
             changes: self.access.changes(),
             pools: pools.collect(),
             volumes,
+            policies: look.pools.iter().flat_map(live_policies).collect(),
             jobs: self.jobs_of_late(),
         };
         (look.number, look.took + began.elapsed(), seen)
@@ -58,6 +59,37 @@ impl Manager {
         };
         views.iter().filter_map(look).collect()
     }
+}
+
+/// The policies that volumes have, by level and name.
+fn live_policies(pool: &PoolLook) -> Vec<LivePolicy> {
+    let mut policies = BTreeMap::<(u8, &str), LivePolicy>::new();
+    let volumes = pool.volumes.iter().filter_map(|volume| {
+        let qos = volume.status.qos.as_ref();
+        qos.filter(|qos| qos.group.is_none()).map(|qos| (qos, 1))
+    });
+    let groups = pool.groups.iter();
+    let groups = groups.filter_map(|group| Some((group.qos.as_ref()?, group.volumes.len() as u64)));
+    for (qos, volumes) in volumes.chain(groups) {
+        let VolumeQos { policy, .. } = qos;
+        let key = (policy.level, policy.name.as_str());
+        let of = policies.entry(key).or_insert_with(|| LivePolicy {
+            pool: pool.status.name.clone(),
+            name: policy.name.clone(),
+            level: policy.level,
+            volumes: 0,
+            promised_iops: 0,
+            did: [0; 5],
+        });
+        of.volumes += volumes;
+        of.promised_iops += policy.min_iops;
+        let did = [qos.operations, qos.held, qos.late, qos.windows, qos.met];
+        of.did
+            .iter_mut()
+            .zip(did)
+            .for_each(|(sum, more)| *sum += more);
+    }
+    policies.into_values().collect()
 }
 
 fn live_volumes(pool: &PoolLook) -> impl Iterator<Item = LiveVolume> {

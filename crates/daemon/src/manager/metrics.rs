@@ -50,6 +50,7 @@ impl Manager {
             moves: moves.map_or(Vec::new(), |counts| counts.items),
             drives: drives.collect(),
             volumes: look.volumes,
+            groups: look.groups,
             pool: self.pool(look.status),
         }
     }

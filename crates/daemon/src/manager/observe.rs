@@ -179,7 +179,7 @@ impl Manager {
             .drives
             .retain(|(pool, drive), _| known.contains(&(pool.as_str(), drive.as_str())));
         find_unmet(&mut observed.goals, &look.pools, up.as_secs(), &mut found);
-        find_broken(
+        *lock(&self.bottlenecks) = find_broken(
             &mut observed.promises,
             &look.pools,
             up.as_secs(),

@@ -1,60 +1,151 @@
-//! Volumes with quality-of-service policies, at each look.
+//! Volumes with quality-of-service policies, and groups that share one, at each look.
 
 use super::observe::finding;
 use crate::events::Finding;
-use crate::promises::Promise;
-use api::v1::{EventCode, Subject, SubjectKind};
-use engine::PoolLook;
+use crate::promises::{Beneath, Promise, Written};
+use api::v1::{EventCode, QosBottleneck, Subject, SubjectKind};
+use engine::{PoolLook, PoolStatus, VolumeLook, VolumeQos};
 use std::collections::BTreeMap;
 
-/// By the pool's number and the volume's name.
-pub(super) type Promises = BTreeMap<(String, String), Promise>;
+/// By the pool's number, and the volume or the group.
+pub(super) type Promises = BTreeMap<(String, Subject), Promise>;
 
-/// The volume that has been charged for most time of those with policies, beside the one of this name.
-fn busiest<'a>(pool: &'a PoolLook, but: &str) -> Option<&'a str> {
-    let others = pool.volumes.iter().map(|volume| &volume.status);
-    let others = others.filter(|status| status.name != but);
-    let rates = others.filter_map(|status| {
-        let rate = status.qos.as_ref().map_or(0, |qos| qos.bandwidth);
-        (rate > 0).then_some((rate, status.name.as_str()))
+/// Where the operations of volumes and groups spent most of their time in the last minute.
+pub(super) type Bottlenecks = BTreeMap<Subject, QosBottleneck>;
+
+/// Part of the fast tier that holds data which is not written back yet, in per cent, from which on it counts as full.
+const FULL_PERCENT: u128 = 90;
+
+/// Volumes with policies of their own and groups with one, what each attained, and the names of its volumes.
+fn tenants(pool: &PoolLook) -> impl Iterator<Item = (Subject, &VolumeQos, Vec<&str>)> {
+    let of = |kind, name: &str| Subject {
+        kind,
+        pool: Some(pool.status.name.clone()),
+        name: name.to_owned(),
+    };
+    let volumes = pool.volumes.iter().filter_map(move |volume| {
+        let status = &volume.status;
+        let qos = status.qos.as_ref().filter(|qos| qos.group.is_none())?;
+        let name = status.name.as_str();
+        Some((of(SubjectKind::Volume, name), qos, vec![name]))
     });
-    rates.max().map(|(_, name)| name)
+    let groups = pool.groups.iter().filter_map(move |group| {
+        let members = group.volumes.iter().map(String::as_str).collect();
+        let qos = group.qos.as_ref()?;
+        Some((of(SubjectKind::Group, &group.name), qos, members))
+    });
+    volumes.chain(groups)
 }
 
-/// Volumes that do not get what their policies promise.
+/// Where the pool's writes go.
+fn written(pool: &PoolStatus) -> Written {
+    let (dirty, capacity) = (pool.fast_dirty, pool.fast_capacity);
+    match capacity {
+        0 => Written::Slow,
+        _ if u128::from(dirty) * 100 >= u128::from(capacity) * FULL_PERCENT => Written::Full,
+        _ => Written::Fast,
+    }
+}
+
+/// Where its operations spent most of their time, in words, and what can be done about that.
+fn explained(bottleneck: QosBottleneck, pool: &str, qos: &VolumeQos) -> (String, String) {
+    let policy = &qos.policy.name;
+    match bottleneck {
+        QosBottleneck::OwnMaximum => (
+            format!("held for the maximum of its policy {policy}"),
+            format!("raise that maximum with `convect qos policy set {pool}/{policy}`"),
+        ),
+        QosBottleneck::ShardTime => {
+            let rivals = qos.held_for.iter().map(|rival| {
+                let kind = if rival.group { "group " } else { "" };
+                format!("{kind}{} ({} %)", rival.name, rival.share_ppm / 10_000)
+            });
+            let rivals: Vec<String> = rivals.collect();
+            let others = match rivals.is_empty() {
+                true => "others".to_owned(),
+                false => rivals.join(", "),
+            };
+            (
+                format!("waiting for shard time while {others} were served"),
+                format!(
+                    "see `convect qos check {pool}`: give others lower levels or maximums, or this one smaller minimums"
+                ),
+            )
+        }
+        QosBottleneck::FastTier => (
+            "on the fast tier".to_owned(),
+            format!("see `convect pool iostat {pool} --watch` for a drive that is slow"),
+        ),
+        QosBottleneck::SlowTier => (
+            "on the slow tier".to_owned(),
+            format!(
+                "keep its data on the fast tier: `convect volume set {pool}/VOLUME --pin fast`"
+            ),
+        ),
+        QosBottleneck::Room => (
+            "writing to a fast tier that is full of data that is not written back yet".to_owned(),
+            format!(
+                "see `convect pool status {pool}`: give who writes much a maximum, or the pool a larger fast tier"
+            ),
+        ),
+    }
+}
+
+/// Volumes and groups that do not get what their policies promise. Returns where the operations of each spent most of their
+/// time.
 pub(super) fn find_broken(
     promises: &mut Promises,
     pools: &[PoolLook],
     up_s: u64,
     found: &mut Vec<Finding>,
-) {
+) -> Bottlenecks {
+    let mut bottlenecks = Bottlenecks::new();
     let mut before = std::mem::take(promises);
     for pool in pools {
-        for status in pool.volumes.iter().map(|volume| &volume.status) {
-            let Some(qos) = &status.qos else { continue };
-            let key = (pool.status.id.clone(), status.name.clone());
+        let pool_name = &pool.status.name;
+        let volumes: BTreeMap<&str, &VolumeLook> = (pool.volumes.iter())
+            .map(|volume| (volume.status.name.as_str(), volume))
+            .collect();
+        for (subject, qos, members) in tenants(pool) {
+            let members = members.into_iter();
+            let beneath = Beneath::of(members.filter_map(|name| volumes.get(name).copied()));
+            let key = (pool.status.id.clone(), subject.clone());
             let mut promise = before.remove(&key).unwrap_or_default();
-            if let Some(unmet) = promise.look(qos, up_s) {
-                let (pool_name, name) = (&pool.status.name, &status.name);
-                let subject = Subject {
-                    kind: SubjectKind::Volume,
-                    pool: Some(pool_name.clone()),
-                    name: name.clone(),
+            promise.look(qos, beneath, written(&pool.status), up_s);
+            if let Some(unmet) = promise.unmet() {
+                let what = match subject.kind {
+                    SubjectKind::Group => "group",
+                    _ => "volume",
                 };
-                let beside = match busiest(pool, name) {
-                    Some(other) => format!("; of volumes with policies {other} did most beside it"),
-                    None => String::new(),
+                let (mostly, advice) = match promise.bottleneck() {
+                    Some(bottleneck) => {
+                        let (mostly, advice) = explained(bottleneck, pool_name, qos);
+                        (
+                            format!("; most of the time of its operations was spent {mostly}"),
+                            advice,
+                        )
+                    }
+                    None => (
+                        String::new(),
+                        format!("see `convect qos status {pool_name}`"),
+                    ),
                 };
                 let message = format!(
-                    "volume {pool_name}/{name} did not get what it was promised in the last minute: {unmet}{beside}"
+                    "{what} {pool_name}/{} did not get what it was promised in the last minute: {unmet}{mostly}",
+                    subject.name
                 );
-                let advice = format!(
-                    "see `convect qos status {pool_name}`: give other volumes lower levels or maximums, or this one smaller \
-                     minimums"
-                );
-                found.push(finding(EventCode::PromiseUnmet, subject, message, advice));
+                found.push(finding(
+                    EventCode::PromiseUnmet,
+                    subject.clone(),
+                    message,
+                    advice,
+                ));
+            }
+            if let Some(bottleneck) = promise.bottleneck() {
+                bottlenecks.insert(subject, bottleneck);
             }
             promises.insert(key, promise);
         }
     }
+    bottlenecks
 }

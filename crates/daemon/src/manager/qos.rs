@@ -1,6 +1,8 @@
 //! Quality of service: policies of pools, what they promise, and what volumes attained.
 
-use super::core::{Manager, Result};
+use super::core::{Manager, Result, lock};
+use crate::admission;
+use crate::history::Kind;
 use crate::mapping::{ToApi, ToEngine};
 use api::v1::{self, Problem, ProblemCode};
 
@@ -70,12 +72,105 @@ impl Manager {
             .map_err(|error| self.pool_problem(pool, error))
     }
 
-    /// Deletes a policy that no volume has.
+    /// Deletes a policy that no volume and no group has.
     ///
     /// # Errors
     /// As the engine's.
     pub fn qos_policy_delete(&self, pool: &str, policy: &str) -> Result<()> {
         let deleted = self.control.qos_policy_delete(pool, policy);
+        deleted.map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// The groups of a pool.
+    ///
+    /// # Errors
+    /// When the pool is not open.
+    pub fn qos_group_list(&self, pool: &str) -> Result<v1::QosGroupList> {
+        let groups = self.control.qos_groups(pool);
+        let groups = groups.map_err(|error| self.pool_problem(pool, error))?;
+        let mut items: Vec<v1::QosGroup> = groups.to_api();
+        for group in &mut items {
+            if let Some(qos) = &mut group.qos {
+                self.tell_bottleneck(pool, &group.name, qos);
+            }
+        }
+        Ok(v1::QosGroupList { items })
+    }
+
+    /// Adds to what a volume of this name, or its group, attained where its operations spent their time.
+    pub(super) fn tell_bottleneck(&self, pool: &str, name: &str, qos: &mut v1::VolumeQos) {
+        let (kind, name) = match &qos.group {
+            Some(group) => (v1::SubjectKind::Group, group.as_str()),
+            None => (v1::SubjectKind::Volume, name),
+        };
+        let subject = v1::Subject {
+            kind,
+            pool: Some(pool.to_owned()),
+            name: name.to_owned(),
+        };
+        qos.bottleneck = lock(&self.bottlenecks).get(&subject).copied();
+    }
+
+    /// One group, by its name.
+    ///
+    /// # Errors
+    /// `NotFound` when the pool has no such group.
+    pub fn qos_group_show(&self, pool: &str, group: &str) -> Result<v1::QosGroup> {
+        let mut groups = self.qos_group_list(pool)?.items.into_iter();
+        groups.find(|known| known.name == group).ok_or_else(|| {
+            Problem::new(
+                ProblemCode::NotFound,
+                format!("pool {pool} has no group '{group}': see `convect qos group list {pool}`"),
+            )
+        })
+    }
+
+    /// Makes a group without volumes.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn qos_group_create(
+        &self,
+        pool: &str,
+        request: v1::QosGroupCreate,
+    ) -> Result<v1::QosGroup> {
+        let choice = engine::GroupChoice {
+            name: request.name,
+            policy: request.policy,
+            overcommit: request.overcommit,
+        };
+        let made = self.control.qos_group_create(pool, &choice);
+        made.map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Gives a group another policy.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn qos_group_change(
+        &self,
+        pool: &str,
+        group: &str,
+        request: v1::QosGroupChange,
+    ) -> Result<v1::QosGroup> {
+        let choice = engine::GroupChoice {
+            name: group.to_owned(),
+            policy: request.policy,
+            overcommit: request.overcommit,
+        };
+        let changed = self.control.qos_group_change(pool, &choice);
+        changed
+            .map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Deletes a group that no volume is in.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn qos_group_delete(&self, pool: &str, group: &str) -> Result<()> {
+        let deleted = self.control.qos_group_delete(pool, group);
         deleted.map_err(|error| self.pool_problem(pool, error))
     }
 
@@ -103,9 +198,21 @@ impl Manager {
             return invalid(format!("volumes are 1 to {PLANNED_MAX}, not {count}"));
         }
         let check = self.control.qos_check(pool, planned);
-        check
-            .map(ToApi::to_api)
-            .map_err(|error| self.pool_problem(pool, error))
+        let check = check.map_err(|error| self.pool_problem(pool, error))?;
+        let status = self.control.pool_status(pool);
+        let status = status.map_err(|error| self.pool_problem(pool, error))?;
+        let peaks = lock(&self.peaks);
+        let tiers = [(v1::Tier::Fast, "fast"), (v1::Tier::Slow, "slow")];
+        let tiers = tiers.into_iter().filter_map(|(tier, name)| {
+            let object = Kind::Tier.object(pool, Some(name));
+            let peak = peaks.get(&object).copied().unwrap_or_default();
+            admission::tier(tier, &status, peak)
+        });
+        let mut check: v1::QosCheck = check.to_api();
+        check.tiers = tiers.collect();
+        let promised = check.claims.iter().map(|claim| &claim.policy);
+        check.needs_fast = admission::needs_fast(&check.tiers, promised);
+        Ok(check)
     }
 
     /// What is promised in a pool, and what volumes attained.
@@ -119,7 +226,7 @@ impl Manager {
             .filter_map(|volume| {
                 Some(v1::QosVolume {
                     volume: volume.name,
-                    qos: volume.qos?,
+                    qos: volume.qos.filter(|qos| qos.group.is_none())?,
                 })
             })
             .collect();
@@ -127,6 +234,11 @@ impl Manager {
             let key = |of: &v1::QosVolume| (of.qos.policy.level, of.volume.clone());
             key(one).cmp(&key(other))
         });
-        Ok(v1::QosStatus { check, volumes })
+        let groups = self.qos_group_list(pool)?.items;
+        Ok(v1::QosStatus {
+            check,
+            volumes,
+            groups,
+        })
     }
 }

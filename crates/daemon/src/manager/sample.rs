@@ -1,6 +1,8 @@
-//! Figures of a second: what pools, tiers, vdrives, drives, volumes and exports did since the last look. Pure.
+//! Figures of a second: what pools, tiers, vdrives, drives, volumes, policies and exports did since the last look. Pure.
 //!
 //! What has parts did what its parts did: a drive that is there no more takes nothing back of what its tier did before.
+
+mod policies;
 
 use crate::history::{Counts, Kind, SERIES_MAX, Values};
 use engine::{DriveStatus, IoCounters, PoolLook, PoolStatus, SourceTimes, Tier, VdriveStatus};
@@ -147,6 +149,7 @@ impl Sample {
     pub fn pool(&mut self, look: &PoolLook, sessions: &BTreeMap<&str, u64>) {
         let pool = &look.status;
         let (mut all, mut ram) = (Counts::default(), Did::default());
+        let mut volumes = BTreeMap::new();
         for volume in &look.volumes {
             let object = Kind::Volume.object(&pool.name, Some(&volume.status.name));
             let from_ram = self.since(&format!("ram of {object}"), Did::ram(&volume.sources));
@@ -154,9 +157,11 @@ impl Sample {
             let now = Did::hosts(&volume.counters, volume.spread);
             if let Some(did) = self.since(&object, now) {
                 all.add(&did.spread);
+                volumes.insert(volume.status.name.as_str(), did);
                 self.tell(Kind::Volume, object, did.values(self.seconds), did.spread);
             }
         }
+        self.policies(look, &volumes);
         let drives = self.vdrives(pool);
         let object = Kind::Pool.object(&pool.name, None);
         let now = Did::hosts(&look.counters, Counts::default());

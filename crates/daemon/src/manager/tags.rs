@@ -64,7 +64,7 @@ impl Tag for v1::Volume {
             self.reservation,
             placement,
             self.targets,
-            self.qos.as_ref().map(|qos| qos.policy.id),
+            self.qos.as_ref().map(|qos| (qos.policy.id, &qos.group)),
             self.state
         ])
     }

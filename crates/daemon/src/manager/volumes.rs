@@ -12,7 +12,12 @@ const CELLS_MAX: usize = 65_536;
 impl Manager {
     pub(super) fn volume(&self, status: engine::VolumeStatus) -> v1::Volume {
         let exports = self.exports_of(&status.pool, Some(&status.name));
-        mapping::volume(status, exports)
+        let (pool, name) = (status.pool.clone(), status.name.clone());
+        let mut volume = mapping::volume(status, exports);
+        if let Some(qos) = &mut volume.qos {
+            self.tell_bottleneck(&pool, &name, qos);
+        }
+        volume
     }
 
     /// The name of one pool, or of all that are open.
@@ -72,8 +77,8 @@ impl Manager {
             quota: request.quota.unwrap_or(0),
             reservation: request.reservation.unwrap_or(0),
         };
-        let policy = request.policy.as_deref().unwrap_or_default();
-        let policy = qos::choice(policy, request.overcommit);
+        let (policy, group) = (request.policy.as_deref(), request.group.as_deref());
+        let policy = qos::choice(policy, group, request.overcommit).unwrap_or_default();
         let created = (self.control).volume_create_with(&request.pool, &spec, &policy);
         created
             .map(|status| self.volume(status))

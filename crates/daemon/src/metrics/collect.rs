@@ -25,6 +25,8 @@ pub struct PoolFigures {
     pub moves: Vec<v1::MoveCount>,
     /// Its volumes, and what each did.
     pub volumes: Vec<engine::VolumeLook>,
+    /// Its groups of volumes that share a policy.
+    pub groups: Vec<engine::QosGroup>,
     /// Its drives' times, by their ids.
     pub drives: BTreeMap<String, Times>,
 }
@@ -149,6 +151,13 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
         let of = [name, &count.from, &count.to, dropped, &count.reason];
         page.add(the::POOL_MOVES, &of, count.moves);
         page.add(the::POOL_MOVED, &of, count.bytes);
+    }
+    for group in &figures.groups {
+        let of = &[name, &group.name];
+        page.add(the::GROUP_QOS_VOLUMES, of, group.volumes.len());
+        if let Some(qos) = &group.qos {
+            attained(page, of, &GROUP_QOS, qos);
+        }
     }
     for volume in &figures.volumes {
         volume_figures(page, &volume.status);
@@ -335,25 +344,62 @@ fn volume_figures(page: &mut Page, volume: &engine::VolumeStatus) {
     }
     page.add(the::VOLUME_RESERVED, of, volume.reserved);
     page.add(the::VOLUME_FAST, of, volume.fast);
-    if let Some(qos) = &volume.qos {
-        volume_qos(page, of, qos);
+    // What a group attained is told once, of the group.
+    if let Some(qos) = volume.qos.as_ref().filter(|qos| qos.group.is_none()) {
+        attained(page, of, &VOLUME_QOS, qos);
     }
 }
 
-fn volume_qos(page: &mut Page, of: &[&str; 2], qos: &engine::VolumeQos) {
+/// What is told of a tenant: its promise in the first four, what it attained in the rest.
+type QosFamilies = [Family; 9];
+
+const VOLUME_QOS: QosFamilies = [
+    the::VOLUME_QOS_LEVEL,
+    the::VOLUME_QOS_MIN_IOPS,
+    the::VOLUME_QOS_MIN_BANDWIDTH,
+    the::VOLUME_QOS_MAX_LATENCY,
+    the::VOLUME_QOS_TIME,
+    the::VOLUME_QOS_HELD,
+    the::VOLUME_QOS_LATE,
+    the::VOLUME_QOS_WINDOWS,
+    the::VOLUME_QOS_MET,
+];
+const GROUP_QOS: QosFamilies = [
+    the::GROUP_QOS_LEVEL,
+    the::GROUP_QOS_MIN_IOPS,
+    the::GROUP_QOS_MIN_BANDWIDTH,
+    the::GROUP_QOS_MAX_LATENCY,
+    the::GROUP_QOS_TIME,
+    the::GROUP_QOS_HELD,
+    the::GROUP_QOS_LATE,
+    the::GROUP_QOS_WINDOWS,
+    the::GROUP_QOS_MET,
+];
+
+fn attained(page: &mut Page, of: &[&str; 2], families: &QosFamilies, qos: &engine::VolumeQos) {
     let policy = &qos.policy;
-    page.add(the::VOLUME_QOS_LEVEL, of, u64::from(policy.level));
-    page.add(the::VOLUME_QOS_MIN_IOPS, of, policy.min_iops);
-    page.add(the::VOLUME_QOS_MIN_BANDWIDTH, of, policy.min_bandwidth);
+    let [
+        level,
+        min_iops,
+        min_bandwidth,
+        max_latency,
+        time,
+        held,
+        late,
+        windows,
+        met,
+    ] = *families;
+    page.add(level, of, u64::from(policy.level));
+    page.add(min_iops, of, policy.min_iops);
+    page.add(min_bandwidth, of, policy.min_bandwidth);
     if policy.max_latency_ns > 0 {
-        let latency = seconds(policy.max_latency_ns);
-        page.add(the::VOLUME_QOS_MAX_LATENCY, of, latency);
+        page.add(max_latency, of, seconds(policy.max_latency_ns));
     }
-    page.add(the::VOLUME_QOS_TIME, of, seconds(qos.cost_ns));
-    page.add(the::VOLUME_QOS_HELD, of, qos.held);
-    page.add(the::VOLUME_QOS_LATE, of, qos.late);
-    page.add(the::VOLUME_QOS_WINDOWS, of, qos.windows);
-    page.add(the::VOLUME_QOS_MET, of, qos.met);
+    page.add(time, of, seconds(qos.cost_ns));
+    page.add(held, of, qos.held);
+    page.add(late, of, qos.late);
+    page.add(windows, of, qos.windows);
+    page.add(met, of, qos.met);
 }
 
 fn volume_counters(page: &mut Page, of: &[&str; 2], counters: &v1::Counters) {

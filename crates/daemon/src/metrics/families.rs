@@ -31,6 +31,7 @@ const DRIVE: Labels = &["pool", "tier", "vdrive", "drive"];
 const DRIVE_STATE: Labels = &["pool", "tier", "vdrive", "drive", "state"];
 const PURPOSE: Labels = &["pool", "tier", "vdrive", "drive", "purpose"];
 const VOLUME: Labels = &["pool", "volume"];
+const GROUP: Labels = &["pool", "group"];
 const VOLUME_TIER: Labels = &["pool", "volume", "tier"];
 const EXPORT: Labels = &["pool", "volume", "export", "kind"];
 
@@ -135,7 +136,7 @@ families! {
     VOLUME_WRITE_TIME Counter "convect_volume_write_seconds" VOLUME "Time spent in writes, summed."
     VOLUME_SERVED Counter "convect_volume_served_bytes" VOLUME_TIER "Whole 4 KiB blocks that were read, by where from; none: never written."
 
-    VOLUME_QOS_LEVEL Gauge "convect_volume_qos_level" VOLUME "Service level of its quality-of-service policy, 1 to 5; nothing without a policy, like those that follow."
+    VOLUME_QOS_LEVEL Gauge "convect_volume_qos_level" VOLUME "Service level of its quality-of-service policy, 1 to 5; nothing without a policy of its own, like those that follow."
     VOLUME_QOS_MIN_IOPS Gauge "convect_volume_qos_min_iops" VOLUME "Operations a second that it is guaranteed; 0 for none."
     VOLUME_QOS_MIN_BANDWIDTH Gauge "convect_volume_qos_min_bandwidth_bytes" VOLUME "Bytes a second that it is guaranteed; 0 for none."
     VOLUME_QOS_MAX_LATENCY Gauge "convect_volume_qos_max_latency_seconds" VOLUME "Time within which 99 of 100 operations are to end, where the policy says so."
@@ -144,6 +145,17 @@ families! {
     VOLUME_QOS_LATE Counter "convect_volume_qos_late" VOLUME "Operations that took longer than the maximum latency of its policy."
     VOLUME_QOS_WINDOWS Counter "convect_volume_qos_windows" VOLUME "Windows of 100 ms in which it asked for what it was promised."
     VOLUME_QOS_MET Counter "convect_volume_qos_windows_met" VOLUME "Of them, those in which it got that."
+
+    GROUP_QOS_VOLUMES Gauge "convect_group_qos_volumes" GROUP "Volumes of a group that share a quality-of-service policy; what follows is of all of them together."
+    GROUP_QOS_LEVEL Gauge "convect_group_qos_level" GROUP "Service level of its policy, 1 to 5."
+    GROUP_QOS_MIN_IOPS Gauge "convect_group_qos_min_iops" GROUP "Operations a second that it is guaranteed; 0 for none."
+    GROUP_QOS_MIN_BANDWIDTH Gauge "convect_group_qos_min_bandwidth_bytes" GROUP "Bytes a second that it is guaranteed; 0 for none."
+    GROUP_QOS_MAX_LATENCY Gauge "convect_group_qos_max_latency_seconds" GROUP "Time within which 99 of 100 operations are to end, where the policy says so."
+    GROUP_QOS_TIME Counter "convect_group_qos_shard_seconds" GROUP "Time of shards that its operations took, as it was charged for them."
+    GROUP_QOS_HELD Counter "convect_group_qos_held" GROUP "Operations that were held at the gate, for others or for its own maximum."
+    GROUP_QOS_LATE Counter "convect_group_qos_late" GROUP "Operations that took longer than the maximum latency of its policy."
+    GROUP_QOS_WINDOWS Counter "convect_group_qos_windows" GROUP "Windows of 100 ms in which it asked for what it was promised."
+    GROUP_QOS_MET Counter "convect_group_qos_windows_met" GROUP "Of them, those in which it got that."
 
     VOLUME_READ_SPREAD Histogram "convect_volume_read_latency_seconds" VOLUME "How long reads of hosts took; those that are answered at once, by the mean of those that came together."
     VOLUME_WRITE_SPREAD Histogram "convect_volume_write_latency_seconds" VOLUME "How long writes of hosts took."

@@ -156,6 +156,7 @@ pub fn volume_request(pool: &str, name: &str) -> api::v1::VolumeCreate {
         quota: None,
         reservation: None,
         policy: None,
+        group: None,
         overcommit: false,
     }
 }

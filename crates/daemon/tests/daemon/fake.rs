@@ -2,6 +2,7 @@
 
 mod looks;
 pub mod qos;
+mod status;
 mod streams;
 mod world;
 
@@ -44,74 +45,6 @@ impl Fake {
             return fail(ErrorCode::NotFound, "there is no pool of this name");
         }
         work(self.world.pools().get_mut(pool).unwrap())
-    }
-
-    fn status(&self, name: &str) -> PoolStatus {
-        let pools = self.world.pools();
-        let pool = &pools[name];
-        let drives = pool.drives.iter().map(|spec| DriveStatus {
-            reads: 0,
-            id: format!("{:032x}", spec.len()),
-            spec: spec.clone(),
-            size: 1 << 30,
-            state: "online".to_owned(),
-            writes: 0,
-            read_bytes: 0,
-            write_bytes: 0,
-            read_ns: 0,
-            write_ns: 0,
-            spread: IoSpread::default(),
-            errors: 0,
-            repaired: 0,
-            timeouts: 0,
-            slow: false,
-            why: String::new(),
-            synced_percent: None,
-            wear: pool.wear,
-        });
-        let mut status = PoolStatus {
-            id: pool.id.clone(),
-            name: name.to_owned(),
-            state: "online".to_owned(),
-            messages: Vec::new(),
-            policy: SpacePolicy::SlowFirst,
-            shards: 1,
-            capacity: 1 << 30,
-            used: pool.used,
-            reserved: 0,
-            overpromised: 0,
-            promised: pool.volumes.values().map(|volume| volume.size).sum(),
-            fills: vec![FillStatus {
-                part: FillPart::Space,
-                used: pool.used,
-                capacity: 1 << 30,
-            }],
-            warn_at: pool.warn_at.clone(),
-            fast_capacity: 0,
-            fast_dirty: 0,
-            fast_shadow: 0,
-            vdrives: vec![VdriveStatus {
-                id: 1,
-                tier: Tier::Slow,
-                layout: LayoutSpec::Concat,
-                state: "online".to_owned(),
-                capacity: 1 << 30,
-                used: 0,
-                drives: drives.collect(),
-            }],
-            volumes: pool.volumes.len(),
-            promotion_held: false,
-            map_bytes: 0,
-            ram_bytes: pool.ram.0,
-            ram_limit: pool.ram.1,
-            scrub: pool.scrub.clone(),
-            budget: pool.budget,
-            old: Vec::new(),
-            opening_lost: 0,
-            generation: pool.generation,
-        };
-        pool.alter.iter().for_each(|alter| alter(&mut status));
-        status
     }
 }
 
@@ -156,6 +89,7 @@ impl Control for Fake {
             counters: self.pool_counters(&status.name).unwrap(),
             snapshots: self.snapshot_list(&status.name, None).unwrap().len(),
             volumes: self.volume_looks(&status.name),
+            groups: self.world.groups.lock().unwrap().clone(),
             exports: Vec::new(),
             status,
         };
@@ -412,6 +346,22 @@ impl Control for Fake {
 
     fn qos_policy_delete(&self, _pool: &str, policy: &str) -> Result<()> {
         fail(ErrorCode::Busy, policy)
+    }
+
+    fn qos_groups(&self, pool: &str) -> Result<Vec<QosGroup>> {
+        self.with(pool, |_| Ok(vec![qos::group(None)]))
+    }
+
+    fn qos_group_create(&self, _pool: &str, group: &GroupChoice) -> Result<QosGroup> {
+        Ok(qos::group(Some(group)))
+    }
+
+    fn qos_group_change(&self, _pool: &str, group: &GroupChoice) -> Result<QosGroup> {
+        fail(ErrorCode::Refused, &group.name)
+    }
+
+    fn qos_group_delete(&self, _pool: &str, group: &str) -> Result<()> {
+        fail(ErrorCode::Busy, group)
     }
 
     fn qos_check(&self, pool: &str, planned: Option<(&str, usize)>) -> Result<QosCheck> {

@@ -1,5 +1,6 @@
 //! A pool and its volumes at one moment.
 
+use super::qos::QosGroup;
 use super::spread::{IoSpread, SourceTimes};
 use super::types::{IoCounters, PoolStatus, VolumeStatus};
 
@@ -38,6 +39,8 @@ pub struct PoolLook {
     pub snapshots: usize,
     /// Its volumes, but for those that are being deleted, in the order in which they were made.
     pub volumes: Vec<VolumeLook>,
+    /// Its groups of volumes that share a policy.
+    pub groups: Vec<QosGroup>,
     /// Its exports that volumes were opened by.
     pub exports: Vec<ExportLook>,
 }

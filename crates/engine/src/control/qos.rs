@@ -52,20 +52,58 @@ pub struct QosPolicyChange {
     pub overcommit: bool,
 }
 
-/// The policy that a volume is to have.
+/// The policy that a volume is to have: its own, or that of a group.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PolicyChoice {
     /// Name or number of the policy; empty: none.
+    pub policy: String,
+    /// Name of the group that it shares a policy with; empty: none.
+    pub group: String,
+    /// Also when the pool cannot keep all minimums then.
+    pub overcommit: bool,
+}
+
+/// A group that is to be made, or to have another policy.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct GroupChoice {
+    /// Its name.
+    pub name: String,
+    /// Name or number of its policy.
     pub policy: String,
     /// Also when the pool cannot keep all minimums then.
     pub overcommit: bool,
 }
 
-/// A volume's policy, and what it attained since it has it, or since the pool was opened.
+/// Volumes that share a policy: its minimums and maximums are those of their sum.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct QosGroup {
+    /// Its name.
+    pub name: String,
+    /// Its volumes.
+    pub volumes: Vec<String>,
+    /// Its policy and what its volumes attained together; none where the pool does not know the policy.
+    pub qos: Option<VolumeQos>,
+}
+
+/// Somebody who was served while operations were held.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct QosRival {
+    /// The volume, or the group.
+    pub name: String,
+    /// It is a group.
+    pub group: bool,
+    /// Its part in the time for which operations were held for others of late, in millionths.
+    pub share_ppm: u64,
+}
+
+/// A volume's policy, and what it attained since it has it, or since the pool was opened. Where it shares the policy with
+/// a group, that is what the group attained.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VolumeQos {
     /// The policy.
     pub policy: QosPolicy,
+    /// The group that it shares the policy with.
+    pub group: Option<String>,
     /// Operations a second in the last 100 ms.
     pub iops: u64,
     /// Bytes a second in the last 100 ms.
@@ -76,6 +114,16 @@ pub struct VolumeQos {
     pub late: u64,
     /// Operations that were held for others, or for its own maximum.
     pub held: u64,
+    /// Nanoseconds for which operations were held, summed over shards.
+    pub held_ns: u64,
+    /// Of them, those for its own maximum.
+    pub own_ns: u64,
+    /// Nanoseconds for which operations were held, summed over the operations.
+    pub waited_ns: u64,
+    /// Nanoseconds that operations took once they had passed, summed over the operations.
+    pub took_ns: u64,
+    /// Who was served while operations were held for others of late, at most three, the first most.
+    pub held_for: Vec<QosRival>,
     /// Nanoseconds of shards' time that its operations took.
     pub cost_ns: u64,
     /// Windows of 100 ms in which it asked for what it was promised.
@@ -99,8 +147,10 @@ pub enum QosVerdict {
 /// What one volume was promised, as a part of what the pool can do.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QosClaim {
-    /// The volume; `(planned)` for one that is not there.
+    /// The volume, or the group; `(planned)` for one that is not there.
     pub volume: String,
+    /// It is a group's.
+    pub group: bool,
     /// Its policy.
     pub policy: QosPolicy,
     /// Millionths of what the pool has shown it can do; none while it has shown nothing.
@@ -112,7 +162,7 @@ pub struct QosClaim {
 pub struct QosCheck {
     /// Operations of 4 KiB a second that the pool has shown it can do; none while it has shown nothing.
     pub capacity_iops: Option<u64>,
-    /// What was promised to each volume with a policy, by level and name.
+    /// What was promised to each volume with a policy of its own and to each group, by level and name.
     pub claims: Vec<QosClaim>,
     /// The sum of the claims' shares, in millionths.
     pub total_ppm: Option<u64>,
@@ -153,12 +203,45 @@ impl Engine {
         self.pool(pool)?.change_policy(policy, change)
     }
 
-    /// Deletes a policy that no volume has.
+    /// Deletes a policy that no volume and no group has.
     ///
     /// # Errors
-    /// `NotFound`, `Invalid` for a built-in one, `Busy` while volumes have it, or when no label can be written.
+    /// `NotFound`, `Invalid` for a built-in one, `Busy` while volumes or groups have it, or when no label can be written.
     pub fn qos_policy_delete(&self, pool: &str, policy: &str) -> Result<()> {
         self.pool(pool)?.delete_policy(policy)
+    }
+
+    /// The groups of a pool, in the order in which they were made.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn qos_groups(&self, pool: &str) -> Result<Vec<QosGroup>> {
+        Ok(self.pool(pool)?.qos_groups())
+    }
+
+    /// Makes a group without volumes.
+    ///
+    /// # Errors
+    /// `Exists`, `NotFound` when there is no such policy, `Invalid`, `Refused` when its minimum does not fit, or when no
+    /// label can be written.
+    pub fn qos_group_create(&self, pool: &str, group: &GroupChoice) -> Result<QosGroup> {
+        self.pool(pool)?.create_group(group)
+    }
+
+    /// Gives a group another policy, for all of its volumes.
+    ///
+    /// # Errors
+    /// `NotFound`, `Refused` when its minimum does not fit, or when no label can be written.
+    pub fn qos_group_change(&self, pool: &str, group: &GroupChoice) -> Result<QosGroup> {
+        self.pool(pool)?.change_group(group)
+    }
+
+    /// Deletes a group that no volume is in.
+    ///
+    /// # Errors
+    /// `NotFound`, `Busy` while volumes are in it, or when no label can be written.
+    pub fn qos_group_delete(&self, pool: &str, group: &str) -> Result<()> {
+        self.pool(pool)?.delete_group(group)
     }
 
     /// Whether the pool can keep the minimums of its volumes' policies, and of as many volumes of a planned policy.

@@ -18,9 +18,13 @@ type Made = (VolumeConfig, Option<u8>, Arc<Knobs>);
 #[derive(Default)]
 pub(crate) struct AllKnobs(BTreeMap<u32, Made>);
 
-/// The service level of a volume with a policy.
+/// The service level of a volume with a policy, its own or its group's.
 fn level_of(config: &PoolConfig, volume: &VolumeConfig) -> Option<u8> {
-    let policy = config.qos.policy(volume.policy)?;
+    let number = match config.qos.group(volume.group) {
+        Some(group) => group.policy,
+        None => volume.policy,
+    };
+    let policy = config.qos.policy(number)?;
     Some(policy.level)
 }
 
@@ -317,7 +321,7 @@ impl Pool {
                 .for_each(|known| {
                     known.knobs = after.knobs.clone();
                     known.targets = after.targets;
-                    known.policy = after.policy;
+                    (known.policy, known.group) = (after.policy, after.group);
                 });
             Ok(())
         })

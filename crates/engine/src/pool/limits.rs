@@ -109,14 +109,12 @@ impl Pool {
         after.knobs = knobs::changed(&before, &change.knobs)?;
         after.targets = targets::changed(&before, &change.targets)?;
         if let Some(choice) = &change.policy {
-            after.policy = self.choose_policy(Some(before.id), choice)?;
+            (after.policy, after.group) = self.choose_policy(Some(before.id), choice)?;
         }
         self.check_knobs(&before, &after)?;
         if (after.quota, after.reservation) != (before.quota, before.reservation) {
             self.set_limits(&before, &after)?;
-        } else if (&after.knobs, after.targets, after.policy)
-            != (&before.knobs, before.targets, before.policy)
-        {
+        } else if after != before {
             self.set_chosen(&after)?;
         }
         self.tell_knobs()?;
@@ -177,7 +175,7 @@ impl Pool {
                     (known.quota, known.reservation) = (after.quota, after.reservation);
                     known.knobs = after.knobs.clone();
                     known.targets = after.targets;
-                    known.policy = after.policy;
+                    (known.policy, known.group) = (after.policy, after.group);
                 });
             Ok(())
         });

@@ -48,6 +48,7 @@ impl Pool {
             counters: self.counters_by(&shards),
             snapshots: config.snapshots.len(),
             volumes: online.map(look).collect(),
+            groups: self.qos_groups(),
             exports,
         })
     }

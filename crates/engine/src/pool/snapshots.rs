@@ -324,6 +324,7 @@ impl Pool {
                 knobs: KnobsConfig::default(),
                 targets: format::TargetsConfig::default(),
                 policy: origin.policy,
+                group: origin.group,
             };
             config.volumes.push(volume.clone());
             Ok(volume)

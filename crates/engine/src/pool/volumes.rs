@@ -62,12 +62,12 @@ impl Pool {
         policy: &PolicyChoice,
     ) -> Result<VolumeStatus> {
         let _changing = lock(&self.changing);
-        let policy = self.choose_policy(None, policy)?;
+        let chosen = self.choose_policy(None, policy)?;
         self.make_volume(spec, |config, id| {
             let volumes = config.volumes.iter_mut();
             volumes
                 .filter(|known| known.id == id)
-                .for_each(|known| known.policy = policy);
+                .for_each(|known| (known.policy, known.group) = chosen);
         })
     }
 
@@ -112,6 +112,7 @@ impl Pool {
             knobs: KnobsConfig::default(),
             targets: format::TargetsConfig::default(),
             policy: 0,
+            group: 0,
         };
         limits::check(&mut wanted)?;
         let allowance = self.new_allowance(&wanted)?;

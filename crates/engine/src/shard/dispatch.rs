@@ -191,8 +191,10 @@ impl ShardPort {
             queue.waker = Some(waker.clone());
             return Poll::Pending;
         }
+        debug_assert!(into.is_empty(), "what was taken before is done");
         let Queue { waiting, long, .. } = &mut *queue;
-        into.extend(waiting.drain(..).chain(long.drain(..)));
+        std::mem::swap(waiting, into);
+        into.extend(long.drain(..));
         Poll::Ready(Taken::All)
     }
 

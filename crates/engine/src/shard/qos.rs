@@ -58,7 +58,7 @@ fn request(volume: u32, kind: block::OpKind, bytes: u64) -> Option<Request> {
 
 impl Shard {
     /// Which volumes have which policies from now on.
-    pub fn set_tenants(&self, of: &BTreeMap<u32, Arc<Tenant>>) {
+    pub fn set_tenants(&self, of: &Arc<BTreeMap<u32, Arc<Tenant>>>) {
         let entrance = &self.entrance;
         let mut gate = entrance.gate.borrow_mut();
         gate.set_tenants(of.clone());
@@ -92,12 +92,17 @@ impl Shard {
         waker: &Waker,
         into: &mut VecDeque<ShardOp>,
     ) -> Poll<Taken> {
-        let now = self.handle.now_ns();
+        // The loop looks at the clock in each of its turns.
+        let now = self.handle.seen_ns();
         let entrance = &self.entrance;
         let mut gate = entrance.gate.borrow_mut();
         gate.begin_turn();
         loop {
-            let taken = port.poll_take_all(waker, into);
+            // Who is alone takes as if there were no gate.
+            let taken = match gate.is_one_alone() {
+                true => port.poll_take(waker, into),
+                false => port.poll_take_all(waker, into),
+            };
             if taken == Poll::Ready(Taken::Closed) {
                 let held = gate.take_all();
                 drop(gate);
@@ -107,10 +112,24 @@ impl Shard {
                 }
                 return taken;
             }
-            self.let_in(&mut gate, into, now);
+            if taken.is_pending() && !gate.can_release() {
+                entrance.waker.set(Some(waker.clone()));
+                return Poll::Pending;
+            }
+            let is_like = |one: &ShardOp, other: &ShardOp| {
+                one.volume == other.volume
+                    && one.op.kind == other.op.kind
+                    && one.op.len == other.op.len
+            };
+            let asks = |op: &ShardOp| request(op.volume, op.op.kind, op.op.len);
+            let alone = gate.pass_alone(into.iter(), is_like, asks, now);
+            if alone > 0 && alone == into.len() {
+                return taken;
+            }
+            self.let_in(&mut gate, into, alone, now);
             gate.release(now, |op| into.push_back(op));
             if !into.is_empty() {
-                let more = gate.can_release();
+                let more = gate.can_release() || taken == Poll::Ready(Taken::Long);
                 return Poll::Ready(if more { Taken::Long } else { Taken::All });
             }
             if taken.is_pending() {
@@ -121,11 +140,12 @@ impl Shard {
         }
     }
 
-    /// Leaves in `into` what passes at once, and gives the rest to the gate.
+    /// Leaves in `into` what passes at once, of which the first `alone` are known, and gives the rest to the gate.
     fn let_in(
         self: &Rc<Self>,
         gate: &mut Gate<ShardOp>,
         into: &mut VecDeque<ShardOp>,
+        alone: usize,
         now_ns: u64,
     ) {
         if into.is_empty() {
@@ -136,7 +156,8 @@ impl Shard {
             let request = request(op.volume, op.op.kind, op.op.len);
             request.is_none_or(|request| gate.admit(request, now_ns))
         };
-        let passed = into.iter().take_while(|op| passes(gate, op)).count();
+        let asked = into.iter().skip(alone);
+        let passed = alone + asked.take_while(|op| passes(gate, op)).count();
         if passed == into.len() {
             return;
         }
@@ -198,12 +219,11 @@ impl Shard {
 
     /// What an operation of a volume is due that begins now: nothing without policies.
     pub(super) fn due(&self, volume: u32) -> Due {
-        match self.entrance.is_on.get() {
-            true => self
-                .entrance
-                .gate
-                .borrow()
-                .due(volume, self.handle.seen_ns()),
+        match self.has_policies() {
+            true => {
+                let mut gate = self.entrance.gate.borrow_mut();
+                gate.due(volume, self.handle.seen_ns())
+            }
             false => Due::NONE,
         }
     }
@@ -216,7 +236,6 @@ impl Shard {
         }
     }
 
-    #[cold]
     fn leave_gate(&self, of: Counted, count: u64, took_ns: u64, now_ns: u64) {
         let Some(request) = request(of.volume, of.kind, of.len) else {
             return;

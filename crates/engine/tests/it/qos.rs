@@ -1,5 +1,7 @@
 //! Quality-of-service policies: kept in the labels, refused where they cannot be kept, held to while volumes are used.
 
+mod groups;
+
 use crate::support::limits::{right, show};
 use crate::support::{Answer, BLOCK, Client, Folder, MIB, engine, start_again, tiered, volume};
 use block::{ErrorKind, IoBuf, Op, OpFlags, OpKind};
@@ -36,6 +38,7 @@ fn give(
         policy: Some(PolicyChoice {
             policy: policy.to_owned(),
             overcommit,
+            ..PolicyChoice::default()
         }),
         ..VolumeChange::default()
     };
@@ -66,7 +69,7 @@ fn policies_outlive_an_engine_and_clones_inherit_them() {
     assert!(gold.id >= 100);
     let with = PolicyChoice {
         policy: "gold".to_owned(),
-        overcommit: false,
+        ..PolicyChoice::default()
     };
     let made = engine.volume_create_with("tank", &volume("v", 64), &with);
     assert_eq!(made.unwrap().qos.unwrap().policy, gold);
@@ -218,7 +221,7 @@ fn more_than_the_pool_has_shown_is_refused_unless_it_is_meant() {
     assert_eq!(policy_of(&engine, "w"), None);
     let with = PolicyChoice {
         policy: "all".to_owned(),
-        overcommit: false,
+        ..PolicyChoice::default()
     };
     let made = engine.volume_create_with("tank", &volume("x", 64), &with);
     assert_eq!(code(made), ErrorCode::Refused);

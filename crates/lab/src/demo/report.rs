@@ -3,43 +3,8 @@
 use super::outcome::{Outcome, Run};
 use super::strip::Shade;
 use super::{svg, table};
-use std::fmt::Write as _;
+use crate::html::{self, STYLE, escape};
 use units::format_bytes;
-
-const STYLE: &str = "\
-:root{color-scheme:light dark}\
-body{font:16px/1.5 system-ui,sans-serif;max-width:900px;margin:2em auto;padding:0 1em}\
-h1{font-size:1.6em}h2{font-size:1.15em;margin-top:2em}\
-svg{width:100%;height:auto}svg text{font:13px system-ui,sans-serif;fill:currentColor}\
-.axis{stroke:currentColor;stroke-opacity:.35}\
-table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\
-th,td{padding:.3em .6em;text-align:right;border-bottom:1px solid #8884}\
-th:first-child,td:first-child{text-align:left}\
-.key{display:inline-block;width:.9em;height:.9em;margin:0 .3em 0 1em;vertical-align:-.1em}\
-small{opacity:.75}";
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
-
-fn table_html(outcome: &Outcome) -> String {
-    let mut html = "<table><tr>".to_owned();
-    for head in table::HEAD {
-        let _ = write!(html, "<th>{}</th>", escape(head));
-    }
-    html += "</tr>\n";
-    for row in table::rows(outcome) {
-        html += "<tr>";
-        for cell in row {
-            let _ = write!(html, "<td>{}</td>", escape(&cell));
-        }
-        html += "</tr>\n";
-    }
-    html + "</table>\n"
-}
 
 fn legend() -> String {
     let key = |(shade, name): (Shade, &str)| {
@@ -100,7 +65,7 @@ pub fn html(outcome: &Outcome) -> String {
         shares = svg::shares(&runs),
         before = svg::strip(&outcome.map_before),
         after = svg::strip(&outcome.map_after),
-        table = table_html(outcome),
+        table = html::table(&table::HEAD, &table::rows(outcome)),
     )
 }
 

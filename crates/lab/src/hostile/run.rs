@@ -3,7 +3,6 @@
 use super::arguments::Hostile;
 use super::attackers;
 use super::judge::{Seen, judge};
-use super::peers::raise_descriptors;
 use super::phase::{self, Plan};
 use super::report;
 use super::scene::Scene;
@@ -165,7 +164,7 @@ pub fn run(convect: &Path, with: &Hostile) -> Result<()> {
         with.seed,
         machine::describe()
     );
-    raise_descriptors()?;
+    machine::raise_descriptors()?;
     let mut suite = Suite::new(convect, with)?;
     let attackers: Vec<_> = with.attackers().collect();
     for (index, attacker) in attackers.iter().enumerate() {

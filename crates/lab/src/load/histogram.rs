@@ -51,6 +51,11 @@ impl Histogram {
         }
     }
 
+    /// Counts from the beginning.
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+    }
+
     /// How many were counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|count| u64::from(*count)).sum()

@@ -43,3 +43,4 @@ pub use run::{Watched, measure, run};
 pub use second::Answer;
 pub use second::{Second, Series, rows_of_ten};
 pub use versions::Versions;
+pub use wait::{wait, watch};

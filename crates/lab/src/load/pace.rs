@@ -41,6 +41,13 @@ impl Pace {
         }
     }
 
+    /// A rate whose first request is due at a moment, in nanoseconds after the beginning.
+    pub fn starting_at(rate: Rate, moment_ns: u64) -> Self {
+        let mut pace = Self::new(rate, 0, 1);
+        pace.due_ns = moment_ns as f64;
+        pace
+    }
+
     /// When the next request is due, in nanoseconds after the beginning.
     pub fn due_ns(&self) -> u64 {
         self.due_ns as u64

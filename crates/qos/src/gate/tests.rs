@@ -1,6 +1,10 @@
+mod groups;
+mod held_for;
+
 use super::*;
 use crate::service::ServiceTotals;
 use format::QosPolicyConfig;
+use std::collections::VecDeque;
 
 const MS: u64 = 1_000_000;
 const TICK_NS: u64 = 20 * MS;
@@ -60,8 +64,8 @@ impl World {
     fn host(mut self, volume: u32, depth: usize, policy: Option<QosPolicyConfig>) -> Self {
         if let Some(policy) = policy {
             self.tenants
-                .insert(volume, Arc::new(Tenant::new(policy, 1)));
-            self.gate.set_tenants(self.tenants.clone());
+                .insert(volume, Arc::new(Tenant::new(Arc::new(policy), 1)));
+            self.gate.set_tenants(Arc::new(self.tenants.clone()));
         }
         self.hosts.push(Host {
             volume,
@@ -81,6 +85,12 @@ impl World {
                 kind: host.kind,
                 bytes: host.bytes,
             };
+            let more = host.depth.saturating_sub(host.under_way);
+            let row = std::iter::repeat_n(request, more);
+            let alone = self.gate.pass_alone(row, |a, b| a == b, Some, self.now_ns);
+            host.under_way += alone;
+            let alone = std::iter::repeat_n((request, self.now_ns), alone);
+            self.serving.extend(alone);
             while host.under_way < host.depth {
                 host.under_way += 1;
                 match self.gate.admit(request, self.now_ns) {
@@ -261,7 +271,9 @@ fn a_late_volume_has_less_put_before_it() {
 #[test]
 fn operations_of_a_volume_pass_in_order_and_none_is_lost() {
     let mut gate: Gate<u64> = Gate::new(0);
-    gate.set_tenants([(1, Arc::new(Tenant::new(policy(1, 10), 1)))].into());
+    gate.set_tenants(Arc::new(
+        [(1, Arc::new(Tenant::new(Arc::new(policy(1, 10)), 1)))].into(),
+    ));
     let request = |volume| Request {
         volume,
         kind: Kind::Write,
@@ -294,7 +306,9 @@ fn operations_of_a_volume_pass_in_order_and_none_is_lost() {
 #[test]
 fn what_is_held_outlives_its_policy_and_can_be_taken_back() {
     let mut gate: Gate<u64> = Gate::new(0);
-    gate.set_tenants([(1, Arc::new(Tenant::new(policy(1, 10), 1)))].into());
+    gate.set_tenants(Arc::new(
+        [(1, Arc::new(Tenant::new(Arc::new(policy(1, 10)), 1)))].into(),
+    ));
     let request = Request {
         volume: 1,
         kind: Kind::Read,
@@ -303,7 +317,7 @@ fn what_is_held_outlives_its_policy_and_can_be_taken_back() {
     for number in 0..3 {
         gate.hold(request, number, 0);
     }
-    gate.set_tenants(BTreeMap::new());
+    gate.set_tenants(Arc::default());
     assert!(gate.is_needed());
     let mut passed = Vec::new();
     gate.begin_turn();
@@ -336,7 +350,7 @@ fn virtual_time_is_monotonic_across_a_rebase() {
     world.run(500 * MS);
     let far = REBASE * 2;
     world.gate.virtual_ns += far;
-    for entry in world.gate.entries.values_mut() {
+    for entry in world.gate.entries.iter_mut() {
         entry.finish += far;
     }
     let queue = std::mem::take(&mut world.gate.queue).into_iter();

@@ -1,22 +1,23 @@
 import { useState } from "react";
 import { api } from "../../api/client";
-import type { QosPolicy } from "../../api/types";
+import type { QosGroup, QosPolicy } from "../../api/types";
 import { Dialog } from "../../ui/Dialog";
 import { CheckField, SelectField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
-import { guaranteed } from "./policies";
+import { choiceOf, guaranteed } from "./policies";
 
 interface Props {
   pool: string;
   volumes: string[];
   policies: QosPolicy[];
+  groups: QosGroup[];
   onClose: () => void;
 }
 
-/** Gives a volume a policy, or takes it away. */
-export function GivePolicy({ pool, volumes, policies, onClose }: Props) {
+/** Gives a volume a policy of its own or that of a group, or takes it away. */
+export function GivePolicy({ pool, volumes, policies, groups, onClose }: Props) {
   const [volume, setVolume] = useState(volumes[0] ?? "");
-  const [policy, setPolicy] = useState("none");
+  const [chosen, setChosen] = useState("policy none");
   const [overcommit, setOvercommit] = useState(false);
   return (
     <Dialog title={`Policy of a volume of ${pool}`} onClose={onClose}>
@@ -26,7 +27,7 @@ export function GivePolicy({ pool, volumes, policies, onClose }: Props) {
         onSubmit={async () => {
           await api.put("/v1/volumes/{pool}/{volume}", {
             path: { pool, volume },
-            body: { policy, overcommit },
+            body: { ...choiceOf(chosen), overcommit },
           });
           onClose();
         }}
@@ -39,12 +40,15 @@ export function GivePolicy({ pool, volumes, policies, onClose }: Props) {
         />
         <SelectField
           label="Policy"
-          value={policy}
+          value={chosen}
           options={[
-            ["none", "none"] as const,
-            ...policies.map((known) => [known.name, `${known.name} (${guaranteed(known)})`] as const),
+            ["policy none", "none"] as const,
+            ...policies.map(
+              (known) => [`policy ${known.name}`, `${known.name} (${guaranteed(known)})`] as const,
+            ),
+            ...groups.map((known) => [`group ${known.name}`, `that of group ${known.name}`] as const),
           ]}
-          onChange={setPolicy}
+          onChange={setChosen}
         />
         <CheckField
           label="Also when the pool cannot keep all minimums then"

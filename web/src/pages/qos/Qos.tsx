@@ -1,7 +1,8 @@
 import { useState } from "react";
 import { api } from "../../api/client";
-import type { QosPolicy, QosVolume } from "../../api/types";
-import { bytes, count } from "../../format";
+import type { QosPolicy, QosTier, QosVolume } from "../../api/types";
+import { bytes, count, milliseconds } from "../../format";
+import { HistoryCharts, type Span, SpanField } from "../../history/HistoryCharts";
 import { useData } from "../../live/useData";
 import { useMay } from "../../session";
 import { Confirm, type Confirmation } from "../../ui/Confirm";
@@ -10,7 +11,8 @@ import { Card, Page } from "../../ui/Page";
 import { Table, type Column } from "../../ui/Table";
 import { EditPolicy } from "./EditPolicy";
 import { GivePolicy } from "./GivePolicy";
-import { allowed, guaranteed, met } from "./policies";
+import { Groups } from "./Groups";
+import { allowed, byLevel, guaranteed, type Level, met, timeGoesTo } from "./policies";
 
 const VOLUMES: Column<QosVolume>[] = [
   { name: "Volume", width: "minmax(7rem, 1fr)", cell: (row) => row.volume },
@@ -33,6 +35,40 @@ const VOLUMES: Column<QosVolume>[] = [
   { name: "Held", width: "5rem", right: true, wide: true, cell: (row) => count(row.qos.held) },
   { name: "Late", width: "5rem", right: true, wide: true, cell: (row) => count(row.qos.late) },
   { name: "Met", width: "5rem", right: true, cell: (row) => met(row.qos) },
+  {
+    name: "Time goes to",
+    width: "minmax(9rem, 1fr)",
+    wide: true,
+    cell: (row) => timeGoesTo(row.qos),
+  },
+];
+
+const LEVELS: Column<Level>[] = [
+  { name: "Level", width: "4rem", right: true, cell: (row) => row.policy.level },
+  { name: "Policy", width: "minmax(8rem, 1fr)", cell: (row) => row.policy.name },
+  { name: "Volumes", width: "5rem", right: true, cell: (row) => row.volumes },
+  { name: "Promised IOPS", width: "8rem", right: true, cell: (row) => count(row.promisedIops) },
+  { name: "IOPS", width: "5rem", right: true, cell: (row) => count(row.iops) },
+  { name: "Met", width: "5rem", right: true, cell: (row) => met(row) },
+];
+
+const TIERS: Column<QosTier>[] = [
+  { name: "Tier", width: "minmax(5rem, 1fr)", cell: (row) => row.tier },
+  { name: "Drives", width: "5rem", right: true, cell: (row) => row.drives },
+  { name: "IOPS shown", width: "7rem", right: true, cell: (row) => count(row.iops) },
+  {
+    name: "Bandwidth shown",
+    width: "9rem",
+    right: true,
+    wide: true,
+    cell: (row) => `${bytes(row.bandwidth)}/s`,
+  },
+  {
+    name: "A read took",
+    width: "7rem",
+    right: true,
+    cell: (row) => (row.read_ns ? milliseconds(row.read_ns / 1e6) : "–"),
+  },
 ];
 
 /** What volumes are promised by their policies, and what they attain. */
@@ -91,19 +127,70 @@ function PoolVolumes({ pool }: { pool: string }) {
       Give a policy
     </button>
   );
+  const levels = byLevel(value);
   return (
-    <Card title={`Volumes of ${pool}`} actions={actions}>
-      <p className={value.check.verdict === "refused" ? "warn" : "about"}>{value.check.message}.</p>
-      <Table
-        label="Volumes with policies"
-        columns={VOLUMES}
-        rows={value.volumes}
-        rowKey={(row) => row.volume}
-        empty="No volume has a policy."
+    <>
+      <Card title="By level">
+        <p className={value.check.verdict === "refused" ? "warn" : "about"}>{value.check.message}.</p>
+        {value.check.needs_fast && <p className="about">{value.check.needs_fast}.</p>}
+        <Table
+          label="Policies in use"
+          columns={LEVELS}
+          rows={levels}
+          rowKey={(row) => String(row.policy.id)}
+          empty="No volume has a policy."
+        />
+        <Table
+          label="What tiers have shown"
+          columns={TIERS}
+          rows={value.check.tiers}
+          rowKey={(row) => row.tier}
+          empty="The pool has no drives."
+        />
+      </Card>
+      {levels.length > 0 && <OverTime pool={pool} policies={levels.map((level) => level.policy.name)} />}
+      <Card title={`Volumes of ${pool}`} actions={actions}>
+        <Table
+          label="Volumes with policies of their own"
+          columns={VOLUMES}
+          rows={value.volumes}
+          rowKey={(row) => row.volume}
+          empty="No volume has a policy of its own."
+        />
+        {giving && (
+          <GivePolicy
+            pool={pool}
+            volumes={names}
+            policies={policies}
+            groups={value.groups}
+            onClose={() => setGiving(false)}
+          />
+        )}
+      </Card>
+      <Groups pool={pool} groups={value.groups} policies={policies} />
+    </>
+  );
+}
+
+/** What volumes with a policy did over time, together. */
+function OverTime({ pool, policies }: { pool: string; policies: string[] }) {
+  const [span, setSpan] = useState<Span>("3600");
+  const [chosen, setChosen] = useState<string>();
+  const policy = chosen !== undefined && policies.includes(chosen) ? chosen : policies[0]!;
+  const actions = (
+    <>
+      <SelectField
+        label="Policy"
+        value={policy}
+        options={policies.map((name) => [name, name] as const)}
+        onChange={setChosen}
       />
-      {giving && (
-        <GivePolicy pool={pool} volumes={names} policies={policies} onClose={() => setGiving(false)} />
-      )}
+      <SpanField value={span} onChange={setSpan} />
+    </>
+  );
+  return (
+    <Card title="Over time" actions={actions}>
+      <HistoryCharts object={`policy/${pool}/${policy}`} span={span} />
     </Card>
   );
 }

@@ -1,5 +1,5 @@
 // Policies as people read and write them.
-import type { PolicyChange, QosPolicy, VolumeQos } from "../../api/types";
+import type { PolicyChange, QosPolicy, QosStatus, VolumeQos } from "../../api/types";
 import { bytes, count, milliseconds, parseBytes } from "../../format";
 
 /** What can be written of a policy; an empty figure is none. */
@@ -66,6 +66,12 @@ export function changeOf(figures: Figures): (PolicyChange & { level: number }) |
   return { level, ...change } as PolicyChange & { level: number };
 }
 
+/** What is chosen for a volume: a policy of its own, or a group. */
+export function choiceOf(chosen: string): { policy: string } | { group: string } {
+  const [kind, name] = chosen.split(" ") as [string, string];
+  return kind === "group" ? { group: name } : { policy: name };
+}
+
 /** What a policy guarantees, in a line. */
 export function guaranteed(policy: QosPolicy): string {
   const parts = [
@@ -85,7 +91,56 @@ export function allowed(policy: QosPolicy): string {
   return parts.filter((part) => part !== "").join(", ") || "–";
 }
 
+const PLACES: Record<NonNullable<VolumeQos["bottleneck"]>, string> = {
+  own_maximum: "own maximum",
+  shard_time: "shard time",
+  fast_tier: "fast tier",
+  slow_tier: "slow tier",
+  room: "room on the fast tier",
+};
+
+/** Where operations spent most of their time in the last minute, with who was served meanwhile where they were held. */
+export function timeGoesTo(qos: VolumeQos): string {
+  if (!qos.bottleneck) return "–";
+  const rivals = (qos.held_for ?? []).map((rival) => `${rival.name} ${rival.share_percent} %`);
+  const whom = qos.bottleneck === "shard_time" && rivals.length > 0 ? `: ${rivals.join(", ")}` : "";
+  return `${PLACES[qos.bottleneck]}${whom}`;
+}
+
+/** A policy that volumes have. */
+export interface Level {
+  policy: QosPolicy;
+  volumes: number;
+  promisedIops: number;
+  iops: number;
+  windows: number;
+  met: number;
+}
+
+/** The policies that volumes and groups have, the most important first. */
+export function byLevel(status: Pick<QosStatus, "volumes" | "groups">): Level[] {
+  const levels = new Map<number, Level>();
+  const add = (qos: VolumeQos, volumes: number) => {
+    const { policy } = qos;
+    const none = { policy, volumes: 0, promisedIops: 0, iops: 0, windows: 0, met: 0 };
+    const of = levels.get(policy.id) ?? none;
+    levels.set(policy.id, {
+      policy,
+      volumes: of.volumes + volumes,
+      promisedIops: of.promisedIops + (policy.min_iops ?? 0),
+      iops: of.iops + qos.iops,
+      windows: of.windows + qos.windows,
+      met: of.met + qos.met,
+    });
+  };
+  status.volumes.forEach((volume) => add(volume.qos, 1));
+  status.groups.forEach((group) => group.qos && add(group.qos, group.volumes.length));
+  return [...levels.values()].sort(
+    (one, other) => one.policy.level - other.policy.level || one.policy.id - other.policy.id,
+  );
+}
+
 /** In how much of the time in which a volume asked for what it was promised it got that. */
-export function met(qos: VolumeQos): string {
+export function met(qos: Pick<VolumeQos, "windows" | "met">): string {
   return qos.windows === 0 ? "–" : `${((100 * qos.met) / qos.windows).toFixed(1)} %`;
 }

@@ -23,14 +23,41 @@ pub fn policy() -> QosPolicy {
 pub fn attained(windows: u64, met: u64) -> VolumeQos {
     VolumeQos {
         policy: policy(),
+        group: None,
         iops: 1000,
         bandwidth: 4_096_000,
         operations: 5000,
         late: 50,
         held: 40,
+        held_ns: windows * 90_000_000,
+        own_ns: windows * 1_000_000,
+        waited_ns: windows * 900_000_000,
+        took_ns: windows * 1_000_000,
+        held_for: vec![QosRival {
+            name: "scan".to_owned(),
+            group: false,
+            share_ppm: 630_000,
+        }],
         cost_ns: 1_500_000_000,
         windows,
         met,
+    }
+}
+
+/// The group that its pools have, or one that was made.
+pub fn group(made: Option<&GroupChoice>) -> QosGroup {
+    let name = made.map_or("accounting", |made| made.name.as_str());
+    QosGroup {
+        name: name.to_owned(),
+        volumes: if made.is_some() {
+            vec![]
+        } else {
+            vec!["ledger".to_owned()]
+        },
+        qos: Some(VolumeQos {
+            group: Some(name.to_owned()),
+            ..attained(100, 99)
+        }),
     }
 }
 
@@ -39,6 +66,7 @@ impl Fake {
     pub fn check_of(&self, pool: &str, planned: Option<(&str, usize)>) -> Result<QosCheck> {
         let claim = || QosClaim {
             volume: "(planned)".to_owned(),
+            group: false,
             policy: policy(),
             share_ppm: Some(375_000),
         };

@@ -61,6 +61,8 @@ pub struct World {
     pub expected: Mutex<Targets>,
     /// What every volume attained of its policy, if it has one.
     pub attained: Mutex<Option<VolumeQos>>,
+    /// The groups of every pool.
+    pub groups: Mutex<Vec<QosGroup>>,
     /// Some volume was written to and not flushed since.
     pub unflushed: Arc<AtomicBool>,
     /// For whom volumes were opened.

@@ -35,6 +35,7 @@ fn config(id: u32, knobs: KnobsConfig) -> VolumeConfig {
         knobs,
         targets: format::TargetsConfig::default(),
         policy: 0,
+        group: 0,
     }
 }
 

@@ -67,8 +67,8 @@ fn each_level_leaves_a_part_of_the_reserve_to_those_above() {
 
 /// The pool has a volume with a policy from now on.
 fn promise(probe: &Probe) {
-    let tenant = Tenant::new(format::built_in_policies().next().unwrap(), 1);
-    let tenants = BTreeMap::from([(probe.volume, Arc::new(tenant))]);
+    let tenant = Tenant::new(Arc::new(format::built_in_policies().next().unwrap()), 1);
+    let tenants = Arc::new(BTreeMap::from([(probe.volume, Arc::new(tenant))]));
     probe.shard.set_tenants(&tenants);
 }
 

@@ -6,4 +6,4 @@ pub mod nbd;
 mod net;
 pub mod silent;
 
-pub use net::{connect, connect_unix, raise_descriptors};
+pub use net::{connect, connect_unix};

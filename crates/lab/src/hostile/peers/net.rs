@@ -108,19 +108,3 @@ pub fn connect_unix(path: &Path) -> Result<UnixStream> {
     check(unsafe { libc::connect(stream.as_raw_fd(), (&raw const address).cast(), len) })?;
     Ok(stream)
 }
-
-/// Takes as many descriptors as the system allows, for many connections.
-///
-/// # Errors
-/// When the system does not tell how many.
-pub fn raise_descriptors() -> Result<()> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the struct lives through the call, which fills it.
-    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: the struct lives through the call.
-    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })
-}

@@ -1,0 +1,169 @@
+//! Whether minimums that fit what a pool has shown would fit, too, if what is used lay on its slow tier (docs/qos.md#admission).
+//! Pure.
+//!
+//! What a pool has shown is mostly what its fast tier and memory have. What its slow tier can do is told by its drives: by
+//! the most that they did in a second, and by how long a read of theirs took, which each of them can do at least as often
+//! as one after the other.
+
+use api::v1::{QosPolicy, QosTier, Tier};
+use engine::{PoolStatus, VdriveStatus};
+
+/// What its drives did in the second in which they did most.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Peak {
+    /// Requests.
+    pub iops: f32,
+    /// Bytes a second.
+    pub bandwidth: f32,
+}
+
+impl Peak {
+    /// With another second.
+    pub fn with(self, iops: f32, bandwidth: f32) -> Self {
+        Self {
+            iops: self.iops.max(iops),
+            bandwidth: self.bandwidth.max(bandwidth),
+        }
+    }
+}
+
+/// What a tier has shown that it can do; nothing where the pool has no drives there.
+pub fn tier(tier: Tier, pool: &PoolStatus, peak: Peak) -> Option<QosTier> {
+    let of = match tier {
+        Tier::Fast => engine::Tier::Fast,
+        Tier::Slow => engine::Tier::Slow,
+    };
+    let vdrives = pool.vdrives.iter().filter(|vdrive| vdrive.tier == of);
+    let drives: Vec<_> = vdrives
+        .flat_map(|vdrive: &VdriveStatus| &vdrive.drives)
+        .collect();
+    let reads: u64 = drives.iter().map(|drive| drive.reads).sum();
+    let ns: u64 = drives.iter().map(|drive| drive.read_ns).sum();
+    let read_ns = ns.checked_div(reads).filter(|ns| *ns > 0);
+    let count = drives.len() as u64;
+    // Each of them answers so many reads at least, one after the other.
+    let one_by_one = read_ns.map_or(0, |ns| count * 1_000_000_000 / ns);
+    (count > 0).then_some(QosTier {
+        tier,
+        drives: count,
+        iops: (peak.iops as u64).max(one_by_one),
+        bandwidth: peak.bandwidth as u64,
+        read_ns,
+    })
+}
+
+/// Operations of 4 KiB a second that a policy guarantees.
+fn floor(policy: &QosPolicy) -> u64 {
+    let by_bytes = policy.min_bandwidth.map(|bytes| bytes / 4096);
+    match (policy.min_iops, by_bytes) {
+        (Some(iops), Some(by_bytes)) => iops.min(by_bytes),
+        (iops, by_bytes) => iops.or(by_bytes).unwrap_or(0),
+    }
+}
+
+/// Why the promises are kept only while what is used lies on the fast tier; nothing where that makes no difference.
+pub fn needs_fast<'a>(
+    tiers: &[QosTier],
+    promised: impl Iterator<Item = &'a QosPolicy> + Clone,
+) -> Option<String> {
+    let slow = tiers.iter().find(|of| of.tier == Tier::Slow)?;
+    tiers.iter().find(|of| of.tier == Tier::Fast)?;
+    let floors: u64 = promised.clone().map(floor).sum();
+    let mut why = Vec::new();
+    if floors > slow.iops {
+        why.push(match slow.iops {
+            0 => format!(
+                "of the {floors} operations a second that are promised its slow tier has not shown yet how many it can do"
+            ),
+            iops => format!(
+                "of the {floors} operations a second that are promised its slow tier has shown {iops}, with {} drives",
+                slow.drives
+            ),
+        });
+    }
+    let shortest = promised.filter_map(|policy| Some((policy.max_latency_ns?, &policy.name)));
+    if let (Some((latency_ns, name)), Some(read_ns)) = (shortest.min(), slow.read_ns)
+        && latency_ns < read_ns
+    {
+        why.push(format!(
+            "a read of a drive there took {:.1} ms on average, longer than the {:.1} ms of policy {name}",
+            read_ns as f64 / 1e6,
+            latency_ns as f64 / 1e6
+        ));
+    }
+    (!why.is_empty()).then(|| {
+        format!(
+            "this holds only while what is used lies on the fast tier or in memory: {}",
+            why.join("; ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(min_iops: Option<u64>, min_bandwidth: Option<u64>, latency_ms: u64) -> QosPolicy {
+        QosPolicy {
+            id: 100,
+            name: "gold".to_owned(),
+            built_in: false,
+            level: 1,
+            min_iops,
+            min_bandwidth,
+            max_iops: None,
+            max_bandwidth: None,
+            burst_s: None,
+            max_latency_ns: Some(latency_ms * 1_000_000).filter(|ns| *ns > 0),
+            weight: 100,
+        }
+    }
+
+    fn tiers(slow_iops: u64, read_ms: u64) -> [QosTier; 2] {
+        [(Tier::Fast, 100_000, 0), (Tier::Slow, slow_iops, read_ms)].map(|(tier, iops, read_ms)| {
+            QosTier {
+                tier,
+                drives: 2,
+                iops,
+                bandwidth: 0,
+                read_ns: Some(read_ms * 1_000_000).filter(|ns| *ns > 0),
+            }
+        })
+    }
+
+    #[test]
+    fn floors_beyond_the_slow_tier_hold_only_while_the_working_set_is_fast() {
+        let policies = [
+            policy(Some(100), None, 0),
+            policy(Some(500), Some(409_600), 0),
+        ];
+        let why = |slow_iops| needs_fast(&tiers(slow_iops, 5), policies.iter());
+        // 100 and 100, as the second is by bytes.
+        assert_eq!(why(200), None);
+        let told = why(180).unwrap();
+        assert!(
+            told.contains("of the 200 operations") && told.contains("shown 180, with 2 drives")
+        );
+        assert!(why(0).unwrap().contains("has not shown yet"));
+        // One tier alone makes no difference.
+        assert_eq!(needs_fast(&tiers(1, 5)[1..], policies.iter()), None);
+        assert_eq!(needs_fast(&tiers(0, 0), [].iter()), None);
+    }
+
+    #[test]
+    fn latency_below_a_read_of_the_slow_tier_holds_only_on_the_fast_one() {
+        let policies = [policy(None, None, 10), policy(None, None, 40)];
+        let told = needs_fast(&tiers(0, 12), policies.iter()).unwrap();
+        assert!(
+            told.contains("took 12.0 ms") && told.contains("10.0 ms of policy gold"),
+            "{told}"
+        );
+        assert_eq!(needs_fast(&tiers(0, 9), policies.iter()), None);
+    }
+
+    #[test]
+    fn peak_is_of_the_second_with_most() {
+        let peak = Peak::default().with(10.0, 5.0).with(3.0, 9.0);
+        assert_eq!((peak.iops, peak.bandwidth), (10.0, 9.0));
+    }
+}

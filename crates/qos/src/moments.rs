@@ -1,0 +1,159 @@
+//! What a shard's operations took of its time, moment by moment.
+//!
+//! At each moment at which something ends, the time since the moment before belongs to what ended: that is its service
+//! time where one is served after the other, and on average the inverse of the throughput where several are, as long as
+//! all of them are alike. Where unlike ones are under way together, a large one ends as soon after another one as a small
+//! one does, and the time says nothing of either alone. So moments are told apart: **plain** ones, before which
+//! everything under way was of one class, and **mixed** ones.
+
+use super::costs::{CLASSES, Costs, Ended};
+
+/// Operations under way that keep a shard as busy as it can be.
+const DEEP: usize = 16;
+
+/// What ended since the last tick.
+#[derive(Debug, Default)]
+pub struct Moments {
+    /// What ended at one moment, by class, and the time since the moment before.
+    together: Vec<(usize, u32)>,
+    together_ns: u64,
+    /// That moment.
+    at_ns: u64,
+    /// Class of what passed last, and how many operations under way, when the first of these passed, were others.
+    class: usize,
+    others: usize,
+    plain: [Ended; CLASSES],
+    mixed: [Ended; CLASSES],
+    /// Moments, and those after which the shard was still as busy as it can be.
+    count: u32,
+    deep: u32,
+}
+
+impl Moments {
+    /// Counting begins.
+    pub fn start(&mut self, now_ns: u64) {
+        self.at_ns = now_ns;
+    }
+
+    /// Operations of a class pass, where so many are under way.
+    #[inline]
+    pub fn pass(&mut self, class: usize, under_way: usize, costs: &Costs, now_ns: u64) {
+        if under_way == 0 {
+            self.close(costs);
+            (self.at_ns, self.class, self.others) = (now_ns, class, 0);
+        } else if class != self.class {
+            (self.class, self.others) = (class, under_way);
+        }
+    }
+
+    /// So many operations of a class have ended, and so many are still under way.
+    pub fn end(&mut self, class: usize, count: u64, under_way: usize, costs: &Costs, now_ns: u64) {
+        if now_ns > self.at_ns {
+            self.close(costs);
+            self.together_ns = now_ns - self.at_ns;
+            self.at_ns = now_ns;
+            self.count += 1;
+            self.deep += u32::from(under_way >= DEEP);
+        }
+        self.together.push((class, count as u32));
+    }
+
+    /// What ended at one moment cost the time since the moment before, each its part by what is known of its cost.
+    fn close(&mut self, costs: &Costs) {
+        let ns = std::mem::take(&mut self.together_ns);
+        if let [(class, count)] = self.together[..] {
+            let of = match self.others {
+                0 => &mut self.plain[class],
+                _ => &mut self.mixed[class],
+            };
+            of.count += count;
+            of.ns += ns;
+            self.others = self.others.saturating_sub(count as usize);
+            self.together.clear();
+            return;
+        }
+        let known = |(class, count): &(usize, u32)| costs.of(*class) * u64::from(*count);
+        let sum: u64 = self.together.iter().map(known).sum();
+        let is_plain = self.others == 0 && self.together.windows(2).all(|two| two[0].0 == two[1].0);
+        for (class, count) in self.together.drain(..) {
+            let part = costs.of(class) * u64::from(count);
+            let of = match is_plain {
+                true => &mut self.plain[class],
+                false => &mut self.mixed[class],
+            };
+            of.count += count;
+            of.ns += (u128::from(ns) * u128::from(part) / u128::from(sum.max(1))) as u64;
+            self.others = self.others.saturating_sub(count as usize);
+        }
+    }
+
+    /// A tick has passed: has `costs` learn from what ended. `blocked`: operations were held for what was under way.
+    pub fn tick(&mut self, costs: &mut Costs, blocked: bool) {
+        self.close(costs);
+        let is_deep = self.deep * 2 > self.count;
+        costs.learn(&self.plain, blocked || is_deep);
+        costs.learn_mixed(&self.mixed, blocked || is_deep);
+        (self.plain, self.mixed) = Default::default();
+        (self.count, self.deep) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::costs::{Kind, class};
+
+    const US: u64 = 1_000;
+
+    /// Operations of classes that end in this order, each so long after the one before, with as many under way.
+    fn ended(order: &[(usize, u64)], under_way: usize, costs: &mut Costs, rounds: usize) {
+        let mut moments = Moments::default();
+        let mut now_ns = 0;
+        for _ in 0..rounds {
+            for (class, takes_ns) in order {
+                moments.pass(*class, under_way, costs, now_ns);
+                now_ns += takes_ns;
+                moments.end(*class, 1, under_way, costs, now_ns);
+            }
+            moments.tick(costs, true);
+        }
+    }
+
+    #[test]
+    fn what_runs_alone_costs_the_time_between_two_ends() {
+        let (small, large) = (class(Kind::Read, 4096), class(Kind::Read, 256 << 10));
+        let mut costs = Costs::default();
+        ended(&[(small, 10 * US); 8], 0, &mut costs, 200);
+        ended(&[(large, 100 * US); 8], 0, &mut costs, 200);
+        assert!((9_900..10_100).contains(&costs.of(small)), "{costs:?}");
+        assert!((99_000..101_000).contains(&costs.of(large)), "{costs:?}");
+    }
+
+    #[test]
+    fn mixed_ends_keep_the_ratio_of_classes_that_were_seen_alone() {
+        let (small, large) = (class(Kind::Read, 4096), class(Kind::Read, 256 << 10));
+        let mut costs = Costs::default();
+        ended(&[(small, 10 * US); 8], 0, &mut costs, 200);
+        ended(&[(large, 100 * US); 8], 0, &mut costs, 200);
+        // Several channels: each ends as soon after another one, and the shard became half as fast.
+        ended(&[(small, 110 * US), (large, 110 * US)], 4, &mut costs, 200);
+        let ratio = costs.of(large) as f64 / costs.of(small) as f64;
+        assert!((9.5..10.5).contains(&ratio), "{ratio}");
+        assert!((19_000..21_000).contains(&costs.of(small)), "{costs:?}");
+    }
+
+    #[test]
+    fn what_ends_at_one_moment_shares_the_time_before_it() {
+        let (read, write) = (class(Kind::Read, 4096), class(Kind::Write, 4096));
+        let mut costs = Costs::default();
+        let mut moments = Moments::default();
+        for at in 1..=400 {
+            moments.pass(read, 0, &costs, (at - 1) * 80 * US);
+            moments.end(read, 2, 2, &costs, at * 80 * US);
+            moments.end(write, 2, 0, &costs, at * 80 * US);
+            moments.tick(&mut costs, true);
+        }
+        let sum = costs.of(read) + costs.of(write);
+        assert!((39_000..41_000).contains(&sum), "{costs:?}");
+    }
+}

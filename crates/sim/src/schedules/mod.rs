@@ -1,0 +1,84 @@
+//! Schedules of quality of service: gates over modelled shards, held against an oracle of what each volume has to get.
+//!
+//! A schedule is drawn from a seed: shards of one to three, what they serve at a time and what operations take there,
+//! volumes with their policies, sizes and habits (some keep many operations under way, some send one after the other at
+//! a slow pace, some pause), and changes of policies while all of it runs. Time is virtual. Gates are asked exactly as
+//! the engine's shards ask theirs (the engine's `shard/qos.rs`).
+//!
+//! Leaves out: the engine beneath. What the engine does with what a gate releases is for its own tests.
+
+mod draw;
+mod oracle;
+mod world;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use world::World;
+
+/// What a campaign of schedules saw.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Schedules.
+    pub schedules: u64,
+    /// Operations that ended.
+    pub operations: u64,
+    /// Of them, those that were held.
+    pub held: u64,
+    /// Volumes of which the service that they attained was judged.
+    pub judged: u64,
+    /// Of these, those whose minimums did not all fit.
+    pub scarce: u64,
+}
+
+/// Runs one schedule.
+///
+/// # Errors
+/// What was wrong with it.
+pub fn run(seed: u64) -> Result<Tally, String> {
+    World::new(draw::plan(seed)).run()
+}
+
+/// Runs `count` schedules of the seeds from `first` on, so many threads at a time.
+///
+/// # Errors
+/// The first one that was wrong, with its seed.
+pub fn campaign(first: u64, count: u64, threads: usize) -> Result<Tally, String> {
+    let next = AtomicU64::new(0);
+    let (sum, wrong) = (Mutex::new(Tally::default()), Mutex::new(None));
+    let lock = "no thread panics while it holds this";
+    let work = || {
+        let mut mine = Tally::default();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count || wrong.lock().expect(lock).is_some() {
+                break;
+            }
+            let seed = first + at;
+            match run(seed) {
+                Ok(tally) => mine.add(&tally),
+                Err(what) => {
+                    let mut wrong = wrong.lock().expect(lock);
+                    wrong.get_or_insert(format!("schedule {seed}: {what}"));
+                }
+            }
+        }
+        sum.lock().expect(lock).add(&mine);
+    };
+    std::thread::scope(|scope| {
+        (0..threads.max(1)).for_each(|_| drop(scope.spawn(work)));
+    });
+    match wrong.into_inner().expect(lock) {
+        None => Ok(sum.into_inner().expect(lock)),
+        Some(what) => Err(what),
+    }
+}
+
+impl Tally {
+    fn add(&mut self, more: &Self) {
+        self.schedules += more.schedules;
+        self.operations += more.operations;
+        self.held += more.held;
+        self.judged += more.judged;
+        self.scarce += more.scarce;
+    }
+}
