@@ -354,7 +354,7 @@ impl Policy {
     /// The extent that should leave the fast tier next: of some that are drawn the one that is worth
     /// least. To be told of with [`Policy::left_fast`] when it has.
     pub fn victim(&mut self) -> Option<Victim> {
-        self.victim_where(|_, _| true)
+        self.victim_where(|_, _| Some(1.0))
     }
 
     /// As [`Policy::victim`], of the extents of which something on the fast tier is a copy.
@@ -364,13 +364,19 @@ impl Policy {
 
     /// As [`Policy::clean_victim`], of the volumes that `is_one` says.
     pub fn clean_victim_of(&mut self, is_one: impl Fn(u32) -> bool) -> Option<Victim> {
-        self.victim_where(|entry, cells| {
-            entry.fast & !entry.dirty != 0 && is_one(cells.extent(entry.cell).volume)
+        self.clean_victim_by(|volume| is_one(volume).then_some(1.0))
+    }
+
+    /// The same, where what a volume has is worth so many times as much as others'; none: it is no such volume.
+    pub fn clean_victim_by(&mut self, weight: impl Fn(u32) -> Option<f32>) -> Option<Victim> {
+        self.victim_where(|entry, cells| match entry.fast & !entry.dirty {
+            0 => None,
+            _ => weight(cells.extent(entry.cell).volume),
         })
     }
 
-    fn victim_where(&mut self, is_one: impl Fn(&Entry, &Cells) -> bool) -> Option<Victim> {
-        let (at, worth) = self.draw(is_one)?;
+    fn victim_where(&mut self, weight: impl Fn(&Entry, &Cells) -> Option<f32>) -> Option<Victim> {
+        let (at, worth) = self.draw(weight)?;
         self.raise_or_lower_bar(worth);
         let entry = self.present.get(at)?;
         Some(Victim {
@@ -418,7 +424,7 @@ impl Policy {
 
     /// Looks at what a victim would be worth now: nothing may have left for long.
     pub(crate) fn look_at_bar(&mut self) {
-        if let Some((_, worth)) = self.draw(|_, _| true) {
+        if let Some((_, worth)) = self.draw(|_, _| Some(1.0)) {
             self.raise_or_lower_bar(worth);
         }
     }
@@ -427,26 +433,31 @@ impl Policy {
         self.bar += (worth - self.bar) * NEW_LOOK;
     }
 
-    fn draw(&mut self, is_one: impl Fn(&Entry, &Cells) -> bool) -> Option<(u32, f32)> {
-        let (mut best, mut drawn) = (None, 0);
+    fn draw(&mut self, weight: impl Fn(&Entry, &Cells) -> Option<f32>) -> Option<(u32, f32)> {
+        let (mut best, mut drawn): (Option<(u32, f32, f32)>, _) = (None, 0);
         for _ in 0..DRAWS {
             if drawn == DRAWN || self.present.len() == 0 {
                 break;
             }
             let at = self.random.below(self.present.len()) as u32;
-            let fits = |entry: &&Entry| {
-                entry.fast != 0 && is_one(entry, &self.cells) && !self.is_held(entry.cell)
+            let fits = |entry: &Entry| {
+                let weight = match entry.fast {
+                    0 => None,
+                    _ => weight(entry, &self.cells),
+                };
+                weight.filter(|_| !self.is_held(entry.cell))
             };
-            let Some(entry) = self.present.get(at).filter(fits) else {
+            let entry = self.present.get(at);
+            let Some((entry, weight)) = entry.and_then(|entry| Some((entry, fits(entry)?))) else {
                 continue;
             };
             drawn += 1;
             let worth = self.worth(self.cells.get(entry.cell), entry.fast.count_ones());
-            if best.is_none_or(|(_, least)| worth < least) {
-                best = Some((at, worth));
+            if best.is_none_or(|(_, _, least)| worth * weight < least) {
+                best = Some((at, worth, worth * weight));
             }
         }
-        best
+        best.map(|(at, worth, _)| (at, worth))
     }
 }
 

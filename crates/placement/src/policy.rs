@@ -562,6 +562,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_worth_more_by_its_volume_leaves_last() {
+        let of = |volume| (0..20).map(move |number| Extent { volume, number });
+        let mut policy = placed(of(1).chain(of(2)));
+        let mut left = |weight: [f32; 2]| {
+            let victims = (0..100).filter_map(|_| {
+                policy.clean_victim_by(|volume| weight.get(volume as usize - 1).copied())
+            });
+            victims.filter(|victim| victim.extent.volume == 1).count()
+        };
+        assert_eq!([left([100.0, 1.0]), left([0.01, 1.0])], [0, 100]);
+    }
+
+    #[test]
     fn a_reluctant_owner_promotes_less_and_an_eager_one_more() {
         let promoted = |reluctance: f32| {
             let mut policy = policy(10.0);

@@ -14,6 +14,7 @@ mod entries;
 
 use self::entries::{Entries, Held};
 use super::costs::{Costs, Kind, class};
+use super::due::Due;
 use super::moments::Moments;
 use super::rivals::Rivals;
 use super::service::Report;
@@ -35,6 +36,8 @@ const TURN_OPERATIONS: usize = 64;
 /// Ticks without work after which a volume's entry is given up: until then two whole windows of 100 ms have been reported
 /// as idle.
 const IDLE_TICKS: u8 = 15;
+/// Operations under way on average with which a volume asks for more than one after the other.
+const ASKS: u64 = 4;
 /// Virtual time at which it is rebased to zero.
 const REBASE: u64 = 1 << 60;
 
@@ -66,6 +69,8 @@ pub struct Gate<T> {
     moments: Moments,
     ticked_ns: u64,
     turn: (u64, usize),
+    /// In the last tick somebody missed what its policy promises.
+    is_hurt: bool,
 }
 
 /// Whose entry a volume's operations go through: its own, by its number, or that of its group.
@@ -90,6 +95,7 @@ impl<T> Gate<T> {
             moments: Moments::default(),
             ticked_ns: 0,
             turn: (0, 0),
+            is_hurt: false,
         }
     }
 
@@ -146,6 +152,12 @@ impl<T> Gate<T> {
     /// What operations cost, as far as it was learned.
     pub fn costs(&self) -> &Costs {
         &self.costs
+    }
+
+    /// Whether somebody missed what its policy promises in the last tick, though it asked for it: whatever goes on beside
+    /// hosts' operations is to do with less.
+    pub fn is_hurt(&self) -> bool {
+        self.is_hurt
     }
 
     /// Operations that are held.
@@ -321,6 +333,22 @@ impl<T> Gate<T> {
         self.entries.at(slot).map_or(start, |entry| entry.finish)
     }
 
+    /// What an operation of a volume is due that has just passed.
+    pub fn due(&mut self, volume: u32, now_ns: u64) -> Due {
+        let Some(tenant) = self.tenants.get(&volume) else {
+            return Due::NONE;
+        };
+        let slot = self.entries.find(volume);
+        let entry = slot.and_then(|slot| self.entries.at(slot));
+        let arrived_ns = now_ns.saturating_sub(entry.map_or(0, |entry| entry.last_hold_ns));
+        let policy = tenant.policy();
+        let deadline_ns = match policy.max_latency_ns {
+            0 => u64::MAX,
+            most_ns => arrived_ns.saturating_add(most_ns),
+        };
+        Due::new(policy.level, deadline_ns)
+    }
+
     /// Releases what may go on in this turn; it counts as under way from then on.
     pub fn release(&mut self, now_ns: u64, mut out: impl FnMut(T)) {
         while self.window.has_room() && !self.is_over() {
@@ -404,7 +432,9 @@ impl<T> Gate<T> {
         let length = now_ns.saturating_sub(self.ticked_ns).max(1);
         self.ticked_ns = now_ns;
         let is_busy = std::mem::replace(&mut self.was_blocked, !self.queue.is_empty());
-        self.window.tick(self.hurt(length), self.mean_cost());
+        let (by_others, at_all) = self.hurt(length);
+        self.is_hurt = at_all;
+        self.window.tick(by_others, self.mean_cost());
         self.moments.tick(&mut self.costs, is_busy);
         let charged = self.entries.iter();
         let rivals = Rivals::of(charged.map(|entry| (entry.key, entry.seen.cost_ns)));
@@ -481,36 +511,45 @@ impl<T> Gate<T> {
         }
     }
 
-    /// What volumes do not get that they were promised, for what others have under way.
-    fn hurt(&self, length_ns: u64) -> Hurt {
+    /// What volumes do not get that they were promised, for what others have under way; and whether some do not for
+    /// whatever reason, though they ask for it.
+    fn hurt(&self, length_ns: u64) -> (Hurt, bool) {
         let all: u64 = self.entries.iter().map(|entry| entry.seen.cost_ns).sum();
-        let hurt = self.entries.iter().map(|entry| {
-            let Some(tenant) = &entry.tenant else {
-                return Hurt::Nobody;
-            };
-            let seen = &entry.seen;
-            let Some(mean) = entry.took_ns.checked_div(seen.operations) else {
-                return Hurt::Nobody;
-            };
+        let (mut by_others, mut at_all) = (Hurt::Nobody, false);
+        for entry in self.entries.iter() {
+            let missed = self.missed(entry, length_ns);
+            let asks = entry.seen.held > 0 || entry.took_ns >= ASKS * length_ns;
+            at_all |= missed == Hurt::Late || missed == Hurt::Below && asks;
             // What it does to itself is no reason to hold others.
-            let others = all.saturating_sub(seen.cost_ns);
-            if others * 10 < all {
-                return Hurt::Nobody;
+            let others = all.saturating_sub(entry.seen.cost_ns);
+            if others * 10 >= all {
+                by_others = by_others.max(missed);
             }
-            let most = tenant.policy().max_latency_ns;
-            if most > 0 && mean > most / 2 {
-                return Hurt::Late;
-            }
-            let floor = tenant.floor(seen.bytes / seen.operations) as u64;
-            let floor = tenant.service().part(self.shard, floor);
-            let had = u128::from(seen.operations) * u128::from(CAPACITY) / u128::from(length_ns);
-            let is_busy = !entry.held.is_empty() || entry.took_ns >= length_ns;
-            match had < u128::from(floor) && is_busy {
-                true => Hurt::Below,
-                false => Hurt::Nobody,
-            }
-        });
-        hurt.max().unwrap_or(Hurt::Nobody)
+        }
+        (by_others, at_all)
+    }
+
+    /// What a volume did not get in a tick that it was promised.
+    fn missed(&self, entry: &entries::Entry<T>, length_ns: u64) -> Hurt {
+        let Some(tenant) = &entry.tenant else {
+            return Hurt::Nobody;
+        };
+        let seen = &entry.seen;
+        let Some(mean) = entry.took_ns.checked_div(seen.operations) else {
+            return Hurt::Nobody;
+        };
+        let most = tenant.policy().max_latency_ns;
+        if most > 0 && mean > most / 2 {
+            return Hurt::Late;
+        }
+        let floor = tenant.floor(seen.bytes / seen.operations) as u64;
+        let floor = tenant.service().part(self.shard, floor);
+        let had = u128::from(seen.operations) * u128::from(CAPACITY) / u128::from(length_ns);
+        let is_busy = !entry.held.is_empty() || entry.took_ns >= length_ns;
+        match had < u128::from(floor) && is_busy {
+            true => Hurt::Below,
+            false => Hurt::Nobody,
+        }
     }
 
     /// What an operation cost on average in this tick, if several volumes were busy.

@@ -7,10 +7,13 @@
 //! charged alike. **Shares** ([`shares`]) come from the policies' minimums, level by level where they do not fit.
 //! What volumes attained is judged in windows of 100 ms ([`Service`]), with for whom they were held ([`HeldFor`]).
 //!
-//! Leaves out: what runs beneath the gate, which knows nothing of policies. Nothing here reads a clock, waits or
-//! starts a task: time is given, and whoever owns a gate ticks it (the engine's `shard/qos.rs`).
+//! Beneath the gate an operation bears what it is due ([`Due`]): its level and when it is to end.
+//!
+//! Leaves out: what beneath the gate goes by that (drives' turns, waits for space: the engine's). Nothing here reads a clock,
+//! waits or starts a task: time is given, and whoever owns a gate ticks it (the engine's `shard/qos.rs`).
 
 mod costs;
+mod due;
 mod gate;
 mod moments;
 mod rivals;
@@ -20,5 +23,6 @@ mod tenant;
 mod window;
 
 pub use costs::{Costs, Kind};
+pub use due::Due;
 pub use gate::{Gate, Request};
 pub use tenant::Tenant;

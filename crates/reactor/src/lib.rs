@@ -13,6 +13,7 @@ mod doorbell;
 mod executor;
 mod files;
 mod frontend;
+mod limit;
 mod listener;
 mod log_limit;
 mod net;
@@ -45,6 +46,7 @@ pub use files::{
 pub use frontend::{
     Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, Space, StartExport,
 };
+pub use limit::{Limit, Permit, Urgency};
 pub use listener::{Bound, ListenAddress, Listener};
 pub use log_limit::LogLimit;
 pub use net::{Closer, DetachedStream, Stream};
@@ -60,7 +62,7 @@ pub use run::{Reactor, ReactorThread};
 pub use shares::{Full, Origin, OriginCounts, PeerAddress, Share, ShareLimits, Shares};
 pub use sidering::{Answer, Ends, Meaning};
 pub use signals::Signals;
-pub use sync::{Event, Limit, Permit};
+pub use sync::Event;
 pub use timer::Sleep;
 pub use unix_socket::{SocketAccess, UnixSocket};
 pub use waiting::{is_loop, may_wait};

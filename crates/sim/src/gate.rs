@@ -12,7 +12,8 @@ use units::mutation::{Mutation, switch};
 /// Bugs that are not found within the time, whatever the engine's timing is: they are looked for a little, shown,
 /// and do not fail the gate.
 const NOT_YET: &[Mutation] = &[];
-/// Bugs about drives that were put back or cut short, and labels of such drives: tests of the engine and of its keeper of labels
+/// Bugs that the simulation does not look for. Those about policies delay operations and spoil nothing: tests of the engine find
+/// them. Those about drives that were put back or cut short, and labels of such drives: tests of the engine and of its keeper of labels
 /// (`known_bugs_are_found`) find them, since the simulation's drives do not change in these ways.
 const BY_TESTS: &[Mutation] = &[
     Mutation::OldTaken,
@@ -21,6 +22,10 @@ const BY_TESTS: &[Mutation] = &[
     Mutation::ShortTaken,
     Mutation::LabelAtEnd,
     Mutation::FailedLabelled,
+    Mutation::TurnUndue,
+    Mutation::RoomUndue,
+    Mutation::UpkeepUndue,
+    Mutation::PlacementUndue,
 ];
 /// Bugs of quality of service, which schedules of it find (`schedules`).
 const BY_SCHEDULES: &[Mutation] = &[

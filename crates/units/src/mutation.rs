@@ -143,6 +143,10 @@ mutations! {
     ResyncRegion, "resync-skips-region", "Of the regions that a returning leg lacks some are not copied.";
     SyncingRead, "syncing-leg-read", "A leg is read while it is being brought up to date.";
     StaleUnnoted, "absent-leg-unnoted", "Of what is written while a leg is out some regions are not noted for it.";
+    TurnUndue, "turns-ignore-policies", "Reads take turns at a drive whatever their volumes were promised.";
+    RoomUndue, "room-ignores-policies", "Writes wait for room whatever their volumes were promised.";
+    UpkeepUndue, "background-ignores-policies", "Background work goes on as ever while somebody misses what was promised.";
+    PlacementUndue, "placement-ignores-policies", "What is kept fast goes by no service level.";
     ScrubStill, "scrub-trusts-what-it-saw", "A scrub expects what a page said before it was changed.";
     QosTagKept, "qos-tag-kept", "A volume that was idle goes before others until it has what it did not ask for.";
     QosLevelsFlat, "qos-levels-flat", "Where minimums do not fit, all levels lose the same part.";

@@ -11,34 +11,50 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{BLOCK, VdriveId, format_bytes};
 
-/// The knobs of the volumes that have some, by the volumes' numbers, and by what of their descriptions they
-/// were made.
+/// Knobs, by what they were made of: a volume's description, and its service level.
+type Made = (VolumeConfig, Option<u8>, Arc<Knobs>);
+
+/// The knobs of the volumes that have some, or whose service level says where they are kept, by the volumes' numbers.
 #[derive(Default)]
-pub(crate) struct AllKnobs(BTreeMap<u32, (VolumeConfig, Arc<Knobs>)>);
+pub(crate) struct AllKnobs(BTreeMap<u32, Made>);
+
+/// The service level of a volume with a policy, its own or its group's.
+fn level_of(config: &PoolConfig, volume: &VolumeConfig) -> Option<u8> {
+    let number = match config.qos.group(volume.group) {
+        Some(group) => group.policy,
+        None => volume.policy,
+    };
+    let policy = config.qos.policy(number)?;
+    Some(policy.level)
+}
 
 impl AllKnobs {
     /// Follows a pool's description. False when there were none and are none.
     pub fn follow(&mut self, config: &PoolConfig) -> bool {
         let had = !self.0.is_empty();
         let with = config.volumes.iter();
-        let with = with.filter(|volume| volume.knobs != KnobsConfig::default() && !volume.deleting);
+        let with = with.filter(|volume| {
+            let chosen = volume.knobs != KnobsConfig::default();
+            (chosen || Knobs::has_weight(level_of(config, volume))) && !volume.deleting
+        });
         let mut next = BTreeMap::new();
         for volume in with {
             let known = self.0.remove(&volume.id);
-            let same = known
-                .as_ref()
-                .filter(|(of, _)| (&of.knobs, of.live()) == (&volume.knobs, volume.live()));
+            let level = level_of(config, volume);
+            let same = known.as_ref().filter(|(of, was, _)| {
+                (&of.knobs, of.live(), *was) == (&volume.knobs, volume.live(), level)
+            });
             let knobs = match same {
-                Some((_, knobs)) => knobs.clone(),
+                Some((_, _, knobs)) => knobs.clone(),
                 None => {
-                    let budget = known.and_then(|(_, knobs)| knobs.budget.clone());
+                    let budget = known.and_then(|(_, _, knobs)| knobs.budget.clone());
                     let daily = volume.knobs.write_budget;
                     let budget = budget.filter(|budget| budget.daily() == daily);
                     let new = (daily > 0).then(|| Arc::new(Budget::new(daily)));
-                    Arc::new(Knobs::new(volume, budget.or(new)))
+                    Arc::new(Knobs::new(volume, level, budget.or(new)))
                 }
             };
-            next.insert(volume.id, (volume.clone(), knobs));
+            next.insert(volume.id, (volume.clone(), level, knobs));
         }
         self.0 = next;
         had || !self.0.is_empty()
@@ -48,14 +64,14 @@ impl AllKnobs {
     pub fn of_layers(&self, config: &PoolConfig) -> BTreeMap<u32, Arc<Knobs>> {
         let holders = config.holders().into_iter();
         holders
-            .filter_map(|(layer, volume)| Some((layer, self.0.get(&volume)?.1.clone())))
+            .filter_map(|(layer, volume)| Some((layer, self.0.get(&volume)?.2.clone())))
             .collect()
     }
 
     /// Blocks that each of those volumes is known to have on the fast tier.
     pub fn fast(&self) -> BTreeMap<u32, i64> {
         let all = self.0.iter();
-        all.map(|(id, (_, knobs))| (*id, knobs.fast())).collect()
+        all.map(|(id, (_, _, knobs))| (*id, knobs.fast())).collect()
     }
 
     /// Compares that with what shards found, unless it is not as it was `before` they looked: what is pinned
@@ -63,7 +79,8 @@ impl AllKnobs {
     pub fn audit(&self, config: &PoolConfig, before: &BTreeMap<u32, i64>, audit: &mut Audit) {
         let holders = config.holders();
         let still = |id: &u32, knobs: &Knobs| before.get(id) == Some(&knobs.fast());
-        for (id, (volume, knobs)) in self.0.iter().filter(|(id, (_, knobs))| still(id, knobs)) {
+        let all = self.0.iter();
+        for (id, (volume, _, knobs)) in all.filter(|(id, (_, _, knobs))| still(id, knobs)) {
             let layers = audit.fast.iter();
             let mine = layers.filter(|(layer, _)| holders.get(layer) == Some(id));
             let has = mine.map(|(_, blocks)| blocks).sum::<u64>() as i64;
@@ -184,7 +201,7 @@ impl Pool {
     /// What a volume's promotion may write, if that is limited.
     pub(super) fn budget(&self, volume: u32) -> Option<Arc<Budget>> {
         let all = lock(&self.knobs);
-        all.0.get(&volume)?.1.budget.clone()
+        all.0.get(&volume)?.2.budget.clone()
     }
 
     /// Tells the shards by whose knobs layers go. Whatever changes that, in the pool's description, is

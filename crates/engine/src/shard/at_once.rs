@@ -15,6 +15,7 @@ use crate::tree::Lookup;
 use crate::vdrive::Purpose;
 use block::{IoBuf, Lent};
 use format::{BlockMask, BlockState};
+use qos::Due;
 use smallvec::SmallVec;
 use std::rc::Rc;
 use units::{BLOCK, CHUNK, EXTENT_BLOCKS, Place};
@@ -271,7 +272,7 @@ impl Shard {
         let state = self.state.borrow();
         if state.failed.is_some()
             || state.held.contains(&volume)
-            || !self.has_journal_room(&state, Work::Host)
+            || !self.has_journal_room(&state, Work::Host(Due::NONE))
         {
             return None;
         }

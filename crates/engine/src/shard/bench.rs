@@ -120,7 +120,7 @@ impl Shard {
             export,
             len,
         };
-        self.meters.note(took, 1);
+        self.upkeep.note(took, 1);
         self.state.borrow_mut().count_ops(ended, 1, took);
     }
 

@@ -9,7 +9,7 @@ use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::{Shard, State};
 use super::stuck::Unread;
-use super::throttle::Throttle;
+use super::upkeep::Throttle;
 use crate::control::explain::Cause;
 use crate::space::Class;
 use crate::vdrive::Purpose;
@@ -102,7 +102,7 @@ impl<'a> Compaction<'a> {
             sparse: (0, 0),
             dissolved: 0,
             fast_alone: false,
-            pace: Throttle::reclaim(&shard.handle, &shard.meters),
+            pace: Throttle::reclaim(&shard.upkeep),
         }
     }
 

@@ -234,8 +234,9 @@ impl Shard {
     pub(super) async fn execute(self: Rc<Self>, mut op: ShardOp, looked: Looked) {
         let began = self.handle.now_ns();
         let (volume, offset, len) = (op.volume, op.op.offset, op.op.len);
+        let due = self.due(volume);
         let [reads, writes] =
-            [By::read(volume), By::write(volume)].map(|by| by.bypassed(op.by.bypassed));
+            [By::read(volume), By::write(volume)].map(|by| by.bypassed(op.by.bypassed).due(due));
         let fua = op.op.flags.fua;
         let mut extents = Vec::new();
         let live = {
@@ -297,7 +298,7 @@ impl Shard {
     pub(super) fn count_op(&self, op: &ShardOp, took: u64) {
         let counted = Counted::of(op);
         if counted.has_data() {
-            self.meters.note(took, 1);
+            self.upkeep.note(took, 1);
         }
         self.note_ended(counted, 1, took, self.handle.seen_ns());
         self.state.borrow_mut().count_ops(counted, 1, took);

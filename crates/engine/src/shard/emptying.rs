@@ -2,7 +2,7 @@
 
 use super::progress::Progress;
 use super::state::Shard;
-use super::throttle::Throttle;
+use super::upkeep::Throttle;
 use block::{ErrorKind, IoError};
 use format::Reap;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ pub(super) struct Turns<'a> {
 impl<'a> Turns<'a> {
     pub fn new(shard: &'a Shard, progress: &'a Progress) -> Self {
         Self {
-            throttle: Throttle::reclaim(&shard.handle, &shard.meters),
+            throttle: Throttle::reclaim(&shard.upkeep),
             progress,
         }
     }

@@ -1,34 +1,45 @@
 //! Fetching from the slow tier into RAM: what a host waits for, with its neighbours.
 
-use super::heat::extent_of;
+use super::heat::{By, extent_of};
 use super::knobs::{Admission, admission};
 use super::leaf::Leaf;
 use super::ledger::{Grounds, Move};
 use super::ram::{RamExtent, RamTier};
-use super::read::{Run, span_of};
+use super::read::{InLine, Run, span_of};
 use super::state::{Shard, State};
 use crate::control::explain::Cause;
 use crate::vdrive::Turn;
 use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
 use placement::{Blocks, Policy};
+use qos::Due;
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
-use units::{BLOCK, EXTENT_BLOCKS};
+use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 
 /// Extents ahead of the one that leaves RAM of which the policy's entry is fetched, and before that its cell.
 const LEAVES_SOON: [usize; 2] = [4, 8];
 
 /// Why extents are fetched.
 pub(super) enum Why<'a> {
-    /// A host waits for some of them, and has its turn.
-    Asked(Turn<'a>),
+    /// A host waits for some of them, and has its turn; what its operation is due.
+    Asked(Turn<'a>, Due),
     /// The same, and they are part of a region in which misses are dense: read in turn with the rest of it.
-    Dense,
+    Dense(Due),
     /// Nobody waits: they are the rest of such a region.
     Ahead,
     /// Nobody waits: they followed what hosts ask for before. The disk has a turn for them.
     Foreseen(Turn<'a>),
+}
+
+impl Why<'_> {
+    /// What the host's operation is due that waits.
+    fn due(&self) -> Due {
+        match self {
+            Self::Asked(_, due) | Self::Dense(due) => *due,
+            Self::Ahead | Self::Foreseen(_) => Due::NONE,
+        }
+    }
 }
 
 /// How blocks come to RAM.
@@ -59,9 +70,9 @@ impl Shard {
     /// there no more: they are to be looked for again.
     pub(super) async fn fetch(
         &self,
-        volume: u32,
+        by: By,
+        (volume, chunk): (u32, u32),
         leaf: &Rc<Leaf>,
-        chunk: u32,
         run: &Run,
     ) -> Result<Option<DmaBuf>, DriveError> {
         let extent = run.first / EXTENT_BLOCKS;
@@ -73,7 +84,7 @@ impl Shard {
         self.foresee_wake.notify();
         let vdrive = self.vdrive(run.place.vdrive());
         let vdrive = vdrive.map_err(|_| DriveError::Gone)?;
-        let turn = vdrive.turn(run.place.block(), EXTENT_BLOCKS).await;
+        let turn = vdrive.turn(run.place.block(), EXTENT_BLOCKS, by.due).await;
         if !self.is_missing(leaf, run) {
             return Ok(None);
         }
@@ -82,10 +93,10 @@ impl Shard {
         (run.first..run.first + run.count).for_each(|block| wanted.set(block));
         // What is dense is read in turn with the rest of its region.
         let why = match fetches.len() {
-            1 => Why::Asked(turn),
+            1 => Why::Asked(turn, by.due),
             _ => {
                 drop(turn);
-                Why::Dense
+                Why::Dense(by.due)
             }
         };
         let mut extents = 0u16;
@@ -114,6 +125,20 @@ impl Shard {
             .await?;
         let data = data.slice((run.first - start) * BLOCK, run.count * BLOCK);
         Ok(Some(data))
+    }
+
+    /// Somebody waits for what others fetch of a chunk, and is due so: they inherit that, as they may still wait for
+    /// their turns.
+    pub(super) fn hurry(&self, leaf: &Leaf, due: Due) {
+        let home = leaf.page.borrow().home();
+        let Ok(vdrive) = self.vdrive(home.vdrive()) else {
+            return;
+        };
+        let blocks = home.block()..home.block() + CHUNK_BLOCKS as u64;
+        if let Some(urgency) = vdrive.urgency(due) {
+            vdrive.hurry(blocks.clone(), urgency);
+            self.streams.hurry(blocks, urgency);
+        }
     }
 
     /// Whether all of a run is at home alone, and nothing of it in RAM or on its way there.
@@ -163,11 +188,17 @@ impl Shard {
         let span = (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !leaf.fetching.get();
         leaf.fetching.set(leaf.fetching.get() | span);
         let (ahead, foreseen) = (matches!(why, Why::Ahead), matches!(why, Why::Foreseen(_)));
-        let at = leaf.page.borrow().home().block() + start as u64;
+        let due = why.due();
         let (turn, _stream) = match why {
-            Why::Asked(turn) | Why::Foreseen(turn) => (Some(turn), None),
+            Why::Asked(turn, _) | Why::Foreseen(turn) => (InLine::Has(turn), None),
             // As the head goes: what is hot in one piece is then read in one piece.
-            Why::Dense | Why::Ahead => (None, Some(self.streams.get_at(at).await)),
+            Why::Dense(_) | Why::Ahead => {
+                let at = leaf.page.borrow().home().plus(start as u64);
+                let urgency =
+                    (self.vdrive(at.vdrive()).ok()).and_then(|vdrive| vdrive.urgency(due));
+                let stream = self.streams.get_at(at.block(), urgency).await;
+                (InLine::For(due), Some(stream))
+            }
         };
         if ahead && (self.closing.get() || !self.state.borrow().regions.goes_on()) {
             leaf.fetching.set(leaf.fetching.get() & !span);
@@ -193,9 +224,8 @@ impl Shard {
             // What is wrong may be beside what the host asked for.
             let (first, wanted_count) = span_of(wanted);
             let narrow = |index: usize, bytes: &[u8]| check(first - start + index, bytes);
-            data = self
-                .read_place(home.plus(first as u64), wanted_count, &narrow)
-                .await;
+            let (turn, place) = (InLine::For(due), home.plus(first as u64));
+            data = self.read_place_in(turn, place, wanted_count, &narrow).await;
             start = first;
         }
         leaf.fetching.set(leaf.fetching.get() & !span);
@@ -268,6 +298,9 @@ impl Shard {
             }
             let Some(data) = copy else { continue };
             let was_asked = came.asked >> extent & 1 == 1;
+            let stays = state
+                .knobs_of(chunk.0)
+                .is_some_and(|knobs| knobs.stays_in_ram());
             let left = state.ram.insert(RamExtent {
                 leaf: leaf.clone(),
                 chunk,
@@ -276,6 +309,7 @@ impl Shard {
                 valid,
                 touched: 0,
                 referenced: false,
+                rounds: u8::from(stays),
                 dense: came.dense,
                 ahead: !was_asked,
                 fresh: !came.foreseen,

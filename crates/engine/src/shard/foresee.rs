@@ -7,6 +7,7 @@ use super::prefetch::at_home;
 use super::ram::Touch;
 use super::state::{Shard, State};
 use placement::{Arrival, Blocks, Extent};
+use qos::Due;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use units::EXTENT_BLOCKS;
@@ -98,7 +99,7 @@ impl Shard {
         if vdrive.waited_for() > WAITED_FOR_MOST || self.streams.taken() > 0 {
             return;
         }
-        let turn = vdrive.turn(home.block(), EXTENT_BLOCKS).await;
+        let turn = vdrive.turn(home.block(), EXTENT_BLOCKS, Due::NONE).await;
         let part = part & self.fetchable(&leaf, part);
         if part != 0 {
             let wanted = at_home(&leaf, part);

@@ -6,6 +6,7 @@ use super::state::{Shard, State};
 use crate::space::Class;
 use format::BlockMask;
 use placement::{Blocks, Config, Extent, Policy, Regions};
+use qos::Due;
 use units::{BLOCK, CHUNK_EXTENTS, EXTENT_BLOCKS};
 
 /// How many times as much as what it displaces something has to be worth to be promoted.
@@ -39,6 +40,8 @@ pub(crate) struct By {
     pub write: bool,
     /// The volume bypasses its initiator: it is served, and placement does not hear of it.
     pub bypassed: bool,
+    /// By its volume's policy. What waits for nothing does not ask.
+    pub due: Due,
 }
 
 impl By {
@@ -47,6 +50,7 @@ impl By {
             volume,
             write: false,
             bypassed: false,
+            due: Due::NONE,
         }
     }
 
@@ -56,6 +60,11 @@ impl By {
             write,
             ..Self::read(volume)
         }
+    }
+
+    /// The same with what the operation is due.
+    pub fn due(self, due: Due) -> Self {
+        Self { due, ..self }
     }
 
     /// The same of an initiator that may be bypassed.

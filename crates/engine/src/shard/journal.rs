@@ -8,6 +8,7 @@ use crate::vdrive::Purpose;
 use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError, LastingMemory, Lent};
 use format::{JournalHeader, JournalPage, PAGE, Record};
 use futures_util::future::join_all;
+use qos::Due;
 use std::sync::Arc;
 use units::mutation::{Mutation, is_on};
 use units::{PoolId, ShardId, VdriveId};
@@ -27,8 +28,8 @@ const ROOM_PAGES: u64 = 3;
 /// Who asks for room in the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
-    /// An operation of a host.
-    Host,
+    /// An operation of a host, which is due so.
+    Host(Due),
     /// Demotion, eviction, promotion: they make space, or are few.
     Mover,
 }
@@ -404,12 +405,16 @@ impl Shard {
 
     /// Whether the journal has room for the records of one more piece of work: enough to know for who makes them at once.
     pub(super) fn has_journal_room(&self, state: &State, work: Work) -> bool {
-        let limit = match work {
-            Work::Host => state.journal.host_limit(),
-            Work::Mover => state.journal.mover_limit(),
+        let (limit, few) = match work {
+            Work::Host(due) => {
+                let (limit, most) = (state.journal.host_limit(), self.most_changed());
+                let changed =
+                    state.dirty_leaves.len() + self.kept_for_others(most as u64, due) as usize;
+                (limit - self.kept_for_others(limit, due), changed < most)
+            }
+            Work::Mover => (state.journal.mover_limit(), true),
         };
         let users = self.journal_users.get();
-        let few = work == Work::Mover || state.dirty_leaves.len() < self.most_changed();
         few && state.journal.length() + ROOM_PAGES * (users + 1) <= limit
             && self.may_change_pages(state, users)
     }

@@ -11,12 +11,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK_EXTENTS, EXTENT, EXTENT_BLOCKS};
 
 /// How many times the margin something has to be worth in a volume that is to react sooner or later than
 /// others.
 const EAGER: f32 = 0.125;
 const THRIFTY: f32 = 8.0;
+/// What something is worth on the fast tier by its volume's service level, in times of what it is without a policy.
+const WORTH: [f32; 5] = [8.0, 3.0, 1.0, 1.0 / 3.0, 1.0 / 8.0];
 
 /// Extents of a volume that are kept on a tier.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +48,8 @@ pub struct Knobs {
     floor: i64,
     ceiling: i64,
     reluctance: f32,
+    /// What it has on the fast tier is worth so many times as much as what volumes without a policy have.
+    weight: f32,
     /// What its promotion may write, if that is limited.
     pub budget: Option<Arc<Budget>>,
     /// Blocks that its layers have on the fast tier, and that promotions under way are to bring there.
@@ -64,9 +69,23 @@ pub(super) enum Admission {
     ByWorth(f32),
 }
 
+fn weight_of(level: Option<u8>) -> f32 {
+    let weight = level.and_then(|level| WORTH.get(usize::from(level).checked_sub(1)?));
+    match is_on(Mutation::PlacementUndue) {
+        true => 1.0,
+        false => weight.copied().unwrap_or(1.0),
+    }
+}
+
 impl Knobs {
-    /// As a volume's description says.
-    pub fn new(volume: &VolumeConfig, budget: Option<Arc<Budget>>) -> Self {
+    /// Whether a service level says anything about placement.
+    pub fn has_weight(level: Option<u8>) -> bool {
+        weight_of(level) != 1.0
+    }
+
+    /// As a volume's description says, and its service level.
+    pub fn new(volume: &VolumeConfig, level: Option<u8>, budget: Option<Arc<Budget>>) -> Self {
+        let weight = weight_of(level);
         let KnobsConfig {
             promotion_off,
             pins,
@@ -93,9 +112,10 @@ impl Knobs {
             },
             reluctance: match reaction {
                 ReactionConfig::Eager => EAGER,
-                ReactionConfig::Normal => 1.0,
+                ReactionConfig::Normal => 1.0 / weight,
                 ReactionConfig::Thrifty => THRIFTY,
             },
+            weight,
             budget,
             fast: AtomicI64::new(0),
         }
@@ -116,6 +136,16 @@ impl Knobs {
         if blocks != 0 {
             self.fast.fetch_add(blocks, Ordering::Relaxed);
         }
+    }
+
+    /// What it has on the fast tier is worth so many times as much as what others have.
+    pub(super) fn weight(&self) -> f32 {
+        self.weight
+    }
+
+    /// Whether what it has in RAM stays there for a round longer.
+    pub(super) fn stays_in_ram(&self) -> bool {
+        self.weight > 1.0
     }
 
     /// Whether it has more than it may.

@@ -6,6 +6,7 @@ use super::leaf::Leaf;
 use super::state::Shard;
 use crate::control::explain::Cause;
 use format::{BlockMask, BlockState, crc32c};
+use qos::Due;
 use std::rc::Rc;
 use units::{BLOCK, CHUNK, Place};
 
@@ -44,7 +45,7 @@ impl Shard {
         if shadows().is_empty() {
             return false;
         }
-        let Ok(_room) = self.journal_room(Work::Host).await else {
+        let Ok(_room) = self.journal_room(Work::Host(Due::NONE)).await else {
             return false;
         };
         let mask = shadows();

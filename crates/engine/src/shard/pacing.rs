@@ -1,7 +1,11 @@
 //! How fast hosts' writes take room of the fast tier once that is short: about as fast as it comes free.
 //!
 //! Room comes free in bursts: what sank is flushed, then a barrier ends, then reads. Hosts that take all of it at
-//! once stand still until the next one. So each write waits its turn, the longer the less is left of the reserve.
+//! once stand still until the next one. So each write waits its turn, the longer the less is left of the reserve;
+//! those of a level that was promised more do not wait for turns of those beneath.
+
+use qos::Due;
+use units::mutation::{Mutation, is_on};
 
 const SECOND: u64 = 1_000_000_000;
 /// Time over which the rate is taken, in nanoseconds.
@@ -20,8 +24,8 @@ pub(super) struct Pacing {
     since_ns: u64,
     /// And a second, of late.
     rate: u64,
-    /// When the next write may go.
-    next_ns: u64,
+    /// When the next write may go, by rank.
+    next_ns: [u64; Due::RANKS],
     /// Slots below which room is short.
     pub reserve: u64,
 }
@@ -44,17 +48,23 @@ impl Pacing {
         free < self.reserve && self.rate != 0
     }
 
-    /// How long a write of so many blocks is to wait, in nanoseconds, while so many slots are free.
-    pub fn wait_ns(&mut self, now_ns: u64, blocks: u64, free: u64) -> u64 {
+    /// How long a write of so many blocks that is due so is to wait, in nanoseconds, while so many slots are free, of which it
+    /// leaves some to others. Those of the levels above wait for none of those beneath, whose turns come later for them.
+    pub fn wait_ns(&mut self, now_ns: u64, due: Due, blocks: u64, [free, kept]: [u64; 2]) -> u64 {
         if !self.is_short(free) {
             return 0;
         }
-        let eighths = (MOST * free / self.reserve).max(LEAST);
+        let eighths = (MOST * free.saturating_sub(kept) / self.reserve).max(LEAST);
         let each = SECOND * 8 / (self.rate * eighths).max(1);
-        let begins = self.next_ns.max(now_ns);
-        self.next_ns = begins.saturating_add(each.saturating_mul(blocks));
-        let latest = now_ns + LONGEST_NS;
-        self.next_ns = self.next_ns.min(latest);
+        let (latest, takes) = (now_ns + LONGEST_NS, each.saturating_mul(blocks));
+        let rank = match is_on(Mutation::RoomUndue) {
+            true => 0,
+            false => due.rank(),
+        };
+        let begins = self.next_ns[rank].max(now_ns);
+        for next_ns in &mut self.next_ns[rank..] {
+            *next_ns = (*next_ns).max(now_ns).saturating_add(takes).min(latest);
+        }
         begins.min(latest) - now_ns
     }
 }
@@ -92,7 +102,7 @@ mod tests {
                 last = ms;
                 *until = now + MS / 2;
                 if paced {
-                    *until += pacing.wait_ns(now, 1, free);
+                    *until += pacing.wait_ns(now, Due::NONE, 1, [free, 0]);
                 }
             }
         }
@@ -114,11 +124,38 @@ mod tests {
             reserve: 1_000,
             ..Pacing::default()
         };
-        assert_eq!(pacing.wait_ns(5, 1, 0), 0, "nothing is known yet");
+        let wait_ns = |pacing: &mut Pacing, now, blocks, free| {
+            pacing.wait_ns(now, Due::NONE, blocks, [free, 0])
+        };
+        assert_eq!(wait_ns(&mut pacing, 5, 1, 0), 0, "nothing is known yet");
         pacing.freed(SECOND, 10);
-        assert_eq!(pacing.wait_ns(SECOND, 1, 1_000), 0);
+        assert_eq!(wait_ns(&mut pacing, SECOND, 1, 1_000), 0);
         for _ in 0..1_000 {
-            assert!(pacing.wait_ns(SECOND, 256, 10) <= LONGEST_NS);
+            assert!(wait_ns(&mut pacing, SECOND, 256, 10) <= LONGEST_NS);
         }
+    }
+
+    #[test]
+    fn who_was_promised_more_does_not_wait_for_those_who_flood() {
+        let mut pacing = Pacing {
+            reserve: 1_000,
+            ..Pacing::default()
+        };
+        pacing.freed(SECOND, 10_000);
+        let [first, third] = [1, 3].map(|level| Due::new(level, u64::MAX));
+        let mut wait = |due| pacing.wait_ns(SECOND, due, 1, [500, 0]);
+        for _ in 0..1_000 {
+            wait(third);
+        }
+        assert_eq!([wait(third), wait(first)], [LONGEST_NS, 0]);
+        // It waits for itself, and they wait for it.
+        assert!(wait(first) > 0 && wait(first) < LONGEST_NS);
+        let mut pacing = Pacing {
+            reserve: 1_000,
+            ..Pacing::default()
+        };
+        pacing.freed(SECOND, 10_000);
+        pacing.wait_ns(SECOND, first, 1, [500, 0]);
+        assert!(pacing.wait_ns(SECOND, third, 1, [500, 0]) > 0);
     }
 }

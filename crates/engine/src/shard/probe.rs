@@ -19,6 +19,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const LOOK_NS: u64 = 100;
 const TURN_NS: u64 = 1000;
 
+/// Groups of map pages of a pool that has many of them.
+const PAGE_GROUPS: u64 = 12;
+
 #[derive(Clone, Default)]
 struct Virtual(Rc<Cell<u64>>);
 
@@ -152,21 +155,42 @@ impl Probe {
 
     /// The same, with as much memory.
     pub async fn open_with(handle: &Handle, name: &str, memory: &EngineConfig) -> Self {
-        Self::open_on(handle, name, memory, false).await
+        Self::open_on(handle, name, memory, [false, false], None).await
+    }
+
+    /// The same with room for many map pages.
+    pub async fn open_with_pages(handle: &Handle, name: &str) -> Self {
+        let memory = EngineConfig::default();
+        Self::open_on(handle, name, &memory, [false, false], Some(PAGE_GROUPS)).await
     }
 
     /// The same; its drives are read and written in place.
     pub async fn open_in_place(handle: &Handle, name: &str) -> Self {
-        Self::open_on(handle, name, &EngineConfig::default(), true).await
+        Self::open_on(handle, name, &EngineConfig::default(), [true, false], None).await
     }
 
-    async fn open_on(handle: &Handle, name: &str, memory: &EngineConfig, in_place: bool) -> Self {
+    /// The same with drives that have to be asked; the slow one takes as long as a disk.
+    pub async fn open_over_disk(handle: &Handle, name: &str) -> Self {
+        Self::open_on(handle, name, &EngineConfig::default(), [false, true], None).await
+    }
+
+    async fn open_on(
+        handle: &Handle,
+        name: &str,
+        memory: &EngineConfig,
+        [in_place, over_disk]: [bool; 2],
+        meta_groups: Option<u64>,
+    ) -> Self {
         let names = ["fast", "slow"].map(|tier| format!("{name}-{tier}"));
-        make(&names);
+        make(&names, meta_groups);
         let flushes: [Arc<Flushes>; 2] = Default::default();
         let (mut members, mut config) = (Vec::new(), None);
-        for (name, flushes) in names.iter().zip(&flushes) {
-            let drive = drives::open(&format!("ram:{name}")).unwrap();
+        let kinds = match over_disk {
+            true => ["ram", "model:hdd-7200:ram"],
+            false => ["ram", "ram"],
+        };
+        for ((name, flushes), kind) in names.iter().zip(&flushes).zip(kinds) {
+            let drive = drives::open(&format!("{kind}:{name}")).unwrap();
             let label = label_of(handle, &drive).await;
             let flushes = flushes.clone();
             let probed: Arc<dyn OpenDrive> = Arc::new(Probed {
@@ -227,9 +251,10 @@ impl Drop for Probe {
 }
 
 /// A closed pool on drives in memory, with a volume.
-fn make(names: &[String; 2]) {
+fn make(names: &[String; 2], meta_groups: Option<u64>) {
     let memory = EngineConfig {
         threads: 1,
+        meta_groups,
         ..EngineConfig::default()
     };
     let engine = Engine::start(&memory).unwrap();

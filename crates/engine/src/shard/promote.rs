@@ -7,6 +7,7 @@ use super::leaf::{Busy, Leaf};
 use super::ledger::{Grounds, Move};
 use super::ram::RamExtent;
 use super::state::Shard;
+use super::upkeep::Kind;
 use crate::control::explain::Cause;
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
@@ -81,6 +82,8 @@ impl Shard {
                 wake.await;
                 continue;
             };
+            let bytes = u64::from(candidate.valid.count_ones()) * BLOCK as u64;
+            self.upkeep.wait(Kind::Promotion, bytes).await;
             let permit = limit.get().await;
             let shard = self.clone();
             self.handle.spawn(async move {

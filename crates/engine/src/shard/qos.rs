@@ -7,7 +7,7 @@
 use super::dispatch::{Counted, ShardOp, ShardPort, Taken, finish};
 use super::state::Shard;
 use block::{ErrorKind, IoError};
-use qos::{Costs, Gate, Kind, Request, Tenant};
+use qos::{Costs, Due, Gate, Kind, Request, Tenant};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -195,7 +195,11 @@ impl Shard {
         loop {
             self.handle.sleep(TICK_NS).await;
             let mut gate = entrance.gate.borrow_mut();
-            let goes_on = gate.tick(self.handle.now_ns());
+            let now_ns = self.handle.now_ns();
+            let goes_on = gate.tick(now_ns);
+            if gate.is_hurt() {
+                self.upkeep.hurt(now_ns);
+            }
             if gate.can_release() {
                 entrance.wake();
             }
@@ -204,6 +208,23 @@ impl Shard {
                 entrance.is_on.set(gate.is_needed());
                 return;
             }
+        }
+    }
+
+    /// Whether operations are due something, as the pool has policies.
+    #[inline]
+    pub(super) fn has_policies(&self) -> bool {
+        self.entrance.is_on.get()
+    }
+
+    /// What an operation of a volume is due that begins now: nothing without policies.
+    pub(super) fn due(&self, volume: u32) -> Due {
+        match self.has_policies() {
+            true => {
+                let mut gate = self.entrance.gate.borrow_mut();
+                gate.due(volume, self.handle.seen_ns())
+            }
+            false => Due::NONE,
         }
     }
 

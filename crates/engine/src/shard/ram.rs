@@ -24,6 +24,8 @@ pub struct RamExtent {
     pub touched: u16,
     /// Used since the hand last passed.
     pub referenced: bool,
+    /// Rounds of the hand that it stays though it was not used in them.
+    pub rounds: u8,
     /// Came with others around it, as misses were dense there.
     pub dense: bool,
     /// Came though no host had asked for it.
@@ -199,17 +201,22 @@ impl RamTier {
     pub fn leaves_in(&self, steps: usize) -> Option<Extent> {
         let at = (self.hand + steps) % self.slots.len().max(1);
         let extent = self.slots.get(at)?.as_ref()?;
-        (!extent.referenced).then(|| extent.name())
+        (!extent.referenced && extent.rounds == 0).then(|| extent.name())
     }
 
     fn evict(&mut self) -> Option<(u32, RamExtent)> {
-        for _ in 0..2 * self.slots.len() {
+        // One for what was used, one for what stays for another round, and one in which it leaves.
+        for _ in 0..3 * self.slots.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();
             let Some(extent) = &mut self.slots[at] else {
                 continue;
             };
             if std::mem::take(&mut extent.referenced) {
+                continue;
+            }
+            if extent.rounds > 0 {
+                extent.rounds -= 1;
                 continue;
             }
             let left = self.take(at)?;

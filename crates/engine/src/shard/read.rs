@@ -17,6 +17,7 @@ use crate::vdrive::Turn;
 use block::{DmaBuf, DriveError, IoBuf, IoError};
 use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;
+use qos::Due;
 use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -26,6 +27,14 @@ use units::{BLOCK, EXTENT_BLOCKS, Place};
 /// Failures after which a read gives up: the data may have moved beneath it, so that what it
 /// found wrong is right elsewhere.
 const ATTEMPTS: usize = 8;
+
+/// Where a read stands that may have to take turns at a drive.
+pub(super) enum InLine<'a> {
+    /// It has its turn.
+    Has(Turn<'a>),
+    /// It is still to get one, and is due so.
+    For(Due),
+}
 
 /// Blocks that lie one after the other.
 pub(super) struct Run {
@@ -262,7 +271,9 @@ impl Shard {
     async fn read_placed_run(&self, by: By, run: &[Placed]) -> Result<DmaBuf, DriveError> {
         let began = self.handle.now_ns();
         let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
-        let data = self.read_place(run[0].slot, run.len(), &check).await?;
+        let data = self
+            .read_place_in(InLine::For(by.due), run[0].slot, run.len(), &check)
+            .await?;
         let took = self.handle.now_ns() - began;
         let class = self.class(run[0].slot);
         self.state.borrow_mut().count_source(by.volume, class, took);
@@ -451,6 +462,9 @@ impl Shard {
                 sides.renew();
                 self.plan(leaf, &todo, &mut sides)
             };
+            if wait {
+                self.hurry(leaf, by.due);
+            }
             if runs.is_empty() && wait {
                 fetched.await;
                 self.check()?;
@@ -622,14 +636,16 @@ impl Shard {
             by.bypassed || self.shared.promotion_held.load(Ordering::Relaxed) || !self.is_tiered();
         let at_home = leaf.page.borrow().slot(run.first).is_none();
         if run.cold && at_home && !hold {
-            let fetched = self.fetch(layer, leaf, chunk, run).await;
+            let fetched = self.fetch(by, (layer, chunk), leaf, run).await;
             // What was fetched with it may be what is lost: the blocks that are wanted may be right.
             if fetched.is_ok() {
                 return fetched;
             }
         }
         let check = |index: usize, bytes: &[u8]| is_right(crc32c(bytes), run.crcs[index]);
-        let data = self.read_place(run.place, run.count, &check).await?;
+        let data = self
+            .read_place_in(InLine::For(by.due), run.place, run.count, &check)
+            .await?;
         if run.cold && !hold {
             self.keep_in_ram(
                 leaf,
@@ -649,13 +665,14 @@ impl Shard {
         count: usize,
         check: crate::vdrive::Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
-        self.read_place_in(None, place, count, check).await
+        self.read_place_in(InLine::For(Due::NONE), place, count, check)
+            .await
     }
 
     /// The same; a read that has its turn already makes use of it.
     pub(super) async fn read_place_in(
         &self,
-        turn: Option<Turn<'_>>,
+        turn: InLine<'_>,
         place: Place,
         count: usize,
         check: crate::vdrive::Check<'_>,
@@ -663,9 +680,12 @@ impl Shard {
         let vdrive = self.vdrive(place.vdrive()).map_err(|_| DriveError::Gone)?;
         let era = self.state.borrow_mut().quarantine.begin_read();
         let data = match (turn, self.class(place)) {
-            (Some(turn), _) => turn.read(place.block(), count, check).await,
-            (None, Class::Slow) => vdrive.read_in_turn(place.block(), count, check).await,
-            (None, _) => vdrive.read(place.block(), count, check).await,
+            (InLine::Has(turn), _) => turn.read(place.block(), count, check).await,
+            (InLine::For(due), Class::Slow) => {
+                let read = vdrive.read_in_turn(place.block(), count, due, check);
+                read.await
+            }
+            (InLine::For(_), _) => vdrive.read(place.block(), count, check).await,
         };
         self.end_read(era);
         data
@@ -734,3 +754,6 @@ fn without(mut mask: BlockMask, first: usize, count: usize) -> BlockMask {
     (first..first + count).for_each(|block| mask.clear(block));
     mask
 }
+
+#[cfg(test)]
+mod tests;

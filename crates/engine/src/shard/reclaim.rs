@@ -5,7 +5,7 @@ use super::journal::Work;
 use super::leaf::Busy;
 use super::state::{Shard, State};
 use super::stuck::Unread;
-use super::yielding::{self, Leave, Yielding};
+use super::upkeep::{self, Kind, Leave, Yielding};
 use crate::control::explain::Cause;
 use crate::control::types::SpacePolicy;
 use crate::space::Class;
@@ -212,11 +212,12 @@ impl Shard {
             let (settle_ns, chunks) = match (force, self.leave(yielding, unsunk, all)) {
                 (true, _) => (0, demote::BATCH),
                 (false, Leave::All) => (SETTLE_NS, demote::BATCH),
-                (false, Leave::Some) => (SETTLE_NS, yielding::CHUNKS),
+                (false, Leave::Some) => (SETTLE_NS, upkeep::CHUNKS),
                 (false, Leave::Nothing) => return Ok(worked),
             };
             let sunk = self.demote_batch(settle_ns, chunks, sparse).await?.blocks;
             yielding.sank(sunk);
+            self.upkeep.did(Kind::Demotion, sunk * BLOCK as u64);
             worked |= sunk > 0;
         }
         Ok(worked)
@@ -226,7 +227,15 @@ impl Shard {
     fn leave(&self, yielding: &mut Yielding, unsunk: u64, all: u64) -> Leave {
         let counters = self.state.borrow().counters;
         let asked = (counters.read_bytes + counters.write_bytes) / BLOCK as u64;
-        yielding.look(self.handle.now_ns(), asked, unsunk, all)
+        let leave = yielding.look(self.handle.now_ns(), asked, unsunk, all);
+        // Before room is short it goes on as ever: those who are hurt would wait for room then.
+        let yields = unsunk.saturating_mul(4) < all.saturating_mul(3) && self.upkeep.is_hurt();
+        match (yields, leave) {
+            (true, Leave::Nothing) => Leave::Nothing,
+            (true, _) if !self.upkeep.may(Kind::Demotion) => Leave::Nothing,
+            (true, _) => Leave::Some,
+            (false, leave) => leave,
+        }
     }
 
     /// Blocks that only the fast tier has, and those that it has in all: this shard's part.

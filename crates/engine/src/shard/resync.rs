@@ -2,6 +2,7 @@
 
 use super::Progress;
 use super::state::Shard;
+use super::upkeep::Kind;
 use crate::vdrive::{DriveShared, LegState, Missing, VdriveIo};
 use block::{DriveError, DriveQueue, ErrorKind, IoError};
 use drives::OpenDrive;
@@ -132,6 +133,7 @@ impl Shard {
         if progress.is_cancelled() || self.closing.get() {
             return Ok(false);
         }
+        self.upkeep.wait(Kind::Resync, count * BLOCK as u64).await;
         let copied = io.copy(leg, block, count as usize).await;
         copied.map_err(|error| leg_failed(&error))?;
         let bytes = count * BLOCK as u64;

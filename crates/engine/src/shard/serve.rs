@@ -154,7 +154,7 @@ impl Shard {
             .chunk_by(|(one, ..), (next, ..)| one.is_like(next))
         {
             let (mut sum, mut fast, mut ram) = (Served::default(), 0, 0);
-            self.meters.note(took, row.len());
+            self.upkeep.note(took, row.len());
             for (_, served, bypassed) in row {
                 sum.add(*served);
                 fast += u64::from(served.fast > 0);
@@ -234,7 +234,7 @@ impl Shard {
         for row in recorded.chunk_by(are_alike) {
             let (op, began) = &row[0];
             let took = now - began;
-            self.meters.note(took, row.len());
+            self.upkeep.note(took, row.len());
             self.note_ended(Counted::of(op), row.len() as u64, took, now);
             state.count_ops(Counted::of(op), row.len() as u64, took);
         }

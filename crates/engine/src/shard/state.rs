@@ -7,6 +7,7 @@ use super::journal::Journal;
 use super::knobs::Knobs;
 use super::leaf::Leaf;
 use super::ledger::Ledger;
+use super::levels::Line;
 use super::marks::Marks;
 use super::open_checkpoint::OpenedFrom;
 use super::pacing::Pacing;
@@ -18,7 +19,7 @@ use super::ram::RamTier;
 use super::sinking::Sinking;
 use super::spare::Asking;
 use super::stuck::Stuck;
-use super::throttle::Meters;
+use super::upkeep::{HurtUntil, Upkeep};
 use super::what_if::Waits;
 use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
@@ -56,6 +57,8 @@ pub struct PoolShared {
     /// How far their metadata is.
     pub marks: Arc<Marks>,
     pub(super) asking: Asking,
+    /// Background work goes by it.
+    pub(super) hurt_until: Arc<HurtUntil>,
     policy: AtomicU8,
 }
 
@@ -71,6 +74,7 @@ impl PoolShared {
             budget: Mutex::default(),
             marks: Arc::default(),
             asking: Asking::default(),
+            hurt_until: Arc::default(),
             policy: AtomicU8::new(policy as u8),
         }
     }
@@ -275,6 +279,8 @@ pub struct Shard {
     pub(super) checkpoint_running: Cell<bool>,
     /// Writes that wait for space.
     pub(super) starving: Cell<usize>,
+    /// The same, those that came since the pool has policies.
+    pub(super) line: Line,
     /// No write asks other shards for space before this moment.
     pub(super) asked_in_vain_ns: Cell<u64>,
     /// What other shards have asked for and this one has done.
@@ -314,8 +320,8 @@ pub struct Shard {
     pub(super) streams: Limit,
     /// Volumes were let go that had been held.
     pub(super) let_go: Event,
-    /// What hosts' operations take, while a scrub runs.
-    pub(super) meters: Meters,
+    /// What it does without a host waiting for it.
+    pub(super) upkeep: Upkeep,
     /// Slots of the write that is being made, kept between writes for its memory.
     pub(super) scratch: RefCell<Vec<Run>>,
     /// The block that is used next, where it lies in memory.
@@ -378,6 +384,8 @@ impl Shard {
             counters: IoCounters::default(),
             exports: ByExport::default(),
         };
+        let upkeep = Upkeep::new(&handle, shared.hurt_until.clone());
+        let streams = Limit::timed(STREAMS, STREAMS, &handle);
         Rc::new_cyclic(|this| Self {
             config,
             handle,
@@ -403,6 +411,7 @@ impl Shard {
             opening_lost: Cell::default(),
             checkpoint_running: Cell::new(false),
             starving: Cell::new(0),
+            line: Line::default(),
             asked_in_vain_ns: Cell::new(0),
             heeded: Cell::new(0),
             compacting: Cell::new(false),
@@ -422,9 +431,9 @@ impl Shard {
             journal_users: Cell::new(0),
             room: Event::default(),
             prefetching: Cell::new(0),
-            streams: Limit::new(STREAMS),
+            streams,
             let_go: Event::default(),
-            meters: Meters::default(),
+            upkeep,
             scratch: RefCell::default(),
             fetching: Fetching::default(),
             this: this.clone(),

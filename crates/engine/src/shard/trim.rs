@@ -10,6 +10,7 @@ use super::write::{Piece, pieces};
 use crate::tree::Lookup;
 use block::{AllocationState, ErrorKind, IoError, StatusExtent};
 use format::BlockMask;
+use qos::Due;
 use std::ops::Range;
 use std::rc::Rc;
 use units::invariant::check;
@@ -66,7 +67,7 @@ impl Shard {
     }
 
     async fn trim_piece(&self, by: By, piece: Piece, when_full: WhenFull) -> Result<(), IoError> {
-        let room = self.journal_room(Work::Host).await?;
+        let room = self.journal_room(Work::Host(by.due)).await?;
         let Some((layer, leaf)) = self.trimmable(by.volume, piece.chunk).await? else {
             return Ok(());
         };
@@ -222,7 +223,7 @@ impl Shard {
         while let Some(start) = from {
             let keys = self.next_chunks(volume, start).await?;
             for key in keys.iter().copied() {
-                let room = self.journal_room(Work::Host).await?;
+                let room = self.journal_room(Work::Host(Due::NONE)).await?;
                 if let Some(leaf) = self.leaf_even_if_gone(volume, key).await? {
                     while leaf.busy.get() && !is_on(Mutation::FreeBusy) {
                         self.handle.sleep(1_000_000).await;

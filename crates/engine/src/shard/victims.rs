@@ -50,8 +50,12 @@ impl State {
                 return Some((chunk, extents, Cause::EvictedOver));
             }
         }
-        let may_leave = |layer| all || !of(layer).is_some_and(Knobs::is_spared);
-        policy.clean_victim_of(may_leave).map(least)
+        let weight = |layer| {
+            let knobs = of(layer);
+            let may_leave = all || !knobs.is_some_and(Knobs::is_spared);
+            may_leave.then(|| knobs.map_or(1.0, Knobs::weight))
+        };
+        policy.clean_victim_by(weight).map(least)
     }
 
     /// Extents of a chunk that may leave the fast tier: none of a volume below its floor, unless

@@ -3,6 +3,7 @@
 use super::heat::By;
 use super::journal::Work;
 use super::leaf::Leaf;
+use super::levels::InLine;
 use super::quota::new_blocks;
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Refusal, Run};
@@ -10,6 +11,7 @@ use crate::vdrive::{Purpose, all_ended};
 use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError};
 use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;
+use qos::Due;
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place};
@@ -73,7 +75,7 @@ impl Shard {
     /// `NoSpace` when the pool is full or the volume's quota is reached, or what a drive said.
     pub(crate) async fn write(&self, by: By, offset: u64, buf: &IoBuf) -> Result<(), IoError> {
         for piece in pieces(offset, buf.len() as u64) {
-            let _room = self.journal_room(Work::Host).await?;
+            let _room = self.journal_room(Work::Host(by.due)).await?;
             if piece.is_whole() {
                 let send = async |runs: &[Run]| self.send_piece(runs, piece, buf).await;
                 self.write_blocks(by, piece, send, None).await?;
@@ -92,7 +94,7 @@ impl Shard {
             len: count * BLOCK,
             ..piece
         };
-        let read = By::read(by.volume).bypassed(by.bypassed);
+        let read = By::read(by.volume).bypassed(by.bypassed).due(by.due);
         for _ in 0..MERGE_ROUNDS {
             let (_, leaf) = self.writable(by.volume, piece.chunk).await?;
             let seen = versions(&leaf, first, count);
@@ -137,7 +139,7 @@ impl Shard {
         let (first, count) = piece.blocks();
         let (layer, leaf) = self.writable(by.volume, piece.chunk).await?;
         self.admit(layer, &leaf, first, count)?;
-        let runs = self.take_slots(count).await?;
+        let runs = self.take_slots(by.due, count).await?;
         let crcs = match send(&runs).await {
             Ok(crcs) => crcs,
             Err(error) => {
@@ -278,27 +280,31 @@ impl Shard {
     }
 
     /// Takes `count` slots on the fast tier; waits for the mover to make space there; takes the
-    /// slow tier's when it cannot.
-    async fn take_slots(&self, count: usize) -> Result<Vec<Run>, IoError> {
+    /// slow tier's when it cannot. Who waits goes by what is `due`, where the pool has policies.
+    async fn take_slots(&self, due: Due, count: usize) -> Result<Vec<Run>, IoError> {
         assert!(count <= CHUNK_BLOCKS, "a piece lies in one chunk");
         let class = self.write_class();
         let wait = {
             let mut state = self.state.borrow_mut();
             let free = state.alloc.free_slots_or(class, state.pacing.reserve);
-            state
-                .pacing
-                .wait_ns(self.handle.now_ns(), count as u64, free)
+            let kept = self.kept_for_others(state.pacing.reserve, due);
+            let now = self.handle.now_ns();
+            let pacing = &mut state.pacing;
+            pacing.wait_ns(now, due, count as u64, [free, kept])
         };
         if wait > 0 {
             self.mover_wake.notify();
             self.handle.sleep(wait).await;
         }
         let mut runs = Vec::new();
-        if self.host_slots(class, count, &mut runs) {
+        if self.line.may_pass(due) && self.slots_of_rank(class, due, count, &mut runs) {
+            self.line.went();
             return Ok(runs);
         }
         let _starving = Starving::new(self);
-        for _ in 0..SPACE_ROUNDS {
+        let place = self.has_policies().then(|| self.line.join(due));
+        let mut rounds = 0;
+        while rounds < SPACE_ROUNDS {
             let made = self.space_made.wait();
             self.mover_wake.notify();
             self.check()?;
@@ -306,7 +312,18 @@ impl Shard {
                 break;
             }
             made.await;
-            if self.host_slots(class, count, &mut runs) {
+            // Who is not next waits for those before, each of whom has so many rounds at most.
+            if !place.as_ref().is_none_or(InLine::is_next) {
+                continue;
+            }
+            rounds += 1;
+            let due = match &place {
+                Some(place) if !place.is_eldest() => due,
+                // Nothing is kept from who has waited for longest.
+                _ => Due::new(1, u64::MAX),
+            };
+            if self.slots_of_rank(class, due, count, &mut runs) {
+                self.leave_line(place);
                 return Ok(runs);
             }
         }
@@ -315,13 +332,44 @@ impl Shard {
         } else {
             Class::Fast
         };
-        if self.host_slots(class, count, &mut runs)
-            || self.host_slots(other, count, &mut runs)
+        // What is kept for others delays, and refuses nobody: where there is no other tier, it is taken.
+        let classes = match place {
+            Some(_) => [other, class],
+            None => [class, other],
+        };
+        drop(place);
+        self.space_made_in_line();
+        if self.host_slots(classes[0], count, &mut runs)
+            || self.host_slots(classes[1], count, &mut runs)
             || self.slots_given_up([class, other], count, &mut runs).await
         {
             return Ok(runs);
         }
         Err(self.no_space())
+    }
+
+    /// Slots for a host's write that leaves some to those who were promised more.
+    fn slots_of_rank(&self, class: Class, due: Due, count: usize, runs: &mut Vec<Run>) -> bool {
+        let leaves = {
+            let state = self.state.borrow();
+            let kept = self.kept_for_others(state.pacing.reserve, due);
+            kept == 0 || state.alloc.free_slots(class) >= kept + count as u64
+        };
+        leaves && self.host_slots(class, count, runs)
+    }
+
+    /// It has what it waited for; whoever is next may find more.
+    fn leave_line(&self, place: Option<InLine<'_>>) {
+        if let Some(place) = place {
+            place.goes();
+            self.space_made_in_line();
+        }
+    }
+
+    fn space_made_in_line(&self) {
+        if !self.line.is_empty() {
+            self.space_made.notify();
+        }
     }
 
     /// Slots for a host's write: it leaves a group's worth, so that something can always be moved.

@@ -59,13 +59,13 @@ impl Shard {
             {
                 return Ok(());
             }
-            let room = self.journal_room(Work::Host).await?;
+            let room = self.journal_room(Work::Host(by.due)).await?;
             let Some((_, leaf)) = self.trimmable(by.volume, chunk).await? else {
                 return Ok(());
             };
             let seen = versions(&leaf, block, 1);
             let mut old = IoBuf::zeroed(BLOCK);
-            let read = By::read(by.volume).bypassed(by.bypassed);
+            let read = By::read(by.volume).bypassed(by.bypassed).due(by.due);
             self.read_chunk(read, whole_at_zero(whole), &mut old)
                 .await?;
             let mut bytes = [0; BLOCK];

@@ -80,7 +80,7 @@ impl DriveShared {
 }
 
 /// Reads that a drive has at a time where they take turns: about as many as a disk sorts by itself.
-const TURNS: usize = 12;
+pub(super) const TURNS: usize = 12;
 
 /// One thread's way to a drive.
 pub(super) struct Channel {
@@ -253,7 +253,11 @@ impl VdriveIo {
         legs: Arc<Legs>,
         dma: DmaPool,
     ) -> Self {
-        let turns = Limit::new(TURNS * parts.len().max(1));
+        let count = TURNS * parts.len().max(1);
+        let turns = match parts.first() {
+            Some(part) => Limit::timed(count, TURNS, part.channel().watch.handle()),
+            None => Limit::new(count),
+        };
         let vdrive = Self {
             id,
             layout,

@@ -227,6 +227,12 @@ impl ReadCost {
         Some(queued.max(self.alone_ns).max(self.silence_ns(now_ns)))
     }
 
+    /// What a small read takes that has so many others beside it, in nanoseconds; 0 when nothing is known.
+    pub fn in_turn_ns(&self, beside: u64) -> u64 {
+        let pace = self.paces[0].usual_ns.unwrap_or(0);
+        pace.saturating_mul(beside).max(self.alone_ns)
+    }
+
     /// Whether one read more is to be made to learn, when the host's own takes `otherwise_ns`
     /// elsewhere.
     fn is_to_be_learned(&mut self, now_ns: u64, otherwise_ns: u64) -> bool {

@@ -1,9 +1,12 @@
 //! Reads of a vdrive with their times: what is learned of them chooses between two that have a block.
 
-use super::io::{Check, VdriveIo};
+use super::io::{Check, TURNS, VdriveIo};
 use super::read_cost::{Begun, Choice, choose};
 use block::{DmaBuf, DriveError};
-use reactor::Permit;
+use qos::Due;
+use reactor::{Permit, Urgency};
+use std::ops::Range;
+use units::mutation::{Mutation, is_on};
 
 /// A read under way; one that is dropped counts no more.
 struct Timed<'a> {
@@ -85,10 +88,29 @@ impl VdriveIo {
 
     /// A turn for a read of about `count` blocks from `block` on. Turns go in the order of addresses, so that a disk's head
     /// goes up and down once, however many wait. A drive sorts no more than it has.
-    pub(crate) async fn turn(&self, block: u64, count: usize) -> Turn<'_> {
+    /// Who could be late, by what it is `due`, goes first.
+    pub(crate) async fn turn(&self, block: u64, count: usize, due: Due) -> Turn<'_> {
+        let urgency = self.urgency(due);
         let timed = Timed::begin(self, count);
-        let permit = self.turns.get_at(block).await;
+        let permit = self.turns.get_at(block, urgency).await;
         Turn { timed, permit }
+    }
+
+    /// From when on a read that is due so goes before others: when what the drives have then would just let it end in time.
+    pub(crate) fn urgency(&self, due: Due) -> Option<Urgency> {
+        if is_on(Mutation::TurnUndue) {
+            return None;
+        }
+        let takes_ns = self.cost.borrow().in_turn_ns(TURNS as u64);
+        Some(Urgency {
+            level: due.level()?,
+            from_ns: due.deadline_ns()?.saturating_sub(takes_ns),
+        })
+    }
+
+    /// Reads that wait for their turns at these blocks are waited for by somebody so urgent.
+    pub(crate) fn hurry(&self, blocks: Range<u64>, urgency: Urgency) {
+        self.turns.hurry(blocks, urgency);
     }
 
     /// Reads that have their turn, on this thread.
@@ -104,10 +126,11 @@ impl VdriveIo {
         &self,
         block: u64,
         count: usize,
+        due: Due,
         check: Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
         self.check_bounds(block, count)?;
-        self.turn(block, count)
+        self.turn(block, count, due)
             .await
             .read(block, count, check)
             .await

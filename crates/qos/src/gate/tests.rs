@@ -362,3 +362,41 @@ fn virtual_time_is_monotonic_across_a_rebase() {
     let got = world.measure();
     assert!(got[0] >= 70_000 && got[1] > 10_000, "{got:?}");
 }
+
+#[test]
+fn who_misses_what_was_promised_while_alone_is_hurt_by_what_is_beneath() {
+    let is_hurt = |min_iops, max_latency_ns, depth| {
+        let policy = QosPolicyConfig {
+            max_latency_ns,
+            ..policy(1, min_iops)
+        };
+        let mut world = World::new(flat).host(1, depth, Some(policy));
+        world.run(200 * MS);
+        world.gate.is_hurt()
+    };
+    // It is served 100,000 operations a second.
+    assert!(is_hurt(200_000, 0, 32));
+    assert!(!is_hurt(200_000, 0, 1), "it asks for one after the other");
+    assert!(!is_hurt(50_000, 0, 32));
+    assert!(is_hurt(0, 400_000, 32) && !is_hurt(0, 400_000, 16));
+}
+
+#[test]
+fn what_an_operation_is_due_counts_from_its_arrival() {
+    let policy = QosPolicyConfig {
+        max_latency_ns: 10 * MS,
+        ..policy(2, 0)
+    };
+    let mut world = World::new(flat).host(1, 1, Some(policy)).host(2, 1, None);
+    world.run(MS);
+    let now = world.now_ns;
+    let due = world.gate.due(1, now);
+    assert_eq!(due.level(), Some(2));
+    let deadline = due.deadline_ns().unwrap();
+    assert!(
+        deadline <= now + 10 * MS && deadline > now,
+        "{deadline} at {now}"
+    );
+    assert_eq!(world.gate.due(2, now), Due::NONE);
+    assert_eq!(world.gate.due(3, now), Due::NONE);
+}

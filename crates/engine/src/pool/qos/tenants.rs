@@ -135,9 +135,10 @@ impl Pool {
         Some(attained(config, &tenant, Some(of.name.clone())))
     }
 
-    /// Tells the shards which volumes have which policies. Whatever changes that, in the pool's description, is followed
-    /// by this.
+    /// Tells the shards which volumes have which policies, and what follows of them for their placement. Whatever changes that,
+    /// in the pool's description, is followed by this.
     pub(in crate::pool) fn tell_tenants(&self) -> Result<()> {
+        self.tell_knobs()?;
         let of = {
             let config = lock(&self.config);
             let mut all = lock(&self.tenants);

@@ -5,7 +5,7 @@ use crate::shard::demote;
 use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
 use crate::shard::trim::WhenFull;
-use crate::shard::yielding::Yielding;
+use crate::shard::upkeep::Yielding;
 use block::IoBuf;
 use format::PinConfig;
 use reactor::Handle;
@@ -43,7 +43,7 @@ fn config(id: u32, knobs: KnobsConfig) -> VolumeConfig {
 fn set(probe: &Probe, volume: u32, knobs: KnobsConfig) -> Arc<Knobs> {
     let daily = knobs.write_budget;
     let budget = (daily > 0).then(|| Arc::new(Budget::new(daily)));
-    let knobs = Arc::new(Knobs::new(&config(volume, knobs), budget));
+    let knobs = Arc::new(Knobs::new(&config(volume, knobs), None, budget));
     probe
         .shard
         .set_knobs(&BTreeMap::from([(volume, knobs.clone())]));
@@ -174,7 +174,7 @@ fn pins_are_found_by_chunk() {
         .pin(MIB + (128 << 10), 64 << 10, Some(TierConfig::Slow))
         .unwrap();
     knobs.pin(7 * MIB, 0, Some(TierConfig::Slow)).unwrap();
-    let knobs = Knobs::new(&config(1, knobs), None);
+    let knobs = Knobs::new(&config(1, knobs), None, None);
     let of = |chunk| {
         let pinned = knobs.pinned(chunk);
         (pinned.fast, pinned.slow)
@@ -483,7 +483,7 @@ fn an_eager_volume_promotes_what_others_leave_and_a_thrifty_one_does_not() {
             reaction,
             ..KnobsConfig::default()
         };
-        Knobs::new(&config(1, knobs), None).admission((1, 0), 0, 1)
+        Knobs::new(&config(1, knobs), None, None).admission((1, 0), 0, 1)
     };
     assert_eq!(admission(ReactionConfig::Normal), Admission::ByWorth(1.0));
     let (eager, thrifty) = (
@@ -492,4 +492,75 @@ fn an_eager_volume_promotes_what_others_leave_and_a_thrifty_one_does_not() {
     );
     assert!(matches!(eager, Admission::ByWorth(factor) if factor < 1.0));
     assert!(matches!(thrifty, Admission::ByWorth(factor) if factor > 1.0));
+}
+
+/// What an extent has to be worth, in times of the margin, and what it counts for once it is there.
+fn placed_by(level: Option<u8>, reaction: ReactionConfig) -> (f32, f32) {
+    let knobs = KnobsConfig {
+        reaction,
+        ..KnobsConfig::default()
+    };
+    let knobs = Knobs::new(&config(1, knobs), level, None);
+    match knobs.admission((1, 0), 0, 1) {
+        Admission::ByWorth(reluctance) => (reluctance, knobs.weight()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_service_level_says_what_is_kept_fast_unless_a_reaction_was_chosen() {
+    let by_level = |level| placed_by(level, ReactionConfig::Normal);
+    assert_eq!(by_level(None), (1.0, 1.0));
+    assert_eq!(by_level(Some(3)), (1.0, 1.0));
+    let levels: Vec<_> = (1..=5).map(|level| by_level(Some(level))).collect();
+    assert!(levels.is_sorted_by(|(before, _), (after, _)| before < after));
+    assert!(levels.is_sorted_by(|(_, before), (_, after)| before > after));
+    let (reluctance, weight) = placed_by(Some(1), ReactionConfig::Thrifty);
+    assert!(reluctance > 1.0 && weight == levels[0].1);
+    units::mutation::switch(Some(units::mutation::Mutation::PlacementUndue));
+    let ignored = by_level(Some(1));
+    units::mutation::switch(None);
+    assert_eq!(ignored, (1.0, 1.0));
+}
+
+#[test]
+fn what_level_1_has_in_ram_stays_for_a_round_longer() {
+    run(|handle| async move {
+        let mut stayed = Vec::new();
+        for level in [None, Some(1)] {
+            let memory = crate::EngineConfig {
+                ram_tier: 4 * EXTENT as u64,
+                ..crate::EngineConfig::default()
+            };
+            let name = format!("ram-round-{}", level.is_some());
+            let probe = Probe::open_with(&handle, &name, &memory).await;
+            let (shard, volume) = (&probe.shard, probe.volume);
+            // Far enough from one another not to be taken for one region.
+            let places = (0..6).map(|place| place * 100);
+            for chunk in places.clone() {
+                let (by, buf) = (By::write(volume), IoBuf::zeroed(MIB as usize));
+                shard.write(by, chunk * MIB, &buf).await.unwrap();
+            }
+            shard.demote_batch(0, demote::BATCH, false).await.unwrap();
+            shard.evict(u64::MAX).await.unwrap();
+            let knobs = Knobs::new(&config(volume, KnobsConfig::default()), level, None);
+            shard.set_knobs(&BTreeMap::from([(volume, Arc::new(knobs))]));
+            for chunk in places {
+                if chunk == 200 {
+                    // What comes from now on is as others' is.
+                    shard.set_knobs(&BTreeMap::new());
+                }
+                let mut buf = IoBuf::zeroed(BLOCK);
+                let read = shard.look_and_read(By::read(volume), chunk * MIB, &mut buf);
+                read.await.unwrap();
+            }
+            let mut there = 0;
+            for chunk in [0, 100] {
+                let leaf = shard.leaf(volume, chunk, false).await.unwrap().unwrap();
+                there += usize::from(leaf.ram[0].get() != 0);
+            }
+            stayed.push(there);
+        }
+        assert_eq!(stayed, [0, 2]);
+    });
 }

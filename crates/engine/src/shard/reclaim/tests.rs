@@ -4,7 +4,7 @@ use crate::shard::Shard;
 use crate::shard::demote;
 use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
-use crate::shard::yielding::Yielding;
+use crate::shard::upkeep::Yielding;
 use crate::space::Class;
 use block::IoBuf;
 use reactor::Handle;

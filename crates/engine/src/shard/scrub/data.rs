@@ -5,7 +5,7 @@ use super::walk::Part;
 use crate::shard::checkpoint::Which;
 use crate::shard::pages::chunk_page;
 use crate::shard::state::{Shard, drive_error};
-use crate::shard::throttle::Throttle;
+use crate::shard::upkeep::Throttle;
 use crate::tree::Lookup;
 use crate::vdrive::Verified;
 use block::{ErrorKind, IoError};

@@ -4,7 +4,7 @@ use super::report::{FaultPlace, ScrubFault};
 use super::walk::Part;
 use crate::shard::checkpoint::Which;
 use crate::shard::state::{Shard, drive_error};
-use crate::shard::throttle::Throttle;
+use crate::shard::upkeep::Throttle;
 use crate::space::GroupKey;
 use crate::tree::{Lookup, Tree};
 use crate::vdrive::Verified;

@@ -4,7 +4,7 @@ use super::report::{Scrub, ScrubPoint};
 use crate::shard::checkpoint::Which;
 use crate::shard::progress::Progress;
 use crate::shard::state::Shard;
-use crate::shard::throttle::Throttle;
+use crate::shard::upkeep::Throttle;
 use block::{ErrorKind, IoError};
 use format::{DIRECTORY, HOMES, PagePtr, SLOTS};
 use std::cell::Cell;
@@ -44,7 +44,7 @@ impl Shard {
     ) -> Result<Option<ScrubPoint>, IoError> {
         let until = self.handle.now_ns().saturating_add(slice_ns);
         let share = scrub.rate / scrub.working.load(Ordering::Relaxed).max(1);
-        let mut throttle = Throttle::scrub(&self.handle, &self.meters, share);
+        let mut throttle = Throttle::scrub(&self.upkeep, share);
         let part = Part {
             scrub,
             progress,

@@ -4,14 +4,14 @@
 /// Blocks a second, by one shard's hosts, from which on they count as busy.
 const BUSY: u64 = 1000;
 /// Chunks that sink together while hosts are busy: few, so that their own requests do not queue behind them.
-pub(super) const CHUNKS: usize = 4;
+pub const CHUNKS: usize = 4;
 const SECOND: u64 = 1_000_000_000;
 /// Time over which hosts' rate is taken, at least, in nanoseconds: between two looks may be no request.
 const WINDOW_NS: u64 = 50_000_000;
 
 /// The share of a shard's sinking that hosts leave it.
 #[derive(Debug, Default)]
-pub(super) struct Yielding {
+pub struct Yielding {
     /// Blocks that hosts had asked for at the last look.
     asked: u64,
     /// The same, and the time in nanoseconds, when the rate was last taken; and whether it was that of
@@ -25,7 +25,7 @@ pub(super) struct Yielding {
 
 /// How much may sink now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Leave {
+pub enum Leave {
     /// Hosts ask for little, or space is needed: as much as there is.
     All,
     /// A few chunks.
@@ -48,7 +48,7 @@ fn share(unsunk: u64, all: u64) -> Option<u64> {
 impl Yielding {
     /// Looks again: `asked` blocks since the beginning; of the fast tier's `all` blocks `unsunk` are newer
     /// than what the slow one has.
-    pub(super) fn look(&mut self, now_ns: u64, asked: u64, unsunk: u64, all: u64) -> Leave {
+    pub fn look(&mut self, now_ns: u64, asked: u64, unsunk: u64, all: u64) -> Leave {
         let new = asked.saturating_sub(self.asked);
         self.asked = asked;
         let time = now_ns.saturating_sub(self.began_ns);
@@ -72,7 +72,7 @@ impl Yielding {
     }
 
     /// Counts blocks that sank.
-    pub(super) fn sank(&mut self, blocks: u64) {
+    pub fn sank(&mut self, blocks: u64) {
         let sixteenths = i64::try_from(blocks.saturating_mul(16)).unwrap_or(i64::MAX);
         self.may = self.may.saturating_sub(sixteenths);
     }

@@ -3,9 +3,10 @@
 //!
 //! While such work runs, every operation's time goes into a histogram. Now and then the work pauses
 //! and takes the time below which 99 of 100 operations end without it. When more than one in a
-//! hundred takes longer beside it, it halves its rate; when not, it doubles it again.
+//! hundred takes longer beside it, it halves its rate; when not, it doubles it again. While somebody misses what was promised,
+//! it has the least rate.
 
-use reactor::Handle;
+use super::Upkeep;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -34,7 +35,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Who asks for the times of a shard's operations now: mostly nobody.
 #[derive(Default)]
-pub struct Meters(RefCell<Vec<Rc<Meter>>>);
+pub(super) struct Meters(RefCell<Vec<Rc<Meter>>>);
 
 impl Meters {
     /// Counts `count` operations, each of which took so long.
@@ -114,9 +115,8 @@ struct Rates {
 }
 
 /// The pace of work in one shard.
-pub(super) struct Throttle<'a> {
-    handle: Handle,
-    meters: &'a Meters,
+pub struct Throttle<'a> {
+    upkeep: &'a Upkeep,
     meter: Rc<Meter>,
     rates: Rates,
     /// Units a second, now.
@@ -129,26 +129,25 @@ pub(super) struct Throttle<'a> {
 
 impl<'a> Throttle<'a> {
     /// Of a scrub: at most `rate` bytes a second.
-    pub(super) fn scrub(handle: &Handle, meters: &'a Meters, rate: u64) -> Self {
+    pub fn scrub(upkeep: &'a Upkeep, rate: u64) -> Self {
         let rates = Rates {
             most: rate.max(1),
             first: rate.max(1),
             least: (rate / SLOWEST).max(1),
         };
-        Self::new(handle, meters, rates)
+        Self::new(upkeep, rates)
     }
 
     /// Of giving chunks' space back.
-    pub(super) fn reclaim(handle: &Handle, meters: &'a Meters) -> Self {
-        Self::new(handle, meters, RECLAIM)
+    pub fn reclaim(upkeep: &'a Upkeep) -> Self {
+        Self::new(upkeep, RECLAIM)
     }
 
-    fn new(handle: &Handle, meters: &'a Meters, rates: Rates) -> Self {
-        let now = handle.now_ns();
+    fn new(upkeep: &'a Upkeep, rates: Rates) -> Self {
+        let now = upkeep.handle.now_ns();
         Self {
-            handle: handle.clone(),
-            meters,
-            meter: meters.add(),
+            upkeep,
+            meter: upkeep.meters.add(),
             rate: rates.first,
             rates,
             next_ns: now,
@@ -159,30 +158,34 @@ impl<'a> Throttle<'a> {
     }
 
     /// Waits until so many more units may be done.
-    pub(super) async fn wait(&mut self, units: u64) {
-        let now = self.handle.now_ns();
+    pub async fn wait(&mut self, units: u64) {
+        let now = self.upkeep.handle.now_ns();
         if now >= self.look_ns {
             self.look().await;
         }
-        let now = self.handle.now_ns();
+        let now = self.upkeep.handle.now_ns();
         let start = self.next_ns.max(now.saturating_sub(BURST_NS));
-        let takes = u128::from(units) * u128::from(SECOND) / u128::from(self.rate);
+        let rate = match self.upkeep.is_hurt() {
+            true => self.rates.least,
+            false => self.rate,
+        };
+        let takes = u128::from(units) * u128::from(SECOND) / u128::from(rate);
         self.next_ns = start + takes as u64;
         if start > now {
-            self.handle.sleep_until(start).await;
+            self.upkeep.handle.sleep_until(start).await;
         }
     }
 
     async fn look(&mut self) {
         if self.meter.count() >= ENOUGH {
-            let now = self.handle.now_ns();
+            let now = self.upkeep.handle.now_ns();
             if self.usual.is_none() || now >= self.quiet_ns {
                 self.pause().await;
             } else {
                 self.adjust();
             }
             self.meter.begin();
-        } else if self.handle.now_ns() >= self.look_ns + 4 * LOOK_NS {
+        } else if self.upkeep.handle.now_ns() >= self.look_ns + 4 * LOOK_NS {
             // Hosts ask for little: nobody waits.
             self.usual = None;
             self.rate = self.rates.most;
@@ -190,15 +193,15 @@ impl<'a> Throttle<'a> {
         } else {
             return;
         }
-        self.look_ns = self.handle.now_ns() + LOOK_NS;
+        self.look_ns = self.upkeep.handle.now_ns() + LOOK_NS;
     }
 
     /// Does nothing for a moment and takes what is usual.
     async fn pause(&mut self) {
         self.meter.begin();
-        self.handle.sleep(QUIET_NS).await;
+        self.upkeep.handle.sleep(QUIET_NS).await;
         self.usual = self.meter.usual();
-        self.quiet_ns = self.handle.now_ns() + QUIET_EVERY_NS;
+        self.quiet_ns = self.upkeep.handle.now_ns() + QUIET_EVERY_NS;
     }
 
     fn adjust(&mut self) {
@@ -213,7 +216,7 @@ impl<'a> Throttle<'a> {
 
 impl Drop for Throttle<'_> {
     fn drop(&mut self) {
-        self.meters.remove(&self.meter);
+        self.upkeep.meters.remove(&self.meter);
     }
 }
 
