@@ -36,7 +36,7 @@ promise() { # promise VERDICTS NAME ARGUMENT...
   local verdicts=$1
   shift
   TMPDIR="$work" lab promises "$@" >promise 2>&1 || fail "$*: $(cat promise)"
-  [ "$(grep -cE '^  (met:   |MISSED:) ' promise)" = "$verdicts" ] || fail "$*: $(cat promise)"
+  [ "$(grep -cE '^  (met:   |MISSED:|not told:) ' promise)" = "$verdicts" ] || fail "$*: $(cat promise)"
 }
 promise 3 infeasible --seconds 2 --volume 16M
 promise 1 alone --seconds 1 --rounds 1 --volume 16M

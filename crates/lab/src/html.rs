@@ -9,7 +9,7 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:900px;margin:2em auto;padding:
 h1{font-size:1.6em}h2{font-size:1.15em;margin-top:2em}h3{font-size:1em}\
 svg{width:100%;height:auto}svg text{font:13px system-ui,sans-serif;fill:currentColor}\
 .axis{stroke:currentColor;stroke-opacity:.35}\
-table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\
+table{border-collapse:collapse;width:100%;margin:1em 0;font-variant-numeric:tabular-nums}\
 th,td{padding:.3em .6em;text-align:right;border-bottom:1px solid #8884}\
 th:first-child,td:first-child{text-align:left}\
 pre{white-space:pre-wrap}\

@@ -1,12 +1,17 @@
 //! What a policy costs who is alone: nothing is to be held for anybody.
+//!
+//! Rates of a machine that others use differ by more than a policy costs. Requests for each second of the daemon's processor
+//! time are told beside them, which others change less.
 
 use super::arguments::Alone;
 use super::scene::{self, USUAL, Volume, alone, verdict};
 use crate::failure::Result;
+use crate::machine;
 use crate::screen::{self, Progress, thousands};
 use crate::scrub_cost::median;
 use crate::tenants::Stage;
 use std::path::Path;
+use std::time::Instant;
 
 /// Policies by their numbers.
 const POLICIES: [&str; 5] = ["1", "2", "3", "4", "5"];
@@ -19,14 +24,25 @@ struct Rounds {
     iops: Vec<f64>,
     without: Vec<f64>,
     percent: Vec<f64>,
+    /// The same of requests for each second of the daemon's processor time.
+    percent_by_core: Vec<f64>,
+}
+
+/// Requests a second, and for each second of the daemon's processor time.
+fn measure(stage: &Stage, volume: &Volume, seconds: u64) -> Result<[f64; 2]> {
+    let pid = stage.daemon.pid();
+    let (begun, before) = (Instant::now(), machine::processor_seconds(pid)?);
+    let iops = alone(volume, USUAL, seconds)?;
+    let cores = (machine::processor_seconds(pid)? - before) / begun.elapsed().as_secs_f64();
+    Ok([iops, iops / cores.max(f64::MIN_POSITIVE)])
 }
 
 fn go(stage: &Stage, volume: &Volume, with: &Alone) -> Result<Vec<Rounds>> {
     let mut all: Vec<Rounds> = POLICIES.iter().map(|_| Rounds::default()).collect();
     let mut progress = Progress::new();
     // The first one warms up and does not count.
-    alone(volume, USUAL, with.seconds)?;
-    let mut before = alone(volume, USUAL, with.seconds)?;
+    measure(stage, volume, with.seconds)?;
+    let mut before = measure(stage, volume, with.seconds)?;
     for round in 1..=with.rounds {
         for (policy, rounds) in POLICIES.iter().zip(&mut all) {
             if progress.is_due() {
@@ -36,13 +52,15 @@ fn go(stage: &Stage, volume: &Volume, with: &Alone) -> Result<Vec<Rounds>> {
                 ));
             }
             stage.give(&volume.name, policy)?;
-            let iops = alone(volume, USUAL, with.seconds)?;
+            let seen = measure(stage, volume, with.seconds)?;
             stage.give(&volume.name, "none")?;
-            let after = alone(volume, USUAL, with.seconds)?;
-            let without = (before + after) / 2.0;
-            rounds.iops.push(iops);
-            rounds.without.push(without);
-            rounds.percent.push(100.0 * iops / without.max(1.0));
+            let after = measure(stage, volume, with.seconds)?;
+            let without = [0, 1].map(|figure| (before[figure] + after[figure]) / 2.0);
+            let percent = [0, 1].map(|figure| 100.0 * seen[figure] / without[figure].max(1.0));
+            rounds.iops.push(seen[0]);
+            rounds.without.push(without[0]);
+            rounds.percent.push(percent[0]);
+            rounds.percent_by_core.push(percent[1]);
             before = after;
         }
     }
@@ -60,9 +78,17 @@ fn show(all: &[Rounds]) {
             thousands(median(&rounds.without)),
             format!("{:.1}", median(&rounds.percent)),
             format!("{least:.1} to {most:.1}"),
+            format!("{:.1}", median(&rounds.percent_by_core)),
         ]
     });
-    let head = ["", "IOPS", "without", "%", "of all rounds"];
+    let head = [
+        "",
+        "IOPS",
+        "without",
+        "%",
+        "of all rounds",
+        "% by processor time",
+    ];
     println!("{}", screen::table(&head, &rows.collect::<Vec<_>>()));
     let percent: Vec<f64> = all.iter().map(|rounds| median(&rounds.percent)).collect();
     let least = percent.iter().copied().fold(f64::INFINITY, f64::min);

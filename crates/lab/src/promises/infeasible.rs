@@ -12,8 +12,9 @@ const NAMES: [&str; 5] = ["level-1", "level-2", "level-3", "level-4", "level-5"]
 /// Per cent of its floor that level 1 has to get, and that nobody may be below.
 const FIRST_PERCENT: f64 = 98.0;
 const LEAST_PERCENT: f64 = 1.0;
-/// Per cent by which a level may seem to miss more than one that is less important: what counting by windows may miss.
+/// Per cent of their floors by which two levels differ clearly, and what is next to nothing of one.
 const NOISE_PERCENT: f64 = 2.0;
+const NOTHING_PERCENT: f64 = 5.0;
 
 fn all(volumes: &[Volume], seconds: u64) -> Result<Outcome> {
     let tenants: Result<Vec<_>> = volumes
@@ -23,12 +24,14 @@ fn all(volumes: &[Volume], seconds: u64) -> Result<Outcome> {
     measure(tenants?, seconds)
 }
 
-/// Whether those that are more important miss no more than those that are less.
+/// Whether levels lose their floors in their order: one that has its floor may be followed by anything, and one that
+/// misses a part of it only by one that clearly misses more, or has next to nothing.
 fn is_ordered(percent: &[f64]) -> bool {
-    let capped: Vec<f64> = percent.iter().map(|percent| percent.min(100.0)).collect();
-    capped
-        .windows(2)
-        .all(|pair| pair[0] + NOISE_PERCENT >= pair[1])
+    let pairs = percent.windows(2);
+    let mut pairs = pairs.map(|pair| (pair[0].min(100.0), pair[1].min(100.0)));
+    pairs.all(|(level, below)| {
+        level >= FIRST_PERCENT || below + NOISE_PERCENT <= level || below <= NOTHING_PERCENT
+    })
 }
 
 fn show(volumes: &[Volume], before: &Outcome, after: &Outcome, floor: f64) {
@@ -47,10 +50,12 @@ fn show(volumes: &[Volume], before: &Outcome, after: &Outcome, floor: f64) {
     });
     let head = ["", "without, IOPS", "floor", "with, IOPS", "% of floor"];
     println!("{}", screen::table(&head, &rows.collect::<Vec<_>>()));
-    let total: f64 = after.tenants.iter().map(Attained::iops).sum();
+    let sum = |outcome: &Outcome| outcome.tenants.iter().map(Attained::iops).sum::<f64>();
+    let (total, without) = (sum(after), sum(before));
     println!(
-        "  with policies all five get {} IOPS, of which the floors are {:.0} %\n",
+        "  with policies all five get {} IOPS, {:.0} % of those without; the floors are {:.0} % of that\n",
         thousands(total),
+        100.0 * total / without.max(1.0),
         100.0 * floor * volumes.len() as f64 / total.max(1.0)
     );
     let least = percent.iter().copied().fold(f64::INFINITY, f64::min);
@@ -112,9 +117,12 @@ mod tests {
     fn the_order_is_that_of_levels_and_what_is_beyond_a_floor_does_not_count() {
         for (percent, ordered) in [
             (&[99.0, 100.0, 99.5, 40.0, 1.2][..], true),
-            (&[120.0, 130.0, 100.0, 50.0, 50.0], true),
+            (&[120.0, 130.0, 100.0, 50.0, 50.0], false),
+            (&[60.6, 60.4, 60.6, 60.4, 60.7], false),
+            (&[98.5, 70.0, 4.0, 1.5, 1.6], true),
             (&[98.0, 97.0, 50.0, 60.0, 2.0], false),
             (&[90.0, 100.0], false),
+            (&[98.0, 100.0], true),
         ] {
             assert_eq!(is_ordered(percent), ordered, "{percent:?}");
         }

@@ -20,9 +20,17 @@ fn colour(tenant: &str) -> &'static str {
     }
 }
 
+/// What a tenant is called in a phase: with its policy, where it has one.
+fn name(phase: &Phase, tenant: &Attained) -> String {
+    match phase.kind {
+        Kind::With => policy_name(&tenant.name).to_owned(),
+        Kind::Alone | Kind::Without => tenant.name.clone(),
+    }
+}
+
 fn lines(phase: &Phase, value: impl Fn(&Window) -> f64) -> Vec<Line> {
     let line = |tenant: &Attained| Line {
-        name: policy_name(&tenant.name).to_owned(),
+        name: name(phase, tenant),
         colour: colour(&tenant.name),
         values: tenant.windows.iter().map(&value).collect(),
     };
@@ -34,7 +42,7 @@ fn legend(phase: &Phase) -> String {
         format!(
             "<span class=\"key\" style=\"background:{}\"></span>{}",
             colour(&tenant.name),
-            policy_name(&tenant.name)
+            name(phase, tenant)
         )
     });
     format!("<p>{}</p>\n", keys.collect::<String>())
