@@ -166,9 +166,10 @@ impl<T> Gate<T> {
         self.held
     }
 
-    /// A new turn begins.
-    pub fn begin_turn(&mut self) {
+    /// A new turn begins, of a loop that has had something to do since `awake_ns`.
+    pub fn begin_turn(&mut self, awake_ns: u64) {
         self.turn = (0, 0);
+        self.moments.wake(awake_ns);
     }
 
     fn is_over(&self) -> bool {
@@ -224,7 +225,6 @@ impl<T> Gate<T> {
         row: impl Iterator<Item = O>,
         is_like: impl Fn(O, O) -> bool,
         asks: impl Fn(O) -> Option<Request>,
-        now_ns: u64,
     ) -> usize {
         if !self.is_one_alone() {
             return 0;
@@ -241,11 +241,11 @@ impl<T> Gate<T> {
                 break;
             }
             passed += 1;
-            self.begin(like, count, now_ns);
+            self.begin(like, count);
             (before, like, count) = (Some(of), request, 1);
         }
         if passed > 0 {
-            self.begin(like, count, now_ns);
+            self.begin(like, count);
             if let Some(entry) = self.entries.iter_mut().next() {
                 (entry.last_hold_ns, entry.idle) = (0, 0);
             }
@@ -254,13 +254,13 @@ impl<T> Gate<T> {
     }
 
     /// So many that are alike are under way from now on.
-    fn begin(&mut self, like: Option<Request>, count: usize, now_ns: u64) {
+    fn begin(&mut self, like: Option<Request>, count: usize) {
         let Some(like) = like else {
             return;
         };
         let under_way = self.window.under_way();
         let class = class(like.kind, like.bytes);
-        self.moments.pass(class, under_way, &self.costs, now_ns);
+        self.moments.pass(class, under_way, &self.costs);
         self.window.enter(count);
     }
 
@@ -329,7 +329,7 @@ impl<T> Gate<T> {
         };
         self.virtual_ns = start;
         self.turn = (self.turn.0 + cost, self.turn.1 + 1);
-        self.begin(Some(request), 1, now_ns);
+        self.begin(Some(request), 1);
         self.entries.at(slot).map_or(start, |entry| entry.finish)
     }
 

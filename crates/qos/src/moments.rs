@@ -1,5 +1,8 @@
 //! What a shard's operations took of its time, moment by moment.
 //!
+//! A shard's time is that of its loop: while that has something to do, what front ends do for operations before and after
+//! them is part of what these take.
+//!
 //! At each moment at which something ends, the time since the moment before belongs to what ended: that is its service
 //! time where one is served after the other, and on average the inverse of the throughput where several are, as long as
 //! all of them are alike. Where unlike ones are under way together, a large one ends as soon after another one as a small
@@ -19,6 +22,8 @@ pub struct Moments {
     together_ns: u64,
     /// That moment.
     at_ns: u64,
+    /// Since when the loop has had something to do.
+    awake_ns: u64,
     /// Class of what passed last, and how many operations under way, when the first of these passed, were others.
     class: usize,
     others: usize,
@@ -35,12 +40,19 @@ impl Moments {
         self.at_ns = now_ns;
     }
 
+    /// The loop has had something to do since then.
+    #[inline]
+    pub fn wake(&mut self, awake_ns: u64) {
+        self.awake_ns = awake_ns;
+    }
+
     /// Operations of a class pass, where so many are under way.
     #[inline]
-    pub fn pass(&mut self, class: usize, under_way: usize, costs: &Costs, now_ns: u64) {
+    pub fn pass(&mut self, class: usize, under_way: usize, costs: &Costs) {
         if under_way == 0 {
             self.close(costs);
-            (self.at_ns, self.class, self.others) = (now_ns, class, 0);
+            self.at_ns = self.at_ns.max(self.awake_ns);
+            (self.class, self.others) = (class, 0);
         } else if class != self.class {
             (self.class, self.others) = (class, under_way);
         }
@@ -111,7 +123,8 @@ mod tests {
         let mut now_ns = 0;
         for _ in 0..rounds {
             for (class, takes_ns) in order {
-                moments.pass(*class, under_way, costs, now_ns);
+                moments.wake(now_ns);
+                moments.pass(*class, under_way, costs);
                 now_ns += takes_ns;
                 moments.end(*class, 1, under_way, costs, now_ns);
             }
@@ -127,6 +140,27 @@ mod tests {
         ended(&[(large, 100 * US); 8], 0, &mut costs, 200);
         assert!((9_900..10_100).contains(&costs.of(small)), "{costs:?}");
         assert!((99_000..101_000).contains(&costs.of(large)), "{costs:?}");
+    }
+
+    #[test]
+    fn what_a_busy_loop_does_between_operations_is_part_of_them() {
+        let small = class(Kind::Read, 4096);
+        let mut costs = Costs::default();
+        let mut moments = Moments::default();
+        let mut now_ns = 0;
+        for round in 0..800 {
+            // The front end takes as long as the shard; once in a while there is nothing to do.
+            now_ns += 10 * US;
+            if round % 8 == 0 {
+                now_ns += 1_000 * US;
+                moments.wake(now_ns - 10 * US);
+            }
+            moments.pass(small, 0, &costs);
+            now_ns += 10 * US;
+            moments.end(small, 1, 0, &costs, now_ns);
+            moments.tick(&mut costs, true);
+        }
+        assert!((19_000..21_000).contains(&costs.of(small)), "{costs:?}");
     }
 
     #[test]
@@ -148,7 +182,8 @@ mod tests {
         let mut costs = Costs::default();
         let mut moments = Moments::default();
         for at in 1..=400 {
-            moments.pass(read, 0, &costs, (at - 1) * 80 * US);
+            moments.wake((at - 1) * 80 * US);
+            moments.pass(read, 0, &costs);
             moments.end(read, 2, 2, &costs, at * 80 * US);
             moments.end(write, 2, 0, &costs, at * 80 * US);
             moments.tick(&mut costs, true);

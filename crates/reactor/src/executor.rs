@@ -55,6 +55,8 @@ pub(crate) struct Inner {
     clock: Box<dyn Clock>,
     /// What it showed last.
     seen_ns: Cell<u64>,
+    /// When the loop slept last, the end of that.
+    pub(crate) awake_ns: Cell<u64>,
     random: Cell<u64>,
     pub(crate) ring: Option<Ring>,
     pub(crate) sides: Sides,
@@ -98,6 +100,7 @@ impl Handle {
             timers: RefCell::default(),
             clock,
             seen_ns: Cell::new(0),
+            awake_ns: Cell::new(0),
             random: Cell::new(seed),
             ring,
             sides: Sides::default(),
@@ -127,6 +130,15 @@ impl Handle {
     /// turns: for what need not be exact, as a look at the clock takes as long as a part of an operation.
     pub fn seen_ns(&self) -> u64 {
         self.0.seen_ns.get()
+    }
+
+    /// Since when the loop has had something to do all the time, on the clock of [`Handle::now_ns`]. A loop without a kernel
+    /// takes no time for what it does: it has always just begun.
+    pub fn awake_ns(&self) -> u64 {
+        match self.0.ring {
+            Some(_) => self.0.awake_ns.get(),
+            None => self.seen_ns(),
+        }
     }
 
     /// The next number of this thread's seeded sequence (splitmix64).

@@ -123,6 +123,10 @@ impl Reactor {
             .map(|at| at.saturating_sub(self.handle.now_ns()));
         ring.enter(wait, timeout)?;
         inbox.awake();
+        if wait {
+            let now_ns = self.handle.now_ns();
+            self.handle.0.awake_ns.set(now_ns);
+        }
         ring.reap(|| {
             let mut count = 0u64;
             // SAFETY: eight bytes from the loop's own event descriptor, which does not block.

@@ -96,7 +96,7 @@ impl Shard {
         let now = self.handle.seen_ns();
         let entrance = &self.entrance;
         let mut gate = entrance.gate.borrow_mut();
-        gate.begin_turn();
+        gate.begin_turn(self.handle.awake_ns());
         loop {
             // Who is alone takes as if there were no gate.
             let taken = match gate.is_one_alone() {
@@ -122,7 +122,7 @@ impl Shard {
                     && one.op.len == other.op.len
             };
             let asks = |op: &ShardOp| request(op.volume, op.op.kind, op.op.len);
-            let alone = gate.pass_alone(into.iter(), is_like, asks, now);
+            let alone = gate.pass_alone(into.iter(), is_like, asks);
             if alone > 0 && alone == into.len() {
                 return taken;
             }

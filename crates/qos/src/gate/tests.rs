@@ -87,7 +87,7 @@ impl World {
             };
             let more = host.depth.saturating_sub(host.under_way);
             let row = std::iter::repeat_n(request, more);
-            let alone = self.gate.pass_alone(row, |a, b| a == b, Some, self.now_ns);
+            let alone = self.gate.pass_alone(row, |a, b| a == b, Some);
             host.under_way += alone;
             let alone = std::iter::repeat_n((request, self.now_ns), alone);
             self.serving.extend(alone);
@@ -104,7 +104,7 @@ impl World {
     fn run(&mut self, ns: u64) {
         let end_ns = self.now_ns + ns;
         while self.now_ns < end_ns {
-            self.gate.begin_turn();
+            self.gate.begin_turn(self.now_ns);
             self.submit();
             let (now, order, serving) = (self.now_ns, &mut self.order, &mut self.serving);
             self.gate.release(now, |request| {
@@ -289,7 +289,7 @@ fn operations_of_a_volume_pass_in_order_and_none_is_lost() {
     }
     assert!(gate.held() > 400, "a turn is bounded");
     while gate.held() > 0 {
-        gate.begin_turn();
+        gate.begin_turn(0);
         let before = passed.len();
         gate.release(0, |number| passed.push(number));
         assert!(passed.len() > before && passed.len() <= before + TURN_OPERATIONS);
@@ -320,7 +320,7 @@ fn what_is_held_outlives_its_policy_and_can_be_taken_back() {
     gate.set_tenants(Arc::default());
     assert!(gate.is_needed());
     let mut passed = Vec::new();
-    gate.begin_turn();
+    gate.begin_turn(0);
     gate.release(0, |number| passed.push(number));
     assert_eq!(passed, [0, 1, 2]);
     assert!(!gate.is_needed());

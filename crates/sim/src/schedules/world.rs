@@ -259,8 +259,8 @@ impl World {
             self.at(now + TICK_NS, Event::Tick(op.shard));
         }
         let gate = &mut self.shards[op.shard].gate;
-        gate.begin_turn();
-        let alone = gate.pass_alone(std::iter::once(op.request), |a, b| a == b, Some, now);
+        gate.begin_turn(now);
+        let alone = gate.pass_alone(std::iter::once(op.request), |a, b| a == b, Some);
         if alone == 1 || gate.admit(op.request, now) {
             self.pass(op)?;
         } else {
@@ -276,7 +276,7 @@ impl World {
         for _ in 0..TURNS {
             let mut out = Vec::new();
             let gate = &mut self.shards[shard].gate;
-            gate.begin_turn();
+            gate.begin_turn(now);
             gate.release(now, |op| out.push(op));
             let more = gate.can_release();
             for op in out {

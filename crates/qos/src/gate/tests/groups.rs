@@ -86,7 +86,7 @@ fn held_operations_follow_their_volume_into_a_group_and_out_of_it() {
     let mut released: Vec<(u32, u64)> = Vec::new();
     for tick in 1..10 {
         let now = MS + tick * TICK_NS;
-        gate.begin_turn();
+        gate.begin_turn(0);
         gate.release(now, |what| released.push(what));
         gate.tick(now);
     }
