@@ -80,16 +80,15 @@ export function Groups({
     { name: "Volumes", width: "5rem", right: true, cell: (row) => row.volumes.length },
     {
       name: "Guaranteed together",
-      width: "minmax(9rem, 2fr)",
+      width: "minmax(6rem, 2fr)",
       wide: true,
       cell: (row) => (row.qos ? guaranteed(row.qos.policy) : "–"),
     },
     { name: "IOPS", width: "5rem", right: true, cell: (row) => count(row.qos?.iops ?? 0) },
-    { name: "Held", width: "5rem", right: true, wide: true, cell: (row) => count(row.qos?.held ?? 0) },
     { name: "Met", width: "5rem", right: true, cell: (row) => (row.qos ? met(row.qos) : "–") },
     {
       name: "Time goes to",
-      width: "minmax(9rem, 1fr)",
+      width: "minmax(8rem, 1fr)",
       wide: true,
       cell: (row) => (row.qos ? timeGoesTo(row.qos) : "–"),
     },

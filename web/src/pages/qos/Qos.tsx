@@ -20,20 +20,12 @@ const VOLUMES: Column<QosVolume>[] = [
   { name: "Level", width: "4rem", right: true, wide: true, cell: (row) => row.qos.policy.level },
   {
     name: "Guaranteed",
-    width: "minmax(9rem, 2fr)",
+    width: "minmax(7rem, 2fr)",
     wide: true,
     cell: (row) => guaranteed(row.qos.policy),
   },
   { name: "IOPS", width: "5rem", right: true, cell: (row) => count(row.qos.iops) },
-  {
-    name: "Bandwidth",
-    width: "7rem",
-    right: true,
-    wide: true,
-    cell: (row) => `${bytes(row.qos.bandwidth)}/s`,
-  },
   { name: "Held", width: "5rem", right: true, wide: true, cell: (row) => count(row.qos.held) },
-  { name: "Late", width: "5rem", right: true, wide: true, cell: (row) => count(row.qos.late) },
   { name: "Met", width: "5rem", right: true, cell: (row) => met(row.qos) },
   {
     name: "Time goes to",
@@ -140,6 +132,8 @@ function PoolVolumes({ pool }: { pool: string }) {
           rowKey={(row) => String(row.policy.id)}
           empty="No volume has a policy."
         />
+      </Card>
+      <Card title="What tiers have shown">
         <Table
           label="What tiers have shown"
           columns={TIERS}
