@@ -34,7 +34,7 @@ add_step "optimised build" 290 - bash scripts/sim.sh build
 [ "$end_to_end" = no ] || add_urgent_step "end to end" 650 "build" bash scripts/e2e.sh
 add_step "unit and integration tests" 290 "build" bash scripts/tests.sh --workspace
 if [ "$simulate" = yes ]; then
-  add_step "mutation gate" 280 "optimised build" bash scripts/sim.sh gate
+  add_step "mutation gate" 330 "optimised build" bash scripts/sim.sh gate
   add_step "crash campaign" 700 "optimised build" bash scripts/sim.sh campaign
 fi
 [ "$web" = no ] || add_urgent_step "web page" 160 "build" bash scripts/web.sh test

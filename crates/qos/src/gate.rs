@@ -176,6 +176,17 @@ impl<T> Gate<T> {
         self.entries.len() > 1 && (self.turn.0 >= TURN_NS || self.turn.1 >= TURN_OPERATIONS)
     }
 
+    /// An operation that has passed waits for something else than this shard from now on, a slow drive say, and keeps it from
+    /// nothing.
+    pub fn step_aside(&mut self) {
+        self.window.step_aside();
+    }
+
+    /// It does not any more.
+    pub fn come_back(&mut self) {
+        self.window.come_back();
+    }
+
     /// Whether [`Gate::release`] would find something in a new turn, unless it rests.
     pub fn can_release(&self) -> bool {
         !self.queue.is_empty() && self.window.has_room()
@@ -519,10 +530,12 @@ impl<T> Gate<T> {
         for entry in self.entries.iter() {
             let missed = self.missed(entry, length_ns);
             let asks = entry.seen.held > 0 || entry.took_ns >= ASKS * length_ns;
-            at_all |= missed == Hurt::Late || missed == Hurt::Below && asks;
+            at_all |= missed > Hurt::Below || missed == Hurt::Below && asks;
             // What it does to itself is no reason to hold others.
             let others = all.saturating_sub(entry.seen.cost_ns);
-            if others * 10 >= all {
+            // Who is below the minimum and has operations held has too small a share, whatever is under way.
+            let is_beneath = missed != Hurt::Below || entry.held.is_empty();
+            if others * 10 >= all && is_beneath {
                 by_others = by_others.max(missed);
             }
         }
@@ -540,7 +553,7 @@ impl<T> Gate<T> {
         };
         let most = tenant.policy().max_latency_ns;
         if most > 0 && mean > most / 2 {
-            return Hurt::Late;
+            return Hurt::Late(most);
         }
         let floor = tenant.floor(seen.bytes / seen.operations) as u64;
         let floor = tenant.service().part(self.shard, floor);

@@ -3,7 +3,9 @@
 //! Drives serve what they have in an order of their own, so whatever is beneath the gate is beyond its reach. While one
 //! volume alone is busy, everything passes. While several are, as many pass as keep the shard busy for half a
 //! millisecond, which is more than what a fast drive has under way when it does all that it can. When somebody who was
-//! promised something is hurt by that, it becomes less by a quarter at each tick, and then grows again by an eighth.
+//! promised something is hurt by that, it becomes less by a quarter at each tick, and then grows again by an eighth: for
+//! latency no further than to what is a quarter of the maximum latency, since less would not help who waits for a disk.
+//! Operations that wait for a slow drive or for room have stepped aside: they keep the shard from nothing, and do not count.
 
 /// Work under way while several volumes are busy, in nanoseconds of the shard's time.
 const WORK_NS: u64 = 500_000;
@@ -19,8 +21,8 @@ pub enum Hurt {
     Nobody,
     /// Somebody is below their minimum.
     Below,
-    /// Somebody's operations take too long.
-    Late,
+    /// Somebody's operations take too long, who has been promised so many nanoseconds at most.
+    Late(u64),
 }
 
 /// The limit, and what is under way.
@@ -28,6 +30,8 @@ pub enum Hurt {
 pub struct Window {
     limit: usize,
     under_way: usize,
+    /// Of them, those that wait for something else than this shard and its fast drives.
+    aside: usize,
 }
 
 impl Default for Window {
@@ -35,6 +39,7 @@ impl Default for Window {
         Self {
             limit: usize::MAX,
             under_way: 0,
+            aside: 0,
         }
     }
 }
@@ -42,7 +47,7 @@ impl Default for Window {
 impl Window {
     /// Whether another operation may pass.
     pub fn has_room(&self) -> bool {
-        self.under_way < self.limit
+        self.under_way.saturating_sub(self.aside) < self.limit
     }
 
     /// Operations under way.
@@ -65,6 +70,16 @@ impl Window {
         self.under_way = self.under_way.saturating_sub(count);
     }
 
+    /// One that is under way waits for something else from now on.
+    pub fn step_aside(&mut self) {
+        self.aside += 1;
+    }
+
+    /// It does not any more.
+    pub fn come_back(&mut self) {
+        self.aside = self.aside.saturating_sub(1);
+    }
+
     /// A tick has passed. `cost_ns`: what an operation takes of the shard's time on average, where several volumes are
     /// busy; none where at most one is.
     pub fn tick(&mut self, hurt: Hurt, cost_ns: Option<u64>) {
@@ -72,12 +87,16 @@ impl Window {
             self.limit = usize::MAX;
             return;
         };
-        let usual = ((WORK_NS / cost_ns.max(1)) as usize).max(FEW);
+        let cost_ns = cost_ns.max(1);
+        let usual = ((WORK_NS / cost_ns) as usize).max(FEW);
         let limit = self.limit.min(usual);
         self.limit = match hurt {
             Hurt::Nobody => (limit + limit.div_ceil(8)).min(usual),
             Hurt::Below => (limit * 3 / 4).max(FEW.min(limit)),
-            Hurt::Late => (limit * 3 / 4).max(LEAST),
+            Hurt::Late(most_ns) => {
+                let enough = (most_ns / 4 / cost_ns) as usize;
+                (limit * 3 / 4).max(enough.clamp(LEAST.min(limit), limit))
+            }
         };
     }
 }
@@ -117,7 +136,12 @@ mod tests {
         };
         assert_eq!(after(Hurt::Below, 1), 75);
         assert_eq!(after(Hurt::Below, 100), FEW);
-        assert_eq!(after(Hurt::Late, 100), LEAST);
+        assert_eq!(
+            after(Hurt::Late(1_000_000), 100),
+            FEW,
+            "that is fast enough"
+        );
+        assert_eq!(after(Hurt::Late(10_000), 100), LEAST);
         assert_eq!(after(Hurt::Below, 100), LEAST);
         assert_eq!(after(Hurt::Nobody, 100), 100);
     }
@@ -128,5 +152,19 @@ mod tests {
         window.enter(1);
         window.leave(10);
         assert_eq!(window.under_way(), 0);
+    }
+
+    #[test]
+    fn what_waits_for_something_else_does_not_count() {
+        let mut window = Window::default();
+        window.tick(Hurt::Nobody, Some(5000));
+        window.enter(100);
+        assert!(!window.has_room());
+        window.step_aside();
+        assert_eq!(room(&window), 1);
+        window.come_back();
+        assert!(!window.has_room());
+        window.leave(100);
+        assert_eq!(room(&window), 100);
     }
 }

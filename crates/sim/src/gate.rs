@@ -79,7 +79,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::WriteKeepsHome, 3),
     (Mutation::TrimKeepsHome, 3),
     (Mutation::FlushData, 4),
-    (Mutation::PartFreed, 2),
+    (Mutation::PartFreed, 3),
     (Mutation::MergeRace, 6),
     (Mutation::MergeRace, 33),
     (Mutation::TwinTaken, 24),
@@ -143,10 +143,14 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::StaleUnnoted, 78),
     (Mutation::ScrubStill, 3),
     (Mutation::QuotaBelow, 1),
-    (Mutation::PromoteNewest, 6),
+    (Mutation::PromoteNewest, 2),
     (Mutation::ReceiveLingers, 5),
     (Mutation::HoldersUntold, 11),
     (Mutation::LeftOutUnchanged, 135),
+    (Mutation::QosTagKept, 54),
+    (Mutation::QosSizeBlind, 166),
+    (Mutation::QosNothingKept, 803),
+    (Mutation::QosDebtKept, 1634),
 ];
 
 /// Bugs that show among races, though their focus has none. Among races are power cuts in openings after kills.

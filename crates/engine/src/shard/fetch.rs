@@ -82,6 +82,7 @@ impl Shard {
             state.come_to((volume, chunk), run.first, true);
         }
         self.foresee_wake.notify();
+        let _aside = self.step_aside();
         let vdrive = self.vdrive(run.place.vdrive());
         let vdrive = vdrive.map_err(|_| DriveError::Gone)?;
         let turn = vdrive.turn(run.place.block(), EXTENT_BLOCKS, by.due).await;

@@ -47,6 +47,17 @@ impl Entrance {
     }
 }
 
+/// See [`Shard::step_aside`].
+pub(super) struct Aside<'a>(Option<&'a Entrance>);
+
+impl Drop for Aside<'_> {
+    fn drop(&mut self) {
+        if let Some(entrance) = self.0 {
+            entrance.gate.borrow_mut().come_back();
+        }
+    }
+}
+
 /// What the gate is asked for an operation; nothing for those that are never held.
 fn request(volume: u32, kind: block::OpKind, bytes: u64) -> Option<Request> {
     Kind::of(kind).map(|kind| Request {
@@ -215,6 +226,20 @@ impl Shard {
     #[inline]
     pub(super) fn has_policies(&self) -> bool {
         self.entrance.is_on.get()
+    }
+
+    /// Whoever carries out a host's operation waits for a slow drive or for room, until this is dropped: it keeps the shard
+    /// from nothing meanwhile, so another operation may pass in its place.
+    pub(super) fn step_aside(&self) -> Aside<'_> {
+        if !self.has_policies() {
+            return Aside(None);
+        }
+        let mut gate = self.entrance.gate.borrow_mut();
+        gate.step_aside();
+        if gate.can_release() {
+            self.entrance.wake();
+        }
+        Aside(Some(&self.entrance))
     }
 
     /// What an operation of a volume is due that begins now: nothing without policies.

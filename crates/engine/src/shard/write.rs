@@ -294,6 +294,7 @@ impl Shard {
         };
         if wait > 0 {
             self.mover_wake.notify();
+            let _aside = self.step_aside();
             self.handle.sleep(wait).await;
         }
         let mut runs = Vec::new();
@@ -302,6 +303,7 @@ impl Shard {
             return Ok(runs);
         }
         let _starving = Starving::new(self);
+        let _aside = self.step_aside();
         let place = self.has_policies().then(|| self.line.join(due));
         let mut rounds = 0;
         while rounds < SPACE_ROUNDS {
