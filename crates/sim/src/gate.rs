@@ -150,7 +150,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::QosTagKept, 54),
     (Mutation::QosSizeBlind, 166),
     (Mutation::QosNothingKept, 803),
-    (Mutation::QosDebtKept, 1634),
+    (Mutation::QosDebtKept, 8780),
 ];
 
 /// Bugs that show among races, though their focus has none. Among races are power cuts in openings after kills.
