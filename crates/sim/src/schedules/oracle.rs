@@ -353,7 +353,7 @@ impl Attained<'_> {
     /// Nor does it wait for long and have all of it later.
     fn has_it_evenly(&self, load: f64, plan: &Plan) -> Result {
         let every_ns = plan.shards as f64 * SECOND as f64 / floor(self.volume);
-        let most_ns = 60.0 * MS as f64 + 5.0 * every_ns;
+        let most_ns = 90.0 * MS as f64 + 6.0 * every_ns;
         let is_judged = self.floor >= ENOUGH && load <= FITS && plan.channels <= 2;
         match is_judged && self.longest_ns as f64 > most_ns {
             false => Ok(()),
