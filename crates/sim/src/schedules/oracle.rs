@@ -37,7 +37,8 @@ struct Of {
     /// When the latest one did, by shard, and the longest time between two while operations were held.
     passed_ns: Vec<u64>,
     longest_ns: u64,
-    ended: u64,
+    /// Operations that passed since it counts.
+    attained: u64,
     /// Held at every tick since it counts.
     is_backlogged: bool,
     /// Since when its maximum is counted, and what passed since.
@@ -85,7 +86,7 @@ impl Oracle {
     pub fn changed(&mut self, plan: &Plan, now_ns: u64) {
         self.counts_ns = now_ns + SETTLES_NS;
         for ((of, max), volume) in self.of.iter_mut().zip(&mut self.max).zip(&plan.volumes) {
-            (of.ended, of.longest_ns) = (0, 0);
+            (of.attained, of.longest_ns) = (0, 0);
             of.is_backlogged = true;
             let policy = volume.policy.as_ref().filter(|policy| policy.max_iops > 0);
             let next = policy.map(|policy| (policy.max_iops, u64::from(policy.burst_s)));
@@ -118,6 +119,8 @@ impl Oracle {
         }
         *next += 1;
         of.passed += 1;
+        // What a gate gives is what it lets pass; what is beneath it then takes its time.
+        of.attained += u64::from(now_ns >= self.counts_ns && !self.over);
         let since_ns = of.passed_ns[op.shard].max(self.counts_ns);
         of.passed_ns[op.shard] = now_ns;
         if op.sent_ns <= since_ns && !self.over {
@@ -140,10 +143,8 @@ impl Oracle {
     }
 
     /// An operation has ended.
-    pub fn ended(&mut self, op: &Op) {
+    pub fn ended(&mut self) {
         self.tally.operations += 1;
-        let ended_in_time = op.passed_ns >= self.counts_ns && !self.over;
-        self.of[op.volume].ended += u64::from(ended_in_time);
     }
 
     /// A shard serves nothing: then nothing may be held, but for who has reached a maximum.
@@ -236,7 +237,7 @@ impl Oracle {
                 volume,
                 floor: floor(volume) * seconds,
                 most: plan.most(volume) * seconds,
-                got: of.ended as f64,
+                got: of.attained as f64,
                 longest_ns: of.longest_ns,
             })
             .collect();

@@ -323,7 +323,7 @@ impl World {
         self.shards[op.shard].serving -= 1;
         self.serve(op.shard);
         self.hosts[op.volume].under_way -= 1;
-        self.oracle.ended(&op);
+        self.oracle.ended();
         let shard = &mut self.shards[op.shard];
         if shard.is_on {
             shard.gate.done(op.request, 1, now - op.passed_ns, now);
