@@ -7,7 +7,7 @@
 //! charged alike. **Shares** ([`shares`]) come from the policies' minimums, level by level where they do not fit.
 //! What volumes attained is judged in windows of 100 ms ([`Service`]), with for whom they were held ([`HeldFor`]).
 //!
-//! Beneath the gate an operation bears what it is due ([`Due`]): its level and when it is to end.
+//! Beneath the gate an operation carries its level and deadline ([`Due`]).
 //!
 //! Leaves out: what beneath the gate goes by that (drives' turns, waits for space: the engine's). Nothing here reads a clock,
 //! waits or starts a task: time is given, and whoever owns a gate ticks it (the engine's `shard/qos.rs`).

@@ -6,7 +6,7 @@
 //! At each moment at which something ends, the time since the moment before belongs to what ended: that is its service
 //! time where one is served after the other, and on average the inverse of the throughput where several are, as long as
 //! all of them are alike. Where unlike ones are under way together, a large one ends as soon after another one as a small
-//! one does, and the time says nothing of either alone. So moments are told apart: **plain** ones, before which
+//! one does, and the time says nothing of either alone. So two kinds of moments are distinguished: **plain** ones, before which
 //! everything under way was of one class, and **mixed** ones.
 
 use super::costs::{CLASSES, Costs, Ended};

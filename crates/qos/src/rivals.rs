@@ -47,7 +47,7 @@ impl Rivals {
     }
 }
 
-/// For whom a tenant was held of late, in decayed nanoseconds.
+/// For whom a tenant was held recently, in decayed nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeldFor {
     /// By their keys; those of 0 ns are free.

@@ -151,7 +151,7 @@ impl Service {
         self.busy.as_ref().map_or((0, 0), |busy| busy.rates)
     }
 
-    /// For whom its operations were held of late, the first most: keys of a gate's entries, and parts of the time for which
+    /// For whom its operations were held recently, largest share first: keys of a gate's entries, and parts of the time for which
     /// they were held for others, in millionths. At most eight.
     pub fn held_for(&self) -> Vec<(u32, u64)> {
         let busy = self.busy.as_ref();

@@ -3188,7 +3188,7 @@ export interface components {
             name: string;
             /**
              * Format: int32
-             * @description Per cent of the time for which operations were held for others of late that are laid to it.
+             * @description Its share of the recent time for which operations were held for others, in percent.
              */
             share_percent: number;
         };
@@ -4181,7 +4181,7 @@ export interface components {
              * @description Operations that were held, for others or for its own maximum.
              */
             held: number;
-            /** @description Who was served while operations were held for others of late, at most three, the first most. */
+            /** @description Volumes and groups served while operations were held for others recently: at most three, largest share first. */
             held_for?: components["schemas"]["QosRival"][];
             /**
              * Format: int64

@@ -180,7 +180,7 @@ pub struct QosRival {
     /// It is a group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub group: bool,
-    /// Per cent of the time for which operations were held for others of late that are laid to it.
+    /// Its share of the recent time for which operations were held for others, in percent.
     pub share_percent: u8,
 }
 
@@ -211,7 +211,7 @@ pub struct VolumeQos {
     pub waited_ns: u64,
     /// Nanoseconds that operations took once they had passed the gate, summed over the operations.
     pub took_ns: u64,
-    /// Who was served while operations were held for others of late, at most three, the first most.
+    /// Volumes and groups served while operations were held for others recently: at most three, largest share first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_for: Vec<QosRival>,
     /// Where its operations spent most of their time in the last minute; nothing while that is not known.

@@ -350,7 +350,7 @@ fn volume_figures(page: &mut Page, volume: &engine::VolumeStatus) {
     }
 }
 
-/// What is told of a tenant: its promise in the first four, what it attained in the rest.
+/// The figures of a tenant: its promise in the first four, what it attained in the rest.
 type QosFamilies = [Family; 9];
 
 const VOLUME_QOS: QosFamilies = [

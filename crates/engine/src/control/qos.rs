@@ -1,4 +1,4 @@
-//! What is asked for, and told of, quality of service (docs/qos.md).
+//! Requests to and status of quality of service (docs/qos.md).
 
 use super::engine::{Engine, Result};
 use super::types::{VolumeSpec, VolumeStatus};
@@ -92,7 +92,7 @@ pub struct QosRival {
     pub name: String,
     /// It is a group.
     pub group: bool,
-    /// Its part in the time for which operations were held for others of late, in millionths.
+    /// Its share of the recent time for which operations were held for others, in millionths.
     pub share_ppm: u64,
 }
 
@@ -122,7 +122,7 @@ pub struct VolumeQos {
     pub waited_ns: u64,
     /// Nanoseconds that operations took once they had passed, summed over the operations.
     pub took_ns: u64,
-    /// Who was served while operations were held for others of late, at most three, the first most.
+    /// Volumes and groups served while operations were held for others recently: at most three, largest share first.
     pub held_for: Vec<QosRival>,
     /// Nanoseconds of shards' time that its operations took.
     pub cost_ns: u64,

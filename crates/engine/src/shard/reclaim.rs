@@ -228,7 +228,7 @@ impl Shard {
         let counters = self.state.borrow().counters;
         let asked = (counters.read_bytes + counters.write_bytes) / BLOCK as u64;
         let leave = yielding.look(self.handle.now_ns(), asked, unsunk, all);
-        // Before room is short it goes on as ever: those who are hurt would wait for room then.
+        // Before room is short it runs at its usual rate: otherwise writes of those who miss their promise would wait for room.
         let yields = unsunk.saturating_mul(4) < all.saturating_mul(3) && self.upkeep.is_hurt();
         match (yields, leave) {
             (true, Leave::Nothing) => Leave::Nothing,

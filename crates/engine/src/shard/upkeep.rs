@@ -4,7 +4,7 @@
 //! ([`Yielding`]), scrubs and deletions measure what hosts feel ([`Throttle`]), the others go as fast as drives let them.
 //! Above that stands what volumes were promised. Background work is a tenant of the lowest level: while somebody in the pool
 //! misses what its policy promises ([`Upkeep::hurt`], told by the gates), each kind goes down to its floor, so that it
-//! ends all the same, and goes on as before once nobody has missed anything for a moment.
+//! ends all the same, and runs at its usual rate again once no promise has been missed for a while.
 //!
 //! Leaves out: what a kind does. What makes room that hosts wait for is no background work: nothing here delays it.
 
@@ -83,7 +83,7 @@ impl Upkeep {
         }
     }
 
-    /// Whether somebody did, of late.
+    /// Whether a promise was missed recently.
     pub fn is_hurt(&self) -> bool {
         // Most pools have no policies, and the clock is not asked for them.
         let until_ns = self.hurt_until.0.load(Ordering::Relaxed);

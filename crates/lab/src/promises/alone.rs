@@ -1,7 +1,7 @@
 //! What a policy costs who is alone: nothing is to be held for anybody.
 //!
 //! Rates of a machine that others use differ by more than a policy costs. Requests for each second of the daemon's processor
-//! time are told beside them, which others change less.
+//! time are shown beside them, which others change less.
 
 use super::arguments::Alone;
 use super::scene::{self, USUAL, Volume, alone, verdict};

@@ -26,7 +26,7 @@ const USER: &str = "postgres";
 /// Where Debian has its programs, by version.
 const PROGRAMS: &str = "/usr/lib/postgresql";
 
-/// What pgbench told of a run.
+/// What pgbench reported of a run.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Transactions {
     /// Transactions a second.

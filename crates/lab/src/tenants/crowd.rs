@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// How often who waits for the end looks up.
 const LOOK: Duration = Duration::from_millis(20);
-/// Who is told of the progress is told so often.
+/// Interval between reports of progress.
 const TELL: Duration = Duration::from_millis(500);
 
 /// A tenant.

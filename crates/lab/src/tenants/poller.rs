@@ -4,7 +4,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// Sessions that are told of at a time.
+/// Most sessions reported ready by one call.
 const EVENTS: usize = 256;
 
 /// Watches descriptors, each with a number.

@@ -1,4 +1,4 @@
-//! The tenants of a pool: volumes with a policy, and groups of volumes that share one, as its shards are told of them.
+//! The tenants of a pool: volumes with a policy, and groups of volumes that share one, as its shards know them.
 
 use super::super::shards::ask_all;
 use super::super::{Pool, Result, lock};
@@ -20,7 +20,7 @@ pub(crate) struct AllTenants {
     groups: Tenants,
 }
 
-/// The tenant that goes on as `known` did, or with other figures of the same policy from what it had counted.
+/// The tenant `known` if its policy is unchanged; otherwise a new one that continues its counters.
 fn next(
     known: Option<&Arc<Tenant>>,
     policy: &Arc<QosPolicyConfig>,
@@ -79,7 +79,7 @@ impl AllTenants {
     }
 }
 
-/// Who is told of among those for whom operations were held.
+/// How many of those for whom operations were held are reported.
 const RIVALS: usize = 3;
 
 /// Who has an entry with this key in a gate; none when they are no more.
