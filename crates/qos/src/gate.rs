@@ -11,11 +11,13 @@
 //! Leaves out: when it is ticked and who carries out what it lets pass (the engine's `shard/qos.rs`).
 
 mod entries;
+mod pacing;
 
-use self::entries::{Entries, Held};
+use self::entries::{Entries, Held, VirtualTimes};
 use super::costs::{Costs, Kind, class};
 use super::due::Due;
 use super::moments::Moments;
+use super::pace::Pace;
 use super::rivals::Rivals;
 use super::service::Report;
 use super::shares::{Claim, shares};
@@ -38,6 +40,8 @@ const TURN_OPERATIONS: usize = 64;
 const IDLE_TICKS: u8 = 15;
 /// Operations under way on average with which a volume asks for more than one after the other.
 const ASKS: u64 = 4;
+/// A loop that sleeps for less than a fourth of a tick is saturated.
+const AWAKE: u64 = 4;
 /// Virtual time at which it is rebased to zero.
 const REBASE: u64 = 1 << 60;
 
@@ -60,7 +64,10 @@ pub struct Gate<T> {
     entries: Entries<T>,
     /// Slots of volumes with held operations that do not rest, each once, by the start tag of their first.
     queue: BinaryHeap<Reverse<(u64, usize)>>,
-    virtual_ns: u64,
+    /// The same of volumes that are paced, while anybody is.
+    paced: BinaryHeap<Reverse<(u64, usize)>>,
+    pace: Pace,
+    virtual_ns: VirtualTimes,
     held: usize,
     /// In this tick, something was held for what others had under way, and not for its volume's maximum alone.
     was_blocked: bool,
@@ -68,6 +75,8 @@ pub struct Gate<T> {
     costs: Costs,
     moments: Moments,
     ticked_ns: u64,
+    /// For how long the loop had slept then.
+    slept_ns: u64,
     turn: (u64, usize),
     /// In the last tick somebody missed what its policy promises.
     is_hurt: bool,
@@ -87,13 +96,16 @@ impl<T> Gate<T> {
             tenants: Arc::default(),
             entries: Entries::default(),
             queue: BinaryHeap::new(),
-            virtual_ns: 0,
+            paced: BinaryHeap::new(),
+            pace: Pace::default(),
+            virtual_ns: VirtualTimes::default(),
             held: 0,
             was_blocked: false,
             window: Window::default(),
             costs: Costs::default(),
             moments: Moments::default(),
             ticked_ns: 0,
+            slept_ns: 0,
             turn: (0, 0),
             is_hurt: false,
         }
@@ -133,6 +145,7 @@ impl<T> Gate<T> {
         for (slot, entry) in self.entries.slots_mut() {
             if left.contains(&entry.key) {
                 self.queue.retain(|Reverse((_, queued))| *queued != slot);
+                self.paced.retain(|Reverse((_, queued))| *queued != slot);
                 moved.extend(entry.held.drain(..));
             }
         }
@@ -188,8 +201,23 @@ impl<T> Gate<T> {
     }
 
     /// Whether [`Gate::release`] would find something in a new turn, unless it rests.
-    pub fn can_release(&self) -> bool {
-        !self.queue.is_empty() && self.window.has_room()
+    pub fn can_release(&self, now_ns: u64) -> bool {
+        let has_next =
+            !self.queue.is_empty() || !self.paced.is_empty() && self.pace.has_room(now_ns);
+        has_next && self.window.has_room()
+    }
+
+    /// Whether volumes are paced for others: operations pass as time does, then.
+    pub fn is_pacing(&self) -> bool {
+        self.pace.favours().is_some()
+    }
+
+    /// When that is next so though nothing ends; none while the gate waits for no time but its tick's.
+    pub fn next_release_ns(&self) -> Option<u64> {
+        match self.paced.is_empty() {
+            true => None,
+            false => self.pace.free_ns(),
+        }
     }
 
     /// The slot of a volume, which is busy from now on.
@@ -278,26 +306,20 @@ impl<T> Gate<T> {
     /// Whether an operation may pass at once. It counts as under way then, until [`Gate::done`]; else it is to be given
     /// to [`Gate::hold`].
     pub fn admit(&mut self, request: Request, now_ns: u64) -> bool {
-        let blocked = self.held > self.resting() || !self.window.has_room() || self.is_over();
+        let blocked = !self.queue.is_empty() || !self.window.has_room() || self.is_over();
         let slot = self.slot(request.volume, now_ns);
         let Some(entry) = self.entries.at(slot) else {
             return true;
         };
-        if blocked || !entry.held.is_empty() || !entry.allows(now_ns) {
+        entry.retag(self.virtual_ns);
+        let waits = entry.is_paced() && !(self.paced.is_empty() && self.pace.has_room(now_ns));
+        if blocked || waits || !entry.held.is_empty() || !entry.allows(now_ns) {
             self.was_blocked |= blocked;
             return false;
         }
         entry.last_hold_ns = 0;
         self.charge(slot, request, now_ns);
         true
-    }
-
-    /// Held operations that nothing but a tick releases.
-    fn resting(&self) -> usize {
-        match self.queue.is_empty() {
-            true => self.held,
-            false => 0,
-        }
     }
 
     /// Holds an operation that was not admitted.
@@ -323,25 +345,49 @@ impl<T> Gate<T> {
         entry.held.push_back(held);
         if is_first {
             entry.holding_ns = since_ns;
-            let start = entry.start(self.virtual_ns);
             if !entry.rests {
-                self.queue.push(Reverse((start, slot)));
+                self.enqueue(slot);
             }
         }
         self.held += 1;
     }
 
-    /// Counts an operation as under way and charges its volume for it. Returns its finish tag.
-    fn charge(&mut self, slot: usize, request: Request, now_ns: u64) -> u64 {
-        let cost = self.costs.of(class(request.kind, request.bytes));
-        let start = match self.entries.at(slot) {
-            Some(entry) => entry.charge(request.bytes, cost, self.virtual_ns, now_ns),
-            None => self.virtual_ns,
+    /// Has the operations of a slot wait for their turn.
+    fn enqueue(&mut self, slot: usize) {
+        let Some(entry) = self.entries.at(slot) else {
+            return;
         };
-        self.virtual_ns = start;
+        entry.retag(self.virtual_ns);
+        let next = Reverse((entry.start(self.virtual_ns), slot));
+        match entry.is_paced() {
+            true => self.paced.push(next),
+            false => self.queue.push(next),
+        }
+    }
+
+    /// Takes the slot whose turn it is: of those that nothing limits, while there are such.
+    fn dequeue(&mut self, now_ns: u64) -> Option<usize> {
+        let next = self.queue.pop();
+        let next = next.or_else(|| match self.pace.has_room(now_ns) {
+            true => self.paced.pop(),
+            false => None,
+        });
+        next.map(|Reverse((_, slot))| slot)
+    }
+
+    /// Counts an operation as under way and charges its volume for it.
+    fn charge(&mut self, slot: usize, request: Request, now_ns: u64) {
+        let cost = self.costs.of(class(request.kind, request.bytes));
+        if let Some(entry) = self.entries.at(slot) {
+            let by_paced = entry.is_by_paced();
+            let start = entry.charge(request.bytes, cost, self.virtual_ns, now_ns);
+            self.virtual_ns.set(by_paced, start);
+            if by_paced {
+                self.pace.take(cost, now_ns);
+            }
+        }
         self.turn = (self.turn.0 + cost, self.turn.1 + 1);
         self.begin(Some(request), 1);
-        self.entries.at(slot).map_or(start, |entry| entry.finish)
     }
 
     /// What an operation of a volume is due that has just passed.
@@ -363,7 +409,7 @@ impl<T> Gate<T> {
     /// Releases what may go on in this turn; it counts as under way from then on.
     pub fn release(&mut self, now_ns: u64, mut out: impl FnMut(T)) {
         while self.window.has_room() && !self.is_over() {
-            let Some(Reverse((_, slot))) = self.queue.pop() else {
+            let Some(slot) = self.dequeue(now_ns) else {
                 return;
             };
             let Some(entry) = self.entries.at(slot) else {
@@ -387,9 +433,9 @@ impl<T> Gate<T> {
                 entry.seen.held_ns += now_ns.saturating_sub(entry.holding_ns);
             }
             self.held -= 1;
-            let finish = self.charge(slot, next.request, now_ns);
+            self.charge(slot, next.request, now_ns);
             if has_more {
-                self.queue.push(Reverse((finish, slot)));
+                self.enqueue(slot);
             }
             out(next.what);
         }
@@ -431,22 +477,28 @@ impl<T> Gate<T> {
     /// Gives up everything that is held.
     pub fn take_all(&mut self) -> Vec<T> {
         self.queue.clear();
+        self.paced.clear();
         self.held = 0;
         let entries = self.entries.iter_mut();
         let held = entries.flat_map(|entry| entry.held.drain(..));
         held.map(|held| held.what).collect()
     }
 
-    /// A tick has passed: reports what volumes attained, updates the cost estimates, and recomputes the shares. False when
-    /// nothing has been going on for a while, so that no tick is needed before the next operation.
-    pub fn tick(&mut self, now_ns: u64) -> bool {
+    /// A tick has passed: reports what volumes attained, updates the cost estimates, and recomputes the shares. `slept_ns`: for
+    /// how long the shard's loop has slept, ever. False when nothing has been going on for a while, so that no tick is
+    /// needed before the next operation.
+    pub fn tick(&mut self, now_ns: u64, slept_ns: u64) -> bool {
         let length = now_ns.saturating_sub(self.ticked_ns).max(1);
         self.ticked_ns = now_ns;
+        let slept = slept_ns.saturating_sub(self.slept_ns);
+        self.slept_ns = slept_ns;
+        let is_saturated = slept * AWAKE <= length;
         let is_busy = std::mem::replace(&mut self.was_blocked, !self.queue.is_empty());
         let (by_others, at_all) = self.hurt(length);
         self.is_hurt = at_all;
         self.window.tick(by_others, self.mean_cost());
         self.moments.tick(&mut self.costs, is_busy);
+        self.pace_others(length, is_saturated);
         let charged = self.entries.iter();
         let rivals = Rivals::of(charged.map(|entry| (entry.key, entry.seen.cost_ns)));
         for entry in self.entries.iter_mut() {
@@ -479,7 +531,12 @@ impl<T> Gate<T> {
         });
         self.share();
         self.wake_rested();
-        if self.virtual_ns > REBASE {
+        if [false, true]
+            .map(|paced| self.virtual_ns.of(paced))
+            .into_iter()
+            .max()
+            > Some(REBASE)
+        {
             self.rebase();
         }
         if is_on(Mutation::QosLateTicks) {
@@ -492,34 +549,34 @@ impl<T> Gate<T> {
     #[cold]
     fn rebase(&mut self) {
         let base = std::mem::take(&mut self.virtual_ns);
-        let finishes = self.entries.iter_mut().map(|entry| &mut entry.finish);
-        finishes.for_each(|finish| *finish = finish.saturating_sub(base));
-        let queue = std::mem::take(&mut self.queue).into_iter();
-        let queue = queue.map(|Reverse((start, slot))| Reverse((start.saturating_sub(base), slot)));
-        self.queue = queue.collect();
+        for entry in self.entries.iter_mut() {
+            entry.finish = entry.finish.saturating_sub(base.of(entry.is_by_paced()));
+        }
+        self.queue_again();
     }
 
     /// Queues all that is held by its start tags as they are now.
     fn queue_again(&mut self) {
         self.queue.clear();
-        for (slot, entry) in self.entries.slots_mut() {
-            if !entry.held.is_empty() && !entry.rests {
-                let start = entry.start(self.virtual_ns);
-                self.queue.push(Reverse((start, slot)));
-            }
-        }
+        self.paced.clear();
+        let is_next = |entry: &entries::Entry<T>| !entry.held.is_empty() && !entry.rests;
+        let slots = self.entries.slots_mut();
+        let slots: Vec<usize> = (slots.filter(|(_, entry)| is_next(entry)))
+            .map(|(slot, _)| slot)
+            .collect();
+        slots.into_iter().for_each(|slot| self.enqueue(slot));
     }
 
     fn wake_rested(&mut self) {
         if is_on(Mutation::QosRestKept) {
             return;
         }
-        for (slot, entry) in self.entries.slots_mut() {
-            if std::mem::take(&mut entry.rests) && !entry.held.is_empty() {
-                let start = entry.start(self.virtual_ns);
-                self.queue.push(Reverse((start, slot)));
-            }
-        }
+        let slots = self.entries.slots_mut();
+        let rested = |(slot, entry): (usize, &mut entries::Entry<T>)| {
+            (std::mem::take(&mut entry.rests) && !entry.held.is_empty()).then_some(slot)
+        };
+        let slots: Vec<usize> = slots.filter_map(rested).collect();
+        slots.into_iter().for_each(|slot| self.enqueue(slot));
     }
 
     /// What volumes do not get that they were promised, for what others have under way; and whether some do not for
@@ -577,6 +634,17 @@ impl<T> Gate<T> {
         (self.entries.len() > 1).then(|| sums / operations.max(1))
     }
 
+    /// What there is to be shared: while others are paced, what they have together, and the minimums of those for whom they
+    /// are.
+    fn to_share(&self, claims: &[Claim]) -> u64 {
+        let (Some(level), Some(limit)) = (self.pace.favours(), self.pace.limit()) else {
+            return CAPACITY;
+        };
+        let favoured = claims.iter().filter(|claim| claim.level <= level);
+        let floors: u64 = favoured.map(|claim| claim.floor).sum();
+        floors.saturating_add(limit)
+    }
+
     /// Shares the shard's time among those that are busy.
     fn share(&mut self) {
         let claim = |entry: &entries::Entry<T>| {
@@ -596,7 +664,7 @@ impl<T> Gate<T> {
             }
         };
         let claims: Vec<Claim> = self.entries.iter().map(claim).collect();
-        let shares = shares(&claims, CAPACITY);
+        let shares = shares(&claims, self.to_share(&claims));
         for (entry, share) in self.entries.iter_mut().zip(shares) {
             entry.set_share(share, self.virtual_ns);
         }

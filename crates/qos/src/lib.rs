@@ -5,6 +5,7 @@
 //! starts at the present virtual time, so it does not wait for a round over all others, as it would with round robin. A
 //! **cost model** ([`Costs`]) learns what kinds and sizes of operations take of that time, so that small and large ones are
 //! charged alike. **Shares** ([`shares`]) come from the policies' minimums, level by level where they do not fit.
+//! Where a volume misses its minimum though nothing of it waits at the gate, the others are **paced** (`pace.rs`).
 //! What volumes attained is judged in windows of 100 ms ([`Service`]), with for whom they were held ([`HeldFor`]).
 //!
 //! Beneath the gate an operation carries its level and deadline ([`Due`]).
@@ -16,6 +17,7 @@ mod costs;
 mod due;
 mod gate;
 mod moments;
+mod pace;
 mod rivals;
 mod service;
 mod shares;

@@ -57,6 +57,8 @@ pub(crate) struct Inner {
     seen_ns: Cell<u64>,
     /// When the loop slept last, the end of that.
     pub(crate) awake_ns: Cell<u64>,
+    /// For how long it has slept, ever.
+    pub(crate) slept_ns: Cell<u64>,
     random: Cell<u64>,
     pub(crate) ring: Option<Ring>,
     pub(crate) sides: Sides,
@@ -101,6 +103,7 @@ impl Handle {
             clock,
             seen_ns: Cell::new(0),
             awake_ns: Cell::new(0),
+            slept_ns: Cell::new(0),
             random: Cell::new(seed),
             ring,
             sides: Sides::default(),
@@ -137,6 +140,15 @@ impl Handle {
     pub fn awake_ns(&self) -> u64 {
         match self.0.ring {
             Some(_) => self.0.awake_ns.get(),
+            None => self.seen_ns(),
+        }
+    }
+
+    /// For how long the loop has slept, ever, as it had nothing to do, in nanoseconds. A loop without a kernel takes no time
+    /// for what it does: it has slept ever since its clock began.
+    pub fn slept_ns(&self) -> u64 {
+        match self.0.ring {
+            Some(_) => self.0.slept_ns.get(),
             None => self.seen_ns(),
         }
     }

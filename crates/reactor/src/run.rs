@@ -117,14 +117,16 @@ impl Reactor {
         ring.arm_event(inbox.event_fd());
         let polls = sides.enter()?;
         let wait = !polls && inbox.may_sleep();
+        let from_ns = self.handle.now_ns();
         let timeout = self
             .handle
             .next_timer_ns()
-            .map(|at| at.saturating_sub(self.handle.now_ns()));
+            .map(|at| at.saturating_sub(from_ns));
         ring.enter(wait, timeout)?;
         inbox.awake();
         if wait {
-            let now_ns = self.handle.now_ns();
+            let (now_ns, slept_ns) = (self.handle.now_ns(), &self.handle.0.slept_ns);
+            slept_ns.set(slept_ns.get() + (now_ns - from_ns));
             self.handle.0.awake_ns.set(now_ns);
         }
         ring.reap(|| {

@@ -40,6 +40,11 @@ const BY_SCHEDULES: &[Mutation] = &[
     Mutation::QosNewestFirst,
     Mutation::QosDebtKept,
     Mutation::QosLateTicks,
+    Mutation::QosPacedNever,
+    Mutation::QosPacedForEver,
+    Mutation::QosPacedForNothing,
+    Mutation::QosPacedAll,
+    Mutation::QosPacedLate,
 ];
 /// Schedules that one of them is looked for in.
 const SCHEDULES: u64 = 10_000;
@@ -151,6 +156,11 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::QosSizeBlind, 166),
     (Mutation::QosNothingKept, 803),
     (Mutation::QosDebtKept, 8780),
+    (Mutation::QosPacedNever, 200),
+    (Mutation::QosPacedForEver, 200),
+    (Mutation::QosPacedForNothing, 400),
+    (Mutation::QosPacedAll, 200),
+    (Mutation::QosPacedLate, 6400),
 ];
 
 /// Bugs that show among races, though their focus has none. Among races are power cuts in openings after kills.

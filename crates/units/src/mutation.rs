@@ -159,6 +159,11 @@ mutations! {
     QosNewestFirst, "qos-newest-first", "Of a volume's held operations the newest goes on first.";
     QosDebtKept, "qos-debt-kept", "A volume whose share grows waits as if it were still small.";
     QosLateTicks, "qos-late-ticks", "Ticks end while operations are held.";
+    QosPacedNever, "qos-paced-never", "Nobody is paced for a volume that misses its minimum.";
+    QosPacedForEver, "qos-paced-for-ever", "Others stay paced when nobody misses a minimum any more.";
+    QosPacedForNothing, "qos-paced-for-nothing", "Others stay paced though nobody gains by it.";
+    QosPacedAll, "qos-paced-all", "Whoever others are paced for is paced with them.";
+    QosPacedLate, "qos-paced-late", "Virtual time of the paced goes on with what is exempt.";
 }
 
 #[cfg(any(debug_assertions, feature = "mutations"))]

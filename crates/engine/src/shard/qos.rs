@@ -16,6 +16,8 @@ use std::task::{Poll, Waker};
 
 /// Time between two ticks of the gate, in nanoseconds.
 const TICK_NS: u64 = 20_000_000;
+/// While operations are paced, between two looks at whether some may pass, in nanoseconds.
+const STEP_NS: u64 = 500_000;
 
 /// A shard's gate, and who waits for it.
 pub(super) struct Entrance {
@@ -123,7 +125,7 @@ impl Shard {
                 }
                 return taken;
             }
-            if taken.is_pending() && !gate.can_release() {
+            if taken.is_pending() && !gate.can_release(now) {
                 entrance.waker.set(Some(waker.clone()));
                 return Poll::Pending;
             }
@@ -140,7 +142,7 @@ impl Shard {
             self.let_in(&mut gate, into, alone, now);
             gate.release(now, |op| into.push_back(op));
             if !into.is_empty() {
-                let more = gate.can_release() || taken == Poll::Ready(Taken::Long);
+                let more = gate.can_release(now) || taken == Poll::Ready(Taken::Long);
                 return Poll::Ready(if more { Taken::Long } else { Taken::All });
             }
             if taken.is_pending() {
@@ -203,15 +205,25 @@ impl Shard {
 
     async fn tick_gate(&self) {
         let entrance = &self.entrance;
+        let mut next_ns = self.handle.now_ns() + TICK_NS;
         loop {
-            self.handle.sleep(TICK_NS).await;
+            let now_ns = self.handle.now_ns();
+            let step_ns = match entrance.gate.borrow().is_pacing() {
+                true => STEP_NS.min(next_ns.saturating_sub(now_ns)),
+                false => next_ns.saturating_sub(now_ns),
+            };
+            self.handle.sleep(step_ns).await;
             let mut gate = entrance.gate.borrow_mut();
             let now_ns = self.handle.now_ns();
-            let goes_on = gate.tick(now_ns);
-            if gate.is_hurt() {
-                self.upkeep.hurt(now_ns);
+            let is_tick = now_ns >= next_ns;
+            let goes_on = !is_tick || gate.tick(now_ns, self.handle.slept_ns());
+            if is_tick {
+                next_ns = now_ns + TICK_NS;
+                if gate.is_hurt() {
+                    self.upkeep.hurt(now_ns);
+                }
             }
-            if gate.can_release() {
+            if gate.can_release(now_ns) {
                 entrance.wake();
             }
             if !goes_on || self.closing.get() {
@@ -236,7 +248,7 @@ impl Shard {
         }
         let mut gate = self.entrance.gate.borrow_mut();
         gate.step_aside();
-        if gate.can_release() {
+        if gate.can_release(self.handle.seen_ns()) {
             self.entrance.wake();
         }
         Aside(Some(&self.entrance))
@@ -267,7 +279,7 @@ impl Shard {
         };
         let mut gate = self.entrance.gate.borrow_mut();
         gate.done(request, count, took_ns, now_ns);
-        if gate.can_release() {
+        if gate.can_release(now_ns) {
             self.entrance.wake();
         }
     }

@@ -18,6 +18,30 @@ const BACKLOGGED: u64 = 4;
 const AHEAD: f64 = 1.2;
 const LEAST: f64 = CAPACITY as f64 / 100.0;
 
+/// Virtual times of those that nothing limits and of those that are paced. Time goes on with what passes, and where the latter
+/// have little of it, the former pass by them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct VirtualTimes {
+    free_ns: u64,
+    paced_ns: u64,
+}
+
+impl VirtualTimes {
+    pub fn of(&self, by_paced: bool) -> u64 {
+        match by_paced && !is_on(Mutation::QosPacedLate) {
+            true => self.paced_ns,
+            false => self.free_ns,
+        }
+    }
+
+    pub fn set(&mut self, by_paced: bool, ns: u64) {
+        match by_paced && !is_on(Mutation::QosPacedLate) {
+            true => self.paced_ns = ns,
+            false => self.free_ns = ns,
+        }
+    }
+}
+
 /// An operation that waits.
 pub(super) struct Held<T> {
     pub request: Request,
@@ -44,6 +68,11 @@ pub(super) struct Entry<T> {
     /// Since when operations have been held, in this tick.
     pub holding_ns: u64,
     pub seen: Report,
+    /// How many operations it may pass in this tick before it is paced with the others, for the sake of those who miss their
+    /// minimum.
+    pub exempt: u64,
+    /// By whose virtual time its tags are: that of the paced.
+    by_paced: bool,
     /// Bytes and cost of its operations, on average of the latest ones; zero before any has ended.
     mean: (f64, f64),
     /// What it asks for, in nanoseconds a second: what it had lately and half as much again. None: all that it can get.
@@ -66,6 +95,8 @@ impl<T> Entry<T> {
             last_hold_ns: 0,
             holding_ns: now_ns,
             seen: Report::default(),
+            exempt: u64::MAX,
+            by_paced: false,
             mean: (0.0, 0.0),
             asks: None,
             took_ns: 0,
@@ -73,17 +104,32 @@ impl<T> Entry<T> {
         }
     }
 
+    /// Its tags are by the virtual time that is its own from now on: as far ahead of it as they were of the other.
+    pub fn retag(&mut self, virtual_ns: VirtualTimes) {
+        if self.by_paced != self.is_paced() {
+            let ahead = self.finish.saturating_sub(virtual_ns.of(self.by_paced));
+            self.by_paced = self.is_paced();
+            self.finish = virtual_ns.of(self.by_paced) + ahead;
+        }
+    }
+
+    /// Whether its tags are by the virtual time of the paced.
+    pub fn is_by_paced(&self) -> bool {
+        self.by_paced
+    }
+
     /// The start tag of its next operation. A volume that was idle starts now, whatever it did not ask for.
-    pub fn start(&self, virtual_ns: u64) -> u64 {
+    pub fn start(&self, virtual_ns: VirtualTimes) -> u64 {
         match is_on(Mutation::QosTagKept) {
             true => self.finish,
-            false => self.finish.max(virtual_ns),
+            false => self.finish.max(virtual_ns.of(self.by_paced)),
         }
     }
 
     /// Gives it another share. What it was charged for and is not over yet is worth as much time as before: who had little
     /// does not wait for long once there is more.
-    pub fn set_share(&mut self, share: u64, virtual_ns: u64) {
+    pub fn set_share(&mut self, share: u64, virtual_ns: VirtualTimes) {
+        let virtual_ns = virtual_ns.of(self.by_paced);
         let ahead = self.finish.saturating_sub(virtual_ns);
         if ahead > 0 && share != self.share && !is_on(Mutation::QosDebtKept) {
             let ahead = u128::from(ahead) * u128::from(self.share) / u128::from(share.max(1));
@@ -94,7 +140,7 @@ impl<T> Entry<T> {
     }
 
     /// Charges it for an operation. Returns the start tag.
-    pub fn charge(&mut self, bytes: u64, cost: u64, virtual_ns: u64, now_ns: u64) -> u64 {
+    pub fn charge(&mut self, bytes: u64, cost: u64, virtual_ns: VirtualTimes, now_ns: u64) -> u64 {
         if let Some(tenant) = &self.tenant
             && !(self.last_hold_ns > 0 && is_on(Mutation::QosHeldUncounted))
         {
@@ -105,6 +151,7 @@ impl<T> Entry<T> {
         let takes = cost * CAPACITY / self.share.max(1);
         self.finish = start.saturating_add(takes);
         self.idle = 0;
+        self.exempt = self.exempt.saturating_sub(1);
         start
     }
 
@@ -149,7 +196,20 @@ impl<T> Entry<T> {
         };
         // What it does not ask for is for those who miss theirs, not for everyone by their shares.
         let floor = tenant.floor(bytes as u64) * cost;
+        if self.is_favoured() {
+            return floor as u64;
+        }
         self.asks.map_or(floor, |asks| floor.min(asks + LEAST)) as u64
+    }
+
+    /// Whether it may pass only what is left to everybody else.
+    pub fn is_paced(&self) -> bool {
+        self.exempt == 0
+    }
+
+    /// Whether others are paced for it.
+    fn is_favoured(&self) -> bool {
+        self.exempt > 0 && self.exempt != u64::MAX
     }
 
     /// Whether it has maximums that have to be asked.

@@ -1,6 +1,7 @@
 //! Schedules of one seed after the other, on several threads, and what they saw.
 
 use super::draw;
+use super::shared;
 use super::world::World;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,12 +21,18 @@ pub struct Tally {
     pub scarce: u64,
 }
 
+/// One seed of so many is of a loop that does front ends as well, which takes as long as hundreds of the others.
+pub const SHARED_EACH: u64 = 200;
+
 /// Runs one schedule.
 ///
 /// # Errors
 /// What was wrong with it.
 pub fn run(seed: u64) -> Result<Tally, String> {
-    World::new(draw::plan(seed)).run()
+    match seed.is_multiple_of(SHARED_EACH) {
+        true => shared::run(seed / SHARED_EACH),
+        false => World::new(draw::plan(seed)).run(),
+    }
 }
 
 /// Runs `count` schedules of the seeds from `first` on, so many threads at a time.

@@ -278,7 +278,7 @@ impl World {
             let gate = &mut self.shards[shard].gate;
             gate.begin_turn(now);
             gate.release(now, |op| out.push(op));
-            let more = gate.can_release();
+            let more = gate.can_release(now);
             for op in out {
                 self.oracle.released(op.volume, op.shard);
                 self.pass(op)?;
@@ -337,7 +337,7 @@ impl World {
     fn tick(&mut self, number: usize) -> Result<()> {
         let now = self.now_ns;
         let shard = &mut self.shards[number];
-        let goes_on = shard.gate.tick(now);
+        let goes_on = shard.gate.tick(now, now);
         if goes_on {
             self.at(now + TICK_NS, Event::Tick(number));
         } else {

@@ -88,10 +88,10 @@ fn held_operations_follow_their_volume_into_a_group_and_out_of_it() {
         let now = MS + tick * TICK_NS;
         gate.begin_turn(0);
         gate.release(now, |what| released.push(what));
-        gate.tick(now);
+        gate.tick(now, now);
     }
     assert_eq!(gate.held(), 0);
-    assert!(!gate.can_release());
+    assert!(!gate.can_release(0));
     for volume in [1, 2, 3] {
         let mut rounds = released.iter().filter(|of| of.0 == volume);
         assert!((0..4).all(|round| rounds.next() == Some(&(volume, round))));

@@ -1,0 +1,346 @@
+//! What everybody else may take while volumes miss their minimums though nothing holds them here.
+//!
+//! A gate orders what has arrived at it. But its loop also does the front ends' work, and a machine has other processes:
+//! where hundreds of sessions have their turn before a volume's next requests are looked at, these never wait at the gate,
+//! and its order is of no use. What helps is that the others send less, so they are **paced**: together they may pass so
+//! much of the shard's time a second, in the order of the gate, and those who miss their minimum are exempt.
+//!
+//! How much is found by feedback, once a tick: an integral controller (the time that the missing operations would take is
+//! taken from the others, and given back more slowly). Whether it helps at all is not known beforehand: a volume may be
+//! below its minimum because its host asks for no more, or because it waits for a disk. So a limit begins as a **trial**:
+//! the others are cut for a third of a second, and only if the volume has more of that does the limit stay. What it had
+//! then is what it wants: the others get back what can be given without it losing a part of that. Failed trials are
+//! repeated ever more rarely, successful ones every ten seconds while the minimum is not reached.
+//!
+//! All this is done for one level at a time, the most important one that gains by it.
+//!
+//! Leaves out: volumes that have fewer than [`TELLING`] operations a second, which tell nothing in the time of a trial;
+//! order at the gate serves them.
+
+use units::mutation::{Mutation, is_on};
+
+/// Minimums of fewer operations a second are not looked at.
+pub const JUDGED: f64 = 100.0;
+/// What is aimed at, as a part of the minimum: a window that is judged should not miss it by chance.
+pub const AIM: f64 = 1.08;
+/// Levels.
+const LEVELS: usize = *format::QOS_LEVELS.end() as usize;
+/// The least that the others keep together: a fiftieth of the shard's time, in nanoseconds a second.
+const LEAST: f64 = 2e7;
+/// A limit above this limits nothing.
+const MOST: f64 = 2e9;
+/// Time for which the others may pass ahead of their limit, in nanoseconds.
+const AHEAD_NS: u64 = 500_000;
+/// Ticks in a second.
+const TICKS: f64 = 50.0;
+/// Ticks over which it is averaged what is usual, after which a trial may begin.
+const USUAL: u32 = 16;
+/// Operations in a tick that are as many as they are usually: with fewer, ticks are averaged over more of them.
+const STEADY: f64 = 100.0;
+/// Operations a second below which chance decides a trial.
+const TELLING: f64 = 100.0;
+/// The part of what the others have that matters: a tenth of all.
+const OTHERS: f64 = 10.0;
+/// Ticks of a trial; those of them after which what is had counts; how many are enough where it is all that is aimed at;
+/// and the gain that it has to bring else.
+const TRIAL: u32 = 16;
+const SETTLES: u32 = 6;
+const ENOUGH: u32 = 3;
+const GAIN: f64 = 1.05;
+/// Ticks between trials: after a failed one, at most after many, and after one that succeeded.
+const RESTS: u32 = 250;
+const RESTS_MOST: u32 = 3_000;
+const AGAIN: u32 = 500;
+/// What may be lost of what a trial showed.
+const KEEPS: f64 = 0.97;
+/// Parts of what is missing, or too much, by which the limit moves in a tick, and of itself by which it grows besides, times
+/// the ticks for which nothing was missing.
+const CUT: f64 = 0.7;
+const GIVE: f64 = 0.15;
+const GROWS: f64 = 0.01;
+/// Part of itself by which the limit shrinks besides where nothing is had: operations may be cheap, and their time little.
+const SHRINKS: f64 = 0.3;
+/// Ticks at the least limit after which what a volume has is taken for what it wants, and ticks without any request after
+/// which the others get everything back.
+const STUCK: u32 = 15;
+const GONE: u32 = 3;
+
+/// What the volumes of a level with minimums attained in a tick.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Attained {
+    /// Operations a second that they had, and that are aimed at.
+    pub had: f64,
+    /// See there.
+    pub aim: f64,
+    /// What they and the others took of the shard's time, in nanoseconds a second.
+    pub used: f64,
+    /// See there.
+    pub others: f64,
+}
+
+/// The same of all levels, the most important first; none of a level that asked for nothing.
+pub type ByLevel = [Option<Attained>; LEVELS];
+
+/// What a level has had over some time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// Operations a second lately, and over a longer time without a trial.
+    recent: f64,
+    usual: f64,
+    /// Ticks since it asked for something again, up to [`USUAL`].
+    settled: u32,
+    /// Ticks without a request.
+    gone: u32,
+    /// Trials that failed in a row, and ticks until the next one.
+    failed: u32,
+    rests: u32,
+}
+
+impl Known {
+    fn note(&mut self, attained: Option<Attained>, is_trial: bool) {
+        self.rests = self.rests.saturating_sub(1);
+        let Some(Attained { had, .. }) = attained else {
+            self.gone += 1;
+            if self.gone >= GONE {
+                (self.settled, self.gone) = (0, GONE);
+            }
+            return;
+        };
+        self.gone = 0;
+        if self.settled == 0 {
+            (self.recent, self.usual) = (had, had);
+        }
+        // Chance moves small counts about.
+        let quick = (had / TICKS / STEADY).clamp(0.125, 0.5);
+        self.recent += (had - self.recent) * quick;
+        if !is_trial {
+            self.settled = (self.settled + 1).min(USUAL);
+            self.usual += (had - self.usual) / f64::from(self.settled);
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum State {
+    /// Nobody is limited.
+    Free,
+    /// It is seen whether a limit helps.
+    Trial(Trial),
+    /// It helps.
+    Limited(Limited),
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Limited {
+    /// Operations a second that are wanted.
+    wants: f64,
+    /// Ticks until the next trial.
+    again: u32,
+    /// Ticks at the least limit, and those in a row in which all was had that is aimed at.
+    stuck: u32,
+    calm: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Trial {
+    /// Ticks that are left of it.
+    left: u32,
+    /// Operations a second before.
+    base: f64,
+    /// Sum and count of what was had in ticks that count.
+    sum: f64,
+    count: u32,
+    /// There was a limit before.
+    again: bool,
+}
+
+/// The limit.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    state: State,
+    /// Nanoseconds of the shard's time a second that the others have; none: no limit.
+    limit: Option<f64>,
+    /// Place of the level for whose volumes they are limited, or were last.
+    level: usize,
+    known: [Known; LEVELS],
+    /// Until when what passed is paid for, and whether the others may pass ahead of that.
+    paid_ns: u64,
+    is_open: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            state: State::Free,
+            limit: None,
+            level: 0,
+            known: Default::default(),
+            paid_ns: 0,
+            is_open: true,
+        }
+    }
+}
+
+impl Pace {
+    /// The level for whose volumes, and those above it, the others are limited; none while nobody is.
+    pub fn favours(&self) -> Option<u8> {
+        self.limit.map(|_| self.level as u8 + 1)
+    }
+
+    /// Nanoseconds of the shard's time a second that the others have; none: no limit.
+    pub fn limit(&self) -> Option<u64> {
+        self.limit.map(|limit| limit as u64)
+    }
+
+    /// Whether another operation of the others may pass.
+    pub fn has_room(&self, now_ns: u64) -> bool {
+        let ahead_ns = if self.is_open { AHEAD_NS } else { 0 };
+        self.limit.is_none() || self.paid_ns <= now_ns + ahead_ns
+    }
+
+    /// When one of them may, while none may.
+    pub fn free_ns(&self) -> Option<u64> {
+        self.limit.map(|_| self.paid_ns)
+    }
+
+    /// One of them passes, which takes so much of the shard's time.
+    pub fn take(&mut self, cost_ns: u64, now_ns: u64) {
+        let Some(limit) = self.limit else {
+            return;
+        };
+        let takes_ns = cost_ns as f64 * 1e9 / limit;
+        self.is_open |= self.paid_ns <= now_ns;
+        self.paid_ns = self.paid_ns.max(now_ns) + takes_ns as u64;
+        self.is_open &= self.paid_ns <= now_ns + AHEAD_NS;
+    }
+
+    /// A tick has passed. `is_saturated`: the loop hardly slept in it; one that did has time for everybody, and no trial
+    /// begins.
+    pub fn tick(&mut self, attained: &ByLevel, is_saturated: bool) {
+        let is_trial = matches!(self.state, State::Trial(_));
+        for (level, known) in self.known.iter_mut().enumerate() {
+            known.note(attained[level], is_trial && level >= self.level);
+        }
+        match (self.state, attained[self.level]) {
+            (State::Free, _) if is_saturated && !is_on(Mutation::QosPacedNever) => {
+                self.choose(attained);
+            }
+            (State::Free, _) => {}
+            (_, None) if is_on(Mutation::QosPacedForEver) => {}
+            (_, None) if self.known[self.level].gone >= GONE => self.give_back(),
+            (_, None) => {}
+            (State::Trial(trial), Some(of)) => self.try_out(trial, of),
+            (State::Limited(limited), Some(of)) => self.follow(limited, of),
+        }
+    }
+
+    /// The others have everything.
+    fn give_back(&mut self) {
+        (self.state, self.limit) = (State::Free, None);
+    }
+
+    /// Begins a trial for the most important level that misses its minimums.
+    fn choose(&mut self, attained: &ByLevel) {
+        let missed = attained.iter().enumerate().find_map(|(level, of)| {
+            let (of, known) = ((*of)?, self.known[level]);
+            let is_missed = known.recent < of.aim && known.recent >= TELLING;
+            let matters = of.others * OTHERS >= of.used + of.others;
+            let may = known.settled == USUAL && known.rests == 0;
+            (is_missed && matters && may).then_some((level, of))
+        });
+        if let Some((level, of)) = missed {
+            self.level = level;
+            self.begin_trial(of, false);
+        }
+    }
+
+    fn begin_trial(&mut self, of: Attained, again: bool) {
+        self.state = State::Trial(Trial {
+            left: TRIAL,
+            base: self.known[self.level].usual,
+            sum: 0.0,
+            count: 0,
+            again,
+        });
+        self.cut_to(of.others / 2.0);
+    }
+
+    fn cut_to(&mut self, limit: f64) {
+        let limit = self.limit.map_or(limit, |before| before.min(limit));
+        self.limit = Some(limit.max(LEAST));
+    }
+
+    fn try_out(&mut self, mut trial: Trial, of: Attained) {
+        trial.left -= 1;
+        if trial.left < TRIAL - SETTLES {
+            (trial.sum, trial.count) = (trial.sum + of.had, trial.count + 1);
+        }
+        let had = trial.sum / f64::from(trial.count.max(1));
+        if trial.count >= ENOUGH && had >= of.aim {
+            return self.succeed(of.aim);
+        }
+        if trial.left > 0 {
+            self.cut_to(of.others * CUT);
+            self.state = State::Trial(trial);
+            return;
+        }
+        // Four standard deviations of what chance does to the count.
+        let counted = trial.base * f64::from(trial.count) / TICKS;
+        let chance = 4.0 / counted.max(1.0).sqrt();
+        let gains = had >= trial.base * GAIN.max(1.0 + chance);
+        if gains || is_on(Mutation::QosPacedForNothing) {
+            self.succeed(had);
+        } else if trial.again {
+            // It has what it wants, as before.
+            self.succeed(trial.base.max(had));
+        } else {
+            let known = &mut self.known[self.level];
+            known.rests = (RESTS << known.failed.min(8)).min(RESTS_MOST);
+            known.failed += 1;
+            self.give_back();
+        }
+    }
+
+    fn succeed(&mut self, wants: f64) {
+        self.known[self.level].failed = 0;
+        self.state = State::Limited(Limited {
+            wants,
+            again: AGAIN,
+            stuck: 0,
+            calm: 0,
+        });
+    }
+
+    /// Moves the limit towards what leaves what is wanted.
+    fn follow(&mut self, mut limited: Limited, of: Attained) {
+        let Some(limit) = self.limit else {
+            return self.give_back();
+        };
+        let recent = self.known[self.level].recent;
+        limited.wants = limited.wants.max(recent);
+        if limited.again == 0 && limited.wants < of.aim * KEEPS && recent >= TELLING {
+            return self.begin_trial(of, true);
+        }
+        let aim = of.aim.min(limited.wants * KEEPS);
+        // What the operations that are missing would take, or those take that are too many.
+        let over = (recent - aim) * of.used / of.had.max(1.0);
+        let limit = if over < 0.0 {
+            limited.calm = 0;
+            let limit = limit.min(of.others.max(LEAST));
+            limit + over * CUT - limit * SHRINKS * (1.0 - recent / aim)
+        } else {
+            limited.calm += 1;
+            limit + over * GIVE + limit * GROWS * f64::from(limited.calm)
+        };
+        if limit > MOST {
+            return self.give_back();
+        }
+        self.limit = Some(limit.max(LEAST));
+        limited.stuck = if limit <= LEAST { limited.stuck + 1 } else { 0 };
+        limited.again = limited.again.saturating_sub(1);
+        if limited.stuck >= STUCK {
+            return self.succeed(recent);
+        }
+        self.state = State::Limited(limited);
+    }
+}
