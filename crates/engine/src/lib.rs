@@ -8,6 +8,7 @@ pub mod bench;
 mod control;
 mod device;
 pub mod harness;
+mod io;
 mod pool;
 mod shard;
 mod space;

@@ -101,7 +101,7 @@ impl Shard {
     ///
     /// # Errors
     /// When the journal takes no record any more.
-    pub(super) fn apply_write(
+    pub(crate) fn apply_write(
         &self,
         volume: u32,
         chunk: u32,
@@ -182,7 +182,7 @@ impl Shard {
 
     /// Whether the fast tier has these blocks, and nothing else.
     #[inline]
-    pub(super) fn are_fast_alone(
+    pub(crate) fn are_fast_alone(
         &self,
         page: &ChunkPage,
         mut blocks: std::ops::Range<usize>,
@@ -197,7 +197,7 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::apply_write`].
-    pub(super) fn apply_trim(
+    pub(crate) fn apply_trim(
         &self,
         volume: u32,
         chunk: u32,
@@ -319,7 +319,7 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::apply_write`].
-    pub(super) fn apply_evict(
+    pub(crate) fn apply_evict(
         &self,
         volume: u32,
         chunk: u32,
@@ -394,7 +394,7 @@ impl Shard {
         }
     }
 
-    pub(super) fn free_slots(&self, state: &mut State, old: &[Place]) {
+    pub(crate) fn free_slots(&self, state: &mut State, old: &[Place]) {
         for place in old.iter().filter(|place| place.is_some()) {
             // The next checkpoint keeps the slot as free, whether it is let go by then or not.
             state.alloc.touch(*place);

@@ -44,7 +44,7 @@ impl Work {
 
 /// A page of one of the shard's own trees, or a node of a volume's.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(crate) enum Which {
     Volume(u32),
     Directory,
     Slots,
@@ -507,7 +507,7 @@ impl Shard {
 }
 
 /// What a checkpoint and a scrub need of a tree, whatever its leaves are in memory.
-pub(super) trait AnyTree {
+pub(crate) trait AnyTree {
     fn dirty_nodes(&self, level: u8) -> Vec<u32>;
     fn encode(&mut self, level: u8, key: u32, generation: u64) -> Option<Page>;
     fn node_ptr(&mut self, level: u8, key: u32) -> PagePtr;

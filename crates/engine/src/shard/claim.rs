@@ -10,7 +10,7 @@ use units::BLOCK;
 
 /// Room that a promotion under way has taken. What it took of budgets and did not write it gives back.
 #[derive(Default)]
-pub(super) struct Claim {
+pub(crate) struct Claim {
     /// The volume's knobs, and blocks.
     knobs: Option<(Arc<Knobs>, i64)>,
     /// Those that bytes were taken of.
@@ -20,7 +20,7 @@ pub(super) struct Claim {
 }
 
 /// A promotion is not to be, or not yet, and why.
-pub(super) struct NotNow(pub Cause);
+pub(crate) struct NotNow(pub Cause);
 
 impl Claim {
     /// Takes so many bytes of the budgets of a volume and of its pool, or of neither.

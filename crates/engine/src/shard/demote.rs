@@ -20,7 +20,7 @@ use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK_BLOCKS, Place, VdriveId};
 
 /// Chunks demoted together: sorted writes, one flush.
-pub(super) const BATCH: usize = 48;
+pub(crate) const BATCH: usize = 48;
 /// A chunk with this many blocks gets a home.
 const DENSE: usize = CHUNK_BLOCKS / 4;
 /// And with this many while space is short.
@@ -28,7 +28,7 @@ const NEARLY_ALL: usize = CHUNK_BLOCKS * 7 / 8;
 
 /// A block on its way down: what it is and where it lay when it was read.
 #[derive(Clone, Copy)]
-pub(super) struct Moving {
+pub(crate) struct Moving {
     block: usize,
     slot: Place,
     crc: u32,
@@ -55,7 +55,7 @@ enum Plan {
 }
 
 /// Where a job's blocks go.
-pub(super) enum Target {
+pub(crate) enum Target {
     Home(Place),
     Slots(Vec<Run>),
 }
@@ -72,7 +72,7 @@ struct Candidate {
 }
 
 /// Chunks that are to sink.
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     pub chunks: Vec<(u32, u32)>,
     /// Only what was not written for so long, in nanoseconds.
     pub settle_ns: u64,
@@ -83,7 +83,7 @@ pub(super) struct Wanted {
 }
 
 /// Blocks of a chunk that move together.
-pub(super) struct Job {
+pub(crate) struct Job {
     volume: u32,
     chunk: u32,
     leaf: Rc<Leaf>,
@@ -127,7 +127,7 @@ impl Job {
 
 /// What a batch came to.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Sunk {
+pub(crate) struct Sunk {
     /// Blocks that came down.
     pub blocks: u64,
     /// The slow tier had no room for a chunk.
@@ -137,7 +137,7 @@ pub(super) struct Sunk {
 impl Shard {
     /// Demotes up to `count` chunks that were not written for `settle_ns`; `sparse`: those that lose
     /// their copies on the fast tier, too.
-    pub(super) async fn demote_batch(
+    pub(crate) async fn demote_batch(
         &self,
         settle_ns: u64,
         count: usize,
@@ -154,7 +154,7 @@ impl Shard {
     }
 
     /// Demotes these chunks.
-    pub(super) async fn demote(&self, wanted: Wanted) -> Result<Sunk, IoError> {
+    pub(crate) async fn demote(&self, wanted: Wanted) -> Result<Sunk, IoError> {
         let descent = match (wanted.pinned, self.cooling.get(), wanted.settle_ns) {
             (true, ..) => Descent::PINNED,
             (_, true, _) => Descent::COOLED,

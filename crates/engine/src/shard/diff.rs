@@ -56,7 +56,7 @@ impl State {
     }
 
     /// The layers that take part in comparing a volume with a snapshot's epoch.
-    pub(super) fn compared(&self, volume: u32, since: u32) -> Result<(u32, u32), IoError> {
+    pub(crate) fn compared(&self, volume: u32, since: u32) -> Result<(u32, u32), IoError> {
         let layer = self.live(volume);
         live(self.volumes.get(&layer))?;
         Ok((layer, self.base(layer, since)?))
@@ -119,7 +119,7 @@ impl Shard {
     /// # Errors
     /// `Gone` when the volume is, `Invalid` when it does not stand on a snapshot of that epoch (any
     /// more), or the drive's error.
-    pub(super) async fn changed_chunk(
+    pub(crate) async fn changed_chunk(
         &self,
         volume: u32,
         since: u32,

@@ -87,7 +87,7 @@ fn entries_of(leaf: &Leaf, is_fast: impl Fn(Place) -> bool) -> Option<Entries> {
 
 /// Digests of pages, by layer and chunk.
 #[derive(Default)]
-pub(super) struct Digests {
+pub(crate) struct Digests {
     known: Table<(u32, u32), Digest>,
     /// In the order in which they are looked at for eviction; some may be gone.
     queue: VecDeque<((u32, u32), u64)>,

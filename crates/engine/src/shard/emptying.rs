@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use units::CHUNK;
 
 /// When the next chunk's turn is.
-pub(super) struct Turns<'a> {
+pub(crate) struct Turns<'a> {
     throttle: Throttle<'a>,
     /// Told of each chunk that is done, and says whether the next one is to follow.
     progress: &'a Progress,

@@ -23,7 +23,7 @@ const MOVES_MOST: usize = 8;
 
 /// Why a chunk's blocks go down, by what becomes of them.
 #[derive(Clone, Copy)]
-pub(super) struct Descent {
+pub(crate) struct Descent {
     /// Of the fast tier, into the chunk's home.
     pub home: Cause,
     /// Of the fast tier, into other slots.
@@ -108,7 +108,7 @@ impl Shard {
     }
 
     /// Notes a move of one block to a place.
-    pub(super) fn note_block(
+    pub(crate) fn note_block(
         &self,
         [fast, slow]: [Cause; 2],
         chunk: (u32, u32),
@@ -125,7 +125,7 @@ impl Shard {
 
     /// Notes which of the blocks that a host has written into `runs` were not on that tier alone already: to be
     /// told before the page says so.
-    pub(super) fn note_written(&self, chunk: (u32, u32), leaf: &Leaf, first: usize, runs: &[Run]) {
+    pub(crate) fn note_written(&self, chunk: (u32, u32), leaf: &Leaf, first: usize, runs: &[Run]) {
         let page = leaf.page.borrow();
         let mut at = first;
         for run in runs {
@@ -144,7 +144,7 @@ impl Shard {
     }
 
     /// Notes which blocks of a range a host discards: to be told before the page says so.
-    pub(super) fn note_discarded(
+    pub(crate) fn note_discarded(
         &self,
         chunk: (u32, u32),
         leaf: &Leaf,
@@ -158,7 +158,7 @@ impl Shard {
     }
 
     /// Notes copies that leave the fast tier to make room there: to be told before the policy is.
-    pub(super) fn note_evicted(&self, cause: Cause, chunk: (u32, u32), copies: &BlockMask) {
+    pub(crate) fn note_evicted(&self, cause: Cause, chunk: (u32, u32), copies: &BlockMask) {
         let now_ns = self.handle.now_ns();
         let grounds = |state: &State, extent| match (cause, &state.policy) {
             (Cause::EvictedLeast, Some(policy)) => Grounds::evicted(cause, &policy.explain(extent)),

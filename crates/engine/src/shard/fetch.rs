@@ -5,9 +5,9 @@ use super::knobs::{Admission, admission};
 use super::leaf::Leaf;
 use super::ledger::{Grounds, Move};
 use super::ram::{RamExtent, RamTier};
-use super::read::{InLine, Run, span_of};
 use super::state::{Shard, State};
 use crate::control::explain::Cause;
+use crate::io::read::slow_path::{InLine, Run, span_of};
 use crate::vdrive::Turn;
 use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
@@ -21,7 +21,7 @@ use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 const LEAVES_SOON: [usize; 2] = [4, 8];
 
 /// Why extents are fetched.
-pub(super) enum Why<'a> {
+pub(crate) enum Why<'a> {
     /// A host waits for some of them, and has its turn; what its operation is due.
     Asked(Turn<'a>, Due),
     /// The same, and they are part of a region in which misses are dense: read in turn with the rest of it.
@@ -44,7 +44,7 @@ impl Why<'_> {
 
 /// How blocks come to RAM.
 #[derive(Clone, Copy)]
-pub(super) struct Came {
+pub(crate) struct Came {
     /// Extents that a host waits for.
     asked: u16,
     /// With others around them, as misses were dense there.
@@ -68,7 +68,7 @@ impl Shard {
     /// in RAM. More chunks are fetched in the background. How much it is is decided when the disk is free for it: by
     /// then more misses are known. None when another read has brought them meanwhile, or is about to, or they are
     /// there no more: they are to be looked for again.
-    pub(super) async fn fetch(
+    pub(crate) async fn fetch(
         &self,
         by: By,
         (volume, chunk): (u32, u32),
@@ -130,7 +130,7 @@ impl Shard {
 
     /// Somebody waits for what others fetch of a chunk, and is due so: they inherit that, as they may still wait for
     /// their turns.
-    pub(super) fn hurry(&self, leaf: &Leaf, due: Due) {
+    pub(crate) fn hurry(&self, leaf: &Leaf, due: Due) {
         let home = leaf.page.borrow().home();
         let Ok(vdrive) = self.vdrive(home.vdrive()) else {
             return;
@@ -173,7 +173,7 @@ impl Shard {
 
     /// Fetches neighbouring extents of a chunk that are at home, in one read. Returns the data and its first
     /// block.
-    pub(super) async fn fetch_extents(
+    pub(crate) async fn fetch_extents(
         &self,
         chunk: (u32, u32),
         leaf: &Rc<Leaf>,
@@ -267,7 +267,7 @@ impl Shard {
     }
 
     /// Keeps blocks that were read from the slow tier, those that are still what was read.
-    pub(super) fn keep_in_ram(
+    pub(crate) fn keep_in_ram(
         &self,
         leaf: &Rc<Leaf>,
         chunk: (u32, u32),
@@ -389,7 +389,7 @@ pub(super) fn extents_of(blocks: &BlockMask) -> u16 {
 }
 
 /// Extents of a chunk that lie side by side.
-pub(super) fn parts(mut extents: u16) -> impl Iterator<Item = u16> {
+pub(crate) fn parts(mut extents: u16) -> impl Iterator<Item = u16> {
     std::iter::from_fn(move || {
         let low = extents.trailing_zeros();
         let long = (extents.checked_shr(low)?).trailing_ones();

@@ -44,7 +44,7 @@ impl State {
 
 impl Shard {
     /// What a host's use of a block in RAM tells. `waited`: since before it came.
-    pub(super) fn note_touch(&self, state: &mut State, slot: u32, block: usize, waited: bool) {
+    pub(crate) fn note_touch(&self, state: &mut State, slot: u32, block: usize, waited: bool) {
         let saves = match state.ram.touch(slot, block % EXTENT_BLOCKS, waited) {
             Touch::First { ahead, before } => {
                 state.regions.used(ahead, before);

@@ -75,7 +75,7 @@ impl By {
 
 impl State {
     /// A layer is no more.
-    pub(super) fn forget_heat(&mut self, layer: u32) {
+    pub(crate) fn forget_heat(&mut self, layer: u32) {
         self.regions.forget(layer);
         if let Some(policy) = &mut self.policy {
             policy.forget(layer);
@@ -93,13 +93,13 @@ impl State {
     }
 
     /// A volume's host reads (or, `write`, writes) blocks of a layer's chunk.
-    pub(super) fn note_use(&mut self, by: By, chunk: (u32, u32), blocks: &BlockMask) {
+    pub(crate) fn note_use(&mut self, by: By, chunk: (u32, u32), blocks: &BlockMask) {
         self.note_uses(by, chunk, blocks.blocks());
     }
 
     /// The same of one block.
     #[inline]
-    pub(super) fn note_use_of(&mut self, by: By, chunk: (u32, u32), block: usize) {
+    pub(crate) fn note_use_of(&mut self, by: By, chunk: (u32, u32), block: usize) {
         self.note_uses(by, chunk, std::iter::once(block));
     }
 
@@ -147,7 +147,7 @@ impl State {
 
     /// [`State::note_use`] will be told of this block in a moment.
     #[inline]
-    pub(super) fn prefetch_use(&self, chunk: (u32, u32), block: usize) {
+    pub(crate) fn prefetch_use(&self, chunk: (u32, u32), block: usize) {
         if let Some(policy) = &self.policy {
             policy.prefetch(extent_of(chunk, block / EXTENT_BLOCKS));
         }
@@ -155,14 +155,14 @@ impl State {
 
     /// [`Shard::tell_placed`] will, and [`State::prefetch_use`] was called before.
     #[inline]
-    pub(super) fn prefetch_entry(&self, chunk: (u32, u32), block: usize) {
+    pub(crate) fn prefetch_entry(&self, chunk: (u32, u32), block: usize) {
         if let Some(policy) = &self.policy {
             policy.prefetch_entry(extent_of(chunk, block / EXTENT_BLOCKS));
         }
     }
 
     /// [`State::note_use`] of blocks of which digests say where they lie.
-    pub(super) fn note_placed(&mut self, by: By, chunk: u32, placed: &[Placed]) {
+    pub(crate) fn note_placed(&mut self, by: By, chunk: u32, placed: &[Placed]) {
         for of_layer in placed.chunk_by(|one, next| one.layer == next.layer) {
             let blocks = of_layer.iter().map(|known| known.block).collect();
             self.note_use(by, (of_layer[0].layer, chunk), &blocks);
@@ -219,7 +219,7 @@ impl Shard {
     }
 
     /// Copies that extents of a chunk have on the fast tier.
-    pub(super) fn shadows(leaf: &Leaf, extents: u16) -> BlockMask {
+    pub(crate) fn shadows(leaf: &Leaf, extents: u16) -> BlockMask {
         let page = leaf.page.borrow();
         let shadows = page.home_mask().and(page.slot_mask());
         let wanted = |block: &usize| extents >> (block / EXTENT_BLOCKS) & 1 == 1;

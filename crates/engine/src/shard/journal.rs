@@ -27,7 +27,7 @@ const ROOM_PAGES: u64 = 3;
 
 /// Who asks for room in the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Work {
+pub(crate) enum Work {
     /// An operation of a host, which is due so.
     Host(Due),
     /// Demotion, eviction, promotion: they make space, or are few.
@@ -36,7 +36,7 @@ pub(super) enum Work {
 
 /// Room in the journal for one piece of work, whose records are made without waiting in between: a barrier ends a
 /// page that is not full, and with one after every record they would take any number of pages.
-pub(super) struct Room<'a>(&'a Shard);
+pub(crate) struct Room<'a>(&'a Shard);
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
@@ -375,7 +375,7 @@ impl Shard {
     ///
     /// # Errors
     /// When the shard has failed.
-    pub(super) async fn journal_room(&self, work: Work) -> Result<Room<'_>, IoError> {
+    pub(crate) async fn journal_room(&self, work: Work) -> Result<Room<'_>, IoError> {
         loop {
             let freed = self.room.wait();
             if let Some(room) = self.journal_room_now(work)? {
@@ -404,7 +404,7 @@ impl Shard {
     }
 
     /// Whether the journal has room for the records of one more piece of work: enough to know for who makes them at once.
-    pub(super) fn has_journal_room(&self, state: &State, work: Work) -> bool {
+    pub(crate) fn has_journal_room(&self, state: &State, work: Work) -> bool {
         let (limit, few) = match work {
             Work::Host(due) => {
                 let (limit, most) = (state.journal.host_limit(), self.most_changed());
@@ -424,7 +424,7 @@ impl Shard {
     ///
     /// # Errors
     /// When a drive fails: the shard fails with it.
-    pub(super) async fn written(&self) -> Result<(), IoError> {
+    pub(crate) async fn written(&self) -> Result<(), IoError> {
         match self.is_written()? {
             true => Ok(()),
             false => self.in_ring().await,

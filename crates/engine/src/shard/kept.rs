@@ -28,7 +28,7 @@ type Owners = SmallVec<[Owner; 1]>;
 
 /// What records say that were left out, wholly or in part.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// Chunks by volume and number.
     chunks: BTreeSet<(u32, u32)>,
     /// Where the records say that blocks are.
@@ -39,7 +39,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Some of this record was left out.
-    pub(super) fn note(&mut self, record: &Record) {
+    pub(crate) fn note(&mut self, record: &Record) {
         self.chunks.insert(record.subject());
         let mut slots = |slot: Place, count: usize| {
             let end = (1u64 << Place::BLOCK_BITS).saturating_sub(slot.block());

@@ -23,7 +23,7 @@ const WORTH: [f32; 5] = [8.0, 3.0, 1.0, 1.0 / 3.0, 1.0 / 8.0];
 
 /// Extents of a volume that are kept on a tier.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Pin {
+pub(crate) struct Pin {
     /// Counted from the volume's first byte.
     pub extents: Range<u64>,
     pub tier: TierConfig,
@@ -31,7 +31,7 @@ pub(super) struct Pin {
 
 /// Extents of a chunk that are pinned: bit 0 is its first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Pinned {
+pub(crate) struct Pinned {
     pub fast: u16,
     pub slow: u16,
 }
@@ -58,7 +58,7 @@ pub struct Knobs {
 
 /// What is to become of an extent that leaves RAM.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Admission {
+pub(crate) enum Admission {
     /// It is not promoted.
     Never,
     /// It is not, as the pool's budget is used up.
@@ -122,7 +122,7 @@ impl Knobs {
     }
 
     /// The volume's layer that takes writes.
-    pub(super) fn live(&self) -> u32 {
+    pub(crate) fn live(&self) -> u32 {
         self.live.load(Ordering::Relaxed)
     }
 
@@ -132,7 +132,7 @@ impl Knobs {
     }
 
     /// A layer has so many blocks more, or fewer, on the fast tier.
-    pub(super) fn note(&self, blocks: i64) {
+    pub(crate) fn note(&self, blocks: i64) {
         if blocks != 0 {
             self.fast.fetch_add(blocks, Ordering::Relaxed);
         }
@@ -221,7 +221,7 @@ impl Knobs {
 
 impl Volume {
     /// Blocks that the layer has on the fast tier.
-    pub(super) fn fast(&self) -> i64 {
+    pub(crate) fn fast(&self) -> i64 {
         (self.counts.fast + self.counts.shadow) as i64
     }
 

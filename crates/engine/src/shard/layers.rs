@@ -14,11 +14,11 @@ use units::mutation::{Mutation, is_on};
 const CHUNKS: usize = 64;
 
 /// A page that has to be loaded first: layer, level, first key, and where it lies.
-pub(super) type Missing = (u32, u8, u32, PagePtr);
+pub(crate) type Missing = (u32, u8, u32, PagePtr);
 
 /// What is needed of pages that are not in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pages {
+pub(crate) enum Pages {
     /// The pages.
     All,
     /// Digests will do.
@@ -27,7 +27,7 @@ pub(super) enum Pages {
 
 /// Blocks of a chunk, by the page that has them.
 #[derive(Default)]
-pub(super) struct Owned {
+pub(crate) struct Owned {
     /// Layer, page and blocks; what the page says counts for these.
     pub parts: SmallVec<[(u32, Rc<Leaf>, BlockMask); 2]>,
     /// Blocks that no page tells of.
@@ -273,7 +273,7 @@ impl Shard {
     ///
     /// # Errors
     /// `Gone` when the volume is, or the drive's error.
-    pub(super) async fn owned(
+    pub(crate) async fn owned(
         &self,
         volume: u32,
         chunk: u32,
@@ -292,7 +292,7 @@ impl Shard {
     ///
     /// # Errors
     /// What `find` says, or the drive's error.
-    pub(super) async fn look<T>(
+    pub(crate) async fn look<T>(
         &self,
         find: impl Fn(&State) -> Result<Result<T, Missing>, IoError>,
     ) -> Result<T, IoError> {
@@ -309,7 +309,7 @@ impl Shard {
     ///
     /// # Errors
     /// The drive's error.
-    pub(super) async fn next_mapped(&self, volume: u32, from: u32) -> Result<Option<u32>, IoError> {
+    pub(crate) async fn next_mapped(&self, volume: u32, from: u32) -> Result<Option<u32>, IoError> {
         let mut layer = self.state.borrow().live(volume);
         let mut first: Option<u32> = None;
         while layer != 0 && first != Some(from) {
@@ -326,7 +326,7 @@ impl Shard {
     ///
     /// # Errors
     /// The drive's error.
-    pub(super) async fn next_chunks(&self, layer: u32, from: u32) -> Result<Vec<u32>, IoError> {
+    pub(crate) async fn next_chunks(&self, layer: u32, from: u32) -> Result<Vec<u32>, IoError> {
         self.some_chunks(layer, from, CHUNKS).await
     }
 
@@ -353,7 +353,7 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::leaf`]'s.
-    pub(super) async fn live_leaf(
+    pub(crate) async fn live_leaf(
         &self,
         volume: u32,
         chunk: u32,
@@ -471,7 +471,7 @@ fn page_of(entry: &Volume, layer: u32, chunk: u32) -> Result<Option<&Rc<Leaf>>, 
 
 /// The layer whose page of a chunk takes writes that are meant for `layer`: while that is being
 /// merged and has none any more, the one beneath.
-pub(super) fn writer(state: &State, layer: u32, chunk: u32) -> Result<u32, Missing> {
+pub(crate) fn writer(state: &State, layer: u32, chunk: u32) -> Result<u32, Missing> {
     let Some(entry) = state.volumes.get(&layer).filter(|entry| entry.merging) else {
         return Ok(layer);
     };

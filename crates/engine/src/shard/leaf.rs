@@ -38,7 +38,7 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    pub(super) fn new(page: ChunkPage, disk_counts: BlockCounts) -> Rc<Self> {
+    pub(crate) fn new(page: ChunkPage, disk_counts: BlockCounts) -> Rc<Self> {
         Rc::new(Self {
             page: RefCell::new(page),
             dirty: Cell::new(false),
@@ -58,7 +58,7 @@ impl Leaf {
 }
 
 /// What looking for a chunk's page found.
-pub(super) enum Found {
+pub(crate) enum Found {
     /// It is in memory, or there is none.
     Leaf(Option<Rc<Leaf>>),
     /// A page has to be loaded first.
@@ -69,7 +69,7 @@ pub(super) enum Found {
 
 /// Whether a page that is not there is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Make {
+pub(crate) enum Make {
     /// It is not.
     Not,
     /// Where the metadata region has room for one more.
@@ -110,7 +110,7 @@ impl Shard {
     /// # Errors
     /// `Gone` when the volume is, `NoSpace` when the metadata region has no room for a new page,
     /// or the drive's error.
-    pub(super) async fn leaf(
+    pub(crate) async fn leaf(
         &self,
         volume: u32,
         chunk: u32,
@@ -219,7 +219,7 @@ impl Shard {
     }
 
     /// Loads one page of a volume's tree; two who need the same one load it once.
-    pub(super) async fn load(
+    pub(crate) async fn load(
         &self,
         volume: u32,
         level: u8,
@@ -298,7 +298,7 @@ impl Shard {
     }
 
     /// What a page says, by tier.
-    pub(super) fn count(&self, page: &ChunkPage) -> BlockCounts {
+    pub(crate) fn count(&self, page: &ChunkPage) -> BlockCounts {
         let (slots, home) = (page.slot_mask(), page.home_mask());
         let dirty = slots.and_not(home);
         let fast = |block: &usize| self.class(page.slot(*block)) == Class::Fast;
@@ -331,7 +331,7 @@ impl Shard {
 }
 
 /// The volume, unless it has ended.
-pub(super) fn live(volume: Option<&Volume>) -> Result<&Volume, IoError> {
+pub(crate) fn live(volume: Option<&Volume>) -> Result<&Volume, IoError> {
     volume
         .filter(|volume| !volume.gone)
         .ok_or_else(|| IoError::new(ErrorKind::Gone, "it was deleted"))

@@ -15,7 +15,7 @@ const RAM_PART: usize = 4;
 
 /// Why something was moved, with the figures that decided where some did.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Grounds {
+pub(crate) struct Grounds {
     pub cause: Cause,
     /// What the extent was worth.
     pub worth: f32,
@@ -63,7 +63,7 @@ impl Grounds {
 
 /// A move of blocks of an extent.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Move {
+pub(crate) struct Move {
     /// When, by the loop's clock.
     pub at_ns: u64,
     pub extent: Extent,
@@ -215,7 +215,7 @@ impl Ring {
 }
 
 /// The last moves of a shard, and how many there were.
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     /// Into RAM, and out of it to nowhere else: many, and soon of no interest.
     ram: Ring,
     /// The others.

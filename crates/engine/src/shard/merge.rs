@@ -201,7 +201,7 @@ impl Shard {
     }
 
     /// A layer that is no more needs no page that says that it has zeroes.
-    pub(super) fn dissolve_if_gone(&self, layer: u32, chunk: u32, leaf: &Rc<Leaf>) {
+    pub(crate) fn dissolve_if_gone(&self, layer: u32, chunk: u32, leaf: &Rc<Leaf>) {
         let mut state = self.state.borrow_mut();
         let gone = state.volumes.get(&layer).is_none_or(|entry| entry.gone);
         let empty = leaf.page.borrow().home().is_none();

@@ -28,7 +28,7 @@ struct OwnPages {
 
 /// What an opening began with.
 #[derive(Clone, Copy)]
-pub(super) struct OpenedFrom {
+pub(crate) struct OpenedFrom {
     pub checkpoint: Checkpoint,
     /// Pages of the journal below this number have to be there: a newer checkpoint, whose pages are damaged, held them.
     pub needed: u64,

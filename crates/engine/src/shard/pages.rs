@@ -45,7 +45,7 @@ impl Shard {
     }
 
     /// A read of data or of a page has ended.
-    pub(super) fn end_read(&self, era: u64) {
+    pub(crate) fn end_read(&self, era: u64) {
         self.state.borrow_mut().quarantine.end_read(era);
         self.release_space();
     }

@@ -10,7 +10,7 @@ const MANY: usize = 64;
 
 /// Rows of layers by the uppermost, each with the layers' epochs, from the top down.
 #[derive(Default)]
-pub(super) struct Paths(RefCell<BTreeMap<u32, Vec<(u32, u32)>>>);
+pub(crate) struct Paths(RefCell<BTreeMap<u32, Vec<(u32, u32)>>>);
 
 impl Paths {
     /// The lowest layer, from `top` down, whose epoch is not less than `epoch`, if it is beneath `found`,

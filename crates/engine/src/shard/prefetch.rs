@@ -8,13 +8,13 @@ use futures_util::future::join_all;
 use units::EXTENT_BLOCKS;
 
 /// Reads of dense regions in flight at a time, of a chunk at most each: enough for a disk to read on.
-pub(super) const STREAMS: usize = 12;
+pub(crate) const STREAMS: usize = 12;
 /// Chunks that wait for their turn at most. What they are to bring is waited for, too.
 const WAITING_MOST: usize = 1024;
 
 impl Shard {
     /// Fetches extents of a chunk into RAM in the background, in its turn, unless much waits already.
-    pub(super) fn prefetch(&self, volume: u32, chunk: u32, extents: u16) {
+    pub(crate) fn prefetch(&self, volume: u32, chunk: u32, extents: u16) {
         let Some(shard) = self.this() else { return };
         if self.prefetching.get() >= WAITING_MOST {
             return;
@@ -41,7 +41,7 @@ impl Shard {
 }
 
 /// Blocks of these extents that are only at home.
-pub(super) fn at_home(leaf: &Leaf, extents: u16) -> BlockMask {
+pub(crate) fn at_home(leaf: &Leaf, extents: u16) -> BlockMask {
     let page = leaf.page.borrow();
     let at_home = page.home_mask().and_not(page.slot_mask());
     let wanted = |block: &usize| extents >> (block / EXTENT_BLOCKS) & 1 == 1;

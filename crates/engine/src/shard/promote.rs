@@ -27,7 +27,7 @@ const BUSY_TRIES: usize = 40;
 const QUEUED_MOST: usize = 512;
 
 /// An extent to promote: its chunk's page, volume and chunk, first block, data, valid blocks, and why.
-pub(super) struct Candidate {
+pub(crate) struct Candidate {
     pub leaf: Rc<Leaf>,
     pub chunk: (u32, u32),
     pub first: usize,
@@ -42,7 +42,7 @@ pub(super) struct Candidate {
 
 /// Extents that are to be promoted, the first to come first. They count as promoted until it is tried.
 #[derive(Default)]
-pub(super) struct Promotions(VecDeque<Candidate>);
+pub(crate) struct Promotions(VecDeque<Candidate>);
 
 impl Promotions {
     /// Whether no more are taken for now.

@@ -100,7 +100,7 @@ impl Shard {
     /// # Errors
     /// `NoSpace` when the volume's quota is reached, or the pool has no space that others were not
     /// promised.
-    pub(super) fn claim(
+    pub(crate) fn claim(
         &self,
         layer: u32,
         leaf: &Leaf,
@@ -125,7 +125,7 @@ impl Shard {
     }
 
     /// A write would take more than the volume or the pool has for it.
-    pub(super) fn refused(&self, refusal: Refusal) -> IoError {
+    pub(crate) fn refused(&self, refusal: Refusal) -> IoError {
         match refusal {
             Refusal::Space => self.no_space(),
             Refusal::Quota => IoError::new(
@@ -138,7 +138,7 @@ impl Shard {
 
 /// Blocks of a page that are zeroes and take space when they are written.
 #[inline]
-pub(super) fn new_blocks(leaf: &Leaf, first: usize, count: usize) -> i64 {
+pub(crate) fn new_blocks(leaf: &Leaf, first: usize, count: usize) -> i64 {
     let page = leaf.page.borrow();
     let zero = |block: &usize| page.state(*block) == BlockState::Zero;
     (first..first + count).filter(zero).count() as i64

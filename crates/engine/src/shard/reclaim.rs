@@ -48,7 +48,7 @@ pub enum Cooled {
 
 impl Shard {
     /// Slots of the fast tier that are to be free: a sixteenth.
-    pub(super) fn reserve_slots(&self) -> u64 {
+    pub(crate) fn reserve_slots(&self) -> u64 {
         self.fast_slots() / 16
     }
 
@@ -81,7 +81,7 @@ impl Shard {
     }
 
     /// Whether waiting for the mover can bring space.
-    pub(super) fn can_make_space(&self) -> bool {
+    pub(crate) fn can_make_space(&self) -> bool {
         let state = self.state.borrow();
         if state.failed.is_some() || self.closing.get() {
             return false;
@@ -248,7 +248,7 @@ impl Shard {
 
     /// Gives up clean copies, those that are worth least first, until `wanted` slots came free or none is left.
     /// Returns how many.
-    pub(super) async fn evict(&self, wanted: u64) -> Result<u64, IoError> {
+    pub(crate) async fn evict(&self, wanted: u64) -> Result<u64, IoError> {
         let mut freed = 0;
         // What had copies before the pool was opened, and was not used since, is not known of yet.
         if !self.looked_over.get() || self.cooling.get() {

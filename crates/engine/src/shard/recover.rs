@@ -15,7 +15,7 @@ const TRIES: usize = 3;
 const UNREADABLE: &str = "the journal cannot be read";
 
 /// A page of the journal, its records as they lie there: a full journal has a million.
-pub(super) struct JournalBody {
+pub(crate) struct JournalBody {
     pub header: JournalHeader,
     pub records: Box<[u8]>,
 }

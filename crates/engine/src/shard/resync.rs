@@ -1,6 +1,6 @@
 //! Bringing a mirror's leg up to date: each shard copies what lies in its own groups.
 
-use super::Progress;
+use super::progress::Progress;
 use super::state::Shard;
 use super::upkeep::Kind;
 use crate::vdrive::{DriveShared, LegState, Missing, VdriveIo};

@@ -22,7 +22,7 @@ struct Word {
 /// Chunks that can sink, by layer and number. Every write looks here: with a bit a chunk the tree that it goes through
 /// has a few nodes for a volume of 1 TiB.
 #[derive(Default)]
-pub(super) struct Sinking {
+pub(crate) struct Sinking {
     /// By layer and number divided by [`WORD`]; no word is empty.
     words: BTreeMap<Key, Word>,
     ready: usize,

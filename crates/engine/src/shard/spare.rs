@@ -95,7 +95,7 @@ impl Asking {
 impl Shard {
     /// Takes slots once all shards have given up what they can, for a write that the pool has space
     /// for. False when that does not bring enough.
-    pub(super) async fn slots_given_up(
+    pub(crate) async fn slots_given_up(
         &self,
         classes: [Class; 2],
         count: usize,

@@ -7,10 +7,8 @@ use super::journal::Journal;
 use super::knobs::Knobs;
 use super::leaf::Leaf;
 use super::ledger::Ledger;
-use super::levels::Line;
 use super::marks::Marks;
 use super::open_checkpoint::OpenedFrom;
-use super::pacing::Pacing;
 use super::path::Paths;
 use super::prefetch::STREAMS;
 use super::promote::Promotions;
@@ -23,6 +21,8 @@ use super::upkeep::{HurtUntil, Upkeep};
 use super::what_if::Waits;
 use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
+use crate::io::levels::Line;
+use crate::io::write::admission::Pacing;
 use crate::space::{Allocator, Allowance, Batch, Class, GroupTable, Quarantine, Run, SpaceShared};
 use crate::tree::{DirtyNodes, Tree};
 use crate::vdrive::{Legs, VdriveIo};
@@ -118,7 +118,7 @@ pub struct ShardConfig {
 
 /// A layer of a volume (docs/snapshots.md), as far as it lies in this shard. Most volumes have one, with
 /// the volume's number.
-pub(super) struct Volume {
+pub(crate) struct Volume {
     pub tree: Tree<Rc<Leaf>>,
     /// The layer that this one stands on; 0: none.
     pub parent: u32,
@@ -171,7 +171,7 @@ impl Volume {
     }
 }
 
-pub(super) struct State {
+pub(crate) struct State {
     /// Layers, by number.
     pub volumes: BTreeMap<u32, Volume>,
     /// The layers that take volumes' writes, where they are not those with the volumes' numbers.
@@ -233,7 +233,7 @@ pub(super) struct State {
 
 /// When the journal's durable mark is written (`mark.rs`).
 #[derive(Default)]
-pub(super) struct Marking {
+pub(crate) struct Marking {
     pub due_ns: Cell<u64>,
     /// The task that writes it looks for that moment.
     pub awake: Cell<bool>,
@@ -242,23 +242,23 @@ pub(super) struct Marking {
 /// One single-threaded engine of a pool. All methods are for its own thread.
 pub struct Shard {
     pub(super) config: ShardConfig,
-    pub(super) handle: Handle,
-    pub(super) shared: Arc<PoolShared>,
-    pub(super) vdrives: RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>,
+    pub(crate) handle: Handle,
+    pub(crate) shared: Arc<PoolShared>,
+    pub(crate) vdrives: RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>,
     /// Tier by vdrive, as far as it was asked for.
     classes: [Cell<Option<Class>>; 256],
-    pub(super) state: RefCell<State>,
+    pub(crate) state: RefCell<State>,
     /// Where operations enter.
     pub(super) entrance: Entrance,
     /// A barrier has ended.
     pub(super) durable: Event,
     /// Journal pages have been written.
-    pub(super) wrote: Event,
+    pub(crate) wrote: Event,
     pub(super) journal_writing: Cell<bool>,
     /// Space may have become free.
-    pub(super) space_made: Event,
+    pub(crate) space_made: Event,
     /// Somebody needs space, or work came up for the mover.
-    pub(super) mover_wake: Event,
+    pub(crate) mover_wake: Event,
     /// RAM extents wait for promotion.
     pub(super) promote_wake: Event,
     /// Something may follow what hosts ask for.
@@ -271,16 +271,16 @@ pub struct Shard {
     /// When the last one ended that the shard made by itself.
     pub(super) committed_ns: Cell<u64>,
     /// An extent was fetched.
-    pub(super) fetched: Event,
+    pub(crate) fetched: Event,
     pub(super) barrier_running: Cell<bool>,
     pub(super) marking: Marking,
     /// Blocks that its opening found lost.
-    pub(super) opening_lost: Cell<u64>,
+    pub(crate) opening_lost: Cell<u64>,
     pub(super) checkpoint_running: Cell<bool>,
     /// Writes that wait for space.
-    pub(super) starving: Cell<usize>,
+    pub(crate) starving: Cell<usize>,
     /// The same, those that came since the pool has policies.
-    pub(super) line: Line,
+    pub(crate) line: Line,
     /// No write asks other shards for space before this moment.
     pub(super) asked_in_vain_ns: Cell<u64>,
     /// What other shards have asked for and this one has done.
@@ -293,9 +293,9 @@ pub struct Shard {
     pub(super) spare_wake: Event,
     /// This one last asked without having to at this moment.
     pub(super) asked_early_ns: Cell<u64>,
-    pub(super) closing: Cell<bool>,
+    pub(crate) closing: Cell<bool>,
     /// Background tasks that have not ended.
-    pub(super) background: Cell<usize>,
+    pub(crate) background: Cell<usize>,
     /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
     pub(super) looked_over: Cell<bool>,
     /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
@@ -313,19 +313,19 @@ pub struct Shard {
     /// Pieces of work that hold room in the journal.
     pub(super) journal_users: Cell<u64>,
     /// Room in the journal may have come free.
-    pub(super) room: Event,
+    pub(crate) room: Event,
     /// Chunks that are being fetched ahead, or wait for it.
     pub(super) prefetching: Cell<usize>,
     /// Of them, and of what hosts wait for in dense regions, so many are read at a time.
-    pub(super) streams: Limit,
+    pub(crate) streams: Limit,
     /// Volumes were let go that had been held.
     pub(super) let_go: Event,
     /// What it does without a host waiting for it.
     pub(super) upkeep: Upkeep,
     /// Slots of the write that is being made, kept between writes for its memory.
-    pub(super) scratch: RefCell<Vec<Run>>,
+    pub(crate) scratch: RefCell<Vec<Run>>,
     /// The block that is used next, where it lies in memory.
-    pub(super) fetching: Fetching,
+    pub(crate) fetching: Fetching,
     this: Weak<Self>,
 }
 
@@ -441,7 +441,7 @@ impl Shard {
     }
 
     /// This shard, for tasks of its own.
-    pub(super) fn this(&self) -> Option<Rc<Self>> {
+    pub(crate) fn this(&self) -> Option<Rc<Self>> {
         self.this.upgrade()
     }
 
@@ -513,7 +513,7 @@ impl Shard {
     }
 
     /// The tier of a place. A vdrive's never changes, so the shared table is asked once.
-    pub(super) fn class(&self, place: Place) -> Class {
+    pub(crate) fn class(&self, place: Place) -> Class {
         let slot = &self.classes[usize::from(place.vdrive().0)];
         if let Some(class) = slot.get() {
             return class;
@@ -525,7 +525,7 @@ impl Shard {
     }
 
     /// The tier that takes writes.
-    pub(super) fn write_class(&self) -> Class {
+    pub(crate) fn write_class(&self) -> Class {
         if self.shared.groups.has_class(Class::Fast) {
             Class::Fast
         } else {
@@ -534,11 +534,11 @@ impl Shard {
     }
 
     /// Whether there are two tiers to move data between.
-    pub(super) fn is_tiered(&self) -> bool {
+    pub(crate) fn is_tiered(&self) -> bool {
         self.shared.groups.has_class(Class::Fast) && self.shared.groups.has_class(Class::Slow)
     }
 
-    pub(super) fn check(&self) -> Result<(), IoError> {
+    pub(crate) fn check(&self) -> Result<(), IoError> {
         self.state.borrow().failed.clone().map_or(Ok(()), Err)
     }
 
@@ -565,7 +565,7 @@ impl Shard {
 }
 
 /// A drive's error, said of a volume's block.
-pub(super) fn drive_error(error: block::DriveError, what: &str) -> IoError {
+pub(crate) fn drive_error(error: block::DriveError, what: &str) -> IoError {
     let kind = match error {
         block::DriveError::Checksum => ErrorKind::Medium,
         _ => ErrorKind::Device,

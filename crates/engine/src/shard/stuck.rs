@@ -21,7 +21,7 @@ const NAMED: usize = 8;
 
 /// A block of a chunk that cannot be read in its place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StuckBlock {
+pub(crate) struct StuckBlock {
     /// Its number within the chunk.
     pub block: usize,
     /// Where it should be.
@@ -38,7 +38,7 @@ struct StuckChunk {
 
 /// Blocks that cannot sink, by chunk.
 #[derive(Default)]
-pub(super) struct Stuck {
+pub(crate) struct Stuck {
     chunks: BTreeMap<(u32, u32), StuckChunk>,
     blocks: usize,
 }
@@ -128,7 +128,7 @@ impl Unread {
 }
 
 /// Whether an error is one of the blocks that were asked for, and not of the whole drive.
-pub(super) fn is_of_blocks(error: DriveError) -> bool {
+pub(crate) fn is_of_blocks(error: DriveError) -> bool {
     !matches!(error, DriveError::Timeout | DriveError::Gone)
 }
 

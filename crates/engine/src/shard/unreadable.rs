@@ -13,7 +13,7 @@ const NAMED: usize = 8;
 
 /// Such blocks, by volume, chunk and block, and where they should be.
 #[derive(Default)]
-pub(super) struct Unreadable(BTreeMap<(u32, u32, usize), Place>);
+pub(crate) struct Unreadable(BTreeMap<(u32, u32, usize), Place>);
 
 impl Unreadable {
     /// A block of this record.

@@ -30,7 +30,7 @@ const MIB: u64 = 1 << 20;
 
 /// Kinds of background work. Scrubs, and what is deleted or merged, have floors in units of their own ([`Throttle`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Write-back that nobody waits for.
     Demotion,
     /// Copies for the fast tier.
@@ -51,7 +51,7 @@ const FLOORS: [(Kind, u64); 3] = [
 pub struct HurtUntil(AtomicU64);
 
 /// The scheduler of one shard.
-pub(super) struct Upkeep {
+pub(crate) struct Upkeep {
     handle: Handle,
     meters: Meters,
     hurt_until: Arc<HurtUntil>,

@@ -12,7 +12,7 @@ const USUAL: u64 = 64;
 
 /// How long hosts' reads of each tier take of late.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Waits {
+pub(crate) struct Waits {
     fast_ns: Option<u64>,
     slow_ns: Option<u64>,
 }

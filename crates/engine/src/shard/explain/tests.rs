@@ -2,11 +2,11 @@
 
 use crate::EngineConfig;
 use crate::control::explain::{Cause, CopyKind, Explanation, ExtentPlace, MoveStatus, Spot};
+use crate::io::discard::WhenFull;
+use crate::io::read::slow_path::Looked;
 use crate::shard::demote;
 use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
-use crate::shard::read::Looked;
-use crate::shard::trim::WhenFull;
 use block::IoBuf;
 use placement::{Blocks, Extent};
 use units::{BLOCK, CHUNK, EXTENT};

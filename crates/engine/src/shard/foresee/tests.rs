@@ -2,10 +2,10 @@
 
 use crate::EngineConfig;
 use crate::control::explain::Cause;
+use crate::io::read::slow_path::Looked;
 use crate::shard::demote;
 use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
-use crate::shard::read::Looked;
 use block::IoBuf;
 use units::{BLOCK, EXTENT};
 

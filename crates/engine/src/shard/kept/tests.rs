@@ -1,7 +1,8 @@
 use super::*;
 use crate::SpacePolicy;
-use crate::shard::read::Looked;
-use crate::shard::{By, PoolShared, ShardConfig};
+use crate::io::read::slow_path::Looked;
+use crate::shard::heat::By;
+use crate::shard::state::{PoolShared, ShardConfig};
 use crate::space::{GroupTable, VdriveSpace};
 use crate::vdrive::{DriveShared, Layout, Leg, Legs, PartIo, StaleMap, VdriveIo};
 use block::{DmaBuf, IoBuf};

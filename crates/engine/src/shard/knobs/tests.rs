@@ -1,10 +1,10 @@
 //! What each knob does to a fast tier that is full, and what it is without.
 
 use super::*;
+use crate::io::discard::WhenFull;
 use crate::shard::demote;
 use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
-use crate::shard::trim::WhenFull;
 use crate::shard::upkeep::Yielding;
 use block::IoBuf;
 use format::PinConfig;

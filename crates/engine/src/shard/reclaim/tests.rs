@@ -1,9 +1,9 @@
 //! What leaves the fast tier, and how much of it.
 
-use crate::shard::Shard;
 use crate::shard::demote;
 use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
+use crate::shard::state::Shard;
 use crate::shard::upkeep::Yielding;
 use crate::space::Class;
 use block::IoBuf;

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 const BATCH: usize = 32;
 
 /// One shard's part of a scrub while it runs.
-pub(super) struct Part<'a> {
+pub(crate) struct Part<'a> {
     pub scrub: &'a Scrub,
     pub progress: &'a Progress,
     /// Something is to be written anew by the next checkpoint.
@@ -23,7 +23,7 @@ pub(super) struct Part<'a> {
 
 impl Part<'_> {
     /// Counts what was read: bytes from drives, and copies checked.
-    pub(super) fn count(&self, bytes: u64, copies: u64) {
+    pub(crate) fn count(&self, bytes: u64, copies: u64) {
         self.progress.done.fetch_add(bytes, Ordering::Relaxed);
         self.scrub.blocks.fetch_add(copies, Ordering::Relaxed);
     }

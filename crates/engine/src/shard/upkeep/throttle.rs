@@ -35,7 +35,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Who asks for the times of a shard's operations now: mostly nobody.
 #[derive(Default)]
-pub(super) struct Meters(RefCell<Vec<Rc<Meter>>>);
+pub(crate) struct Meters(RefCell<Vec<Rc<Meter>>>);
 
 impl Meters {
     /// Counts `count` operations, each of which took so long.

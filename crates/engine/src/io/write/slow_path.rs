@@ -1,11 +1,11 @@
 //! Writes: copied and checksummed in one pass, sent to free slots, then recorded.
 
-use super::heat::By;
-use super::journal::Work;
-use super::leaf::Leaf;
-use super::levels::InLine;
-use super::quota::new_blocks;
-use super::state::{Shard, drive_error};
+use crate::io::levels::InLine;
+use crate::shard::heat::By;
+use crate::shard::journal::Work;
+use crate::shard::leaf::Leaf;
+use crate::shard::quota::new_blocks;
+use crate::shard::state::{Shard, drive_error};
 use crate::space::{Class, Refusal, Run};
 use crate::vdrive::{Purpose, all_ended};
 use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError};
@@ -23,7 +23,7 @@ pub(super) const MERGE_ROUNDS: usize = 64;
 
 /// A part of an operation that lies in one chunk.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(crate) struct Piece {
     pub chunk: u32,
     /// First byte within the chunk.
     pub start: usize,
@@ -34,7 +34,7 @@ pub(super) struct Piece {
 }
 
 /// Cuts a range of a volume (in bytes) where chunks end.
-pub(super) fn pieces(offset: u64, len: u64) -> impl Iterator<Item = Piece> {
+pub(crate) fn pieces(offset: u64, len: u64) -> impl Iterator<Item = Piece> {
     let mut done = 0;
     std::iter::from_fn(move || {
         (done < len).then(|| {
@@ -62,7 +62,7 @@ impl Piece {
         (first, (self.start + self.len).div_ceil(BLOCK) - first)
     }
 
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.start.is_multiple_of(BLOCK) && self.len.is_multiple_of(BLOCK)
     }
 }
@@ -171,7 +171,7 @@ impl Shard {
     ///
     /// # Errors
     /// `NoSpace`, or the journal takes no record any more.
-    pub(super) fn record_write(
+    pub(crate) fn record_write(
         &self,
         (by, layer): (By, u32),
         leaf: &Rc<Leaf>,
@@ -211,7 +211,7 @@ impl Shard {
 
     /// Refuses a write that needs space that nobody has, that others were promised or that is beyond
     /// the volume's quota.
-    pub(super) fn admit(
+    pub(crate) fn admit(
         &self,
         volume: u32,
         leaf: &Leaf,
@@ -233,7 +233,7 @@ impl Shard {
         refusal.map_or(Ok(()), |refusal| Err(self.refused(refusal)))
     }
 
-    pub(super) fn no_space(&self) -> IoError {
+    pub(crate) fn no_space(&self) -> IoError {
         self.shared
             .space
             .full
@@ -243,13 +243,13 @@ impl Shard {
 
     /// Gives back the space of a write that failed. After a timeout the write may still land, so
     /// the space stays taken until the pool is opened again.
-    pub(super) fn give_back_after(&self, runs: &[Run], error: DriveError) {
+    pub(crate) fn give_back_after(&self, runs: &[Run], error: DriveError) {
         if error != DriveError::Timeout {
             self.give_back(runs);
         }
     }
 
-    pub(super) fn give_back(&self, runs: &[Run]) {
+    pub(crate) fn give_back(&self, runs: &[Run]) {
         let mut state = self.state.borrow_mut();
         runs.iter().for_each(|run| state.alloc.give_back(*run));
         drop(state);
@@ -257,7 +257,7 @@ impl Shard {
     }
 
     /// Sends data to its slots, for some purpose.
-    pub(super) async fn write_runs(
+    pub(crate) async fn write_runs(
         &self,
         runs: &[Run],
         data: &DmaBuf,
@@ -375,12 +375,12 @@ impl Shard {
     }
 
     /// Slots for a host's write: it leaves a group's worth, so that something can always be moved.
-    pub(super) fn host_slots(&self, class: Class, count: usize, runs: &mut Vec<Run>) -> bool {
+    pub(crate) fn host_slots(&self, class: Class, count: usize, runs: &mut Vec<Run>) -> bool {
         let leaves = self.state.borrow().alloc.leaves_a_group(count as u64);
         leaves && self.try_slots(class, count, runs)
     }
 
-    pub(super) fn try_slots(&self, class: Class, count: usize, runs: &mut Vec<Run>) -> bool {
+    pub(crate) fn try_slots(&self, class: Class, count: usize, runs: &mut Vec<Run>) -> bool {
         let mut state = self.state.borrow_mut();
         if state.alloc.take_slots(class, count, runs) == count {
             return true;
@@ -395,7 +395,7 @@ pub(super) fn whole_at_zero(piece: Piece) -> Piece {
 }
 
 /// What a page says of a block.
-pub(super) type Version = (Place, u32, BlockState, u32);
+pub(crate) type Version = (Place, u32, BlockState, u32);
 
 pub(super) fn versions(leaf: &Leaf, first: usize, count: usize) -> Vec<Version> {
     let page = leaf.page.borrow();

@@ -6,9 +6,9 @@
 //! level who came first. Nobody starves: of a hundred writes one is of whoever has waited for longest, and a reserve
 //! delays, it refuses nobody.
 //!
-//! Leaves out: waiting, and taking (`write.rs`, `journal.rs`); how fast room is taken that is short (`pacing.rs`).
+//! Leaves out: waiting, and taking (`io/write/slow_path.rs`, `journal.rs`); how fast room is taken that is short (`io/write/admission.rs`).
 
-use super::state::Shard;
+use crate::shard::state::Shard;
 use qos::Due;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ fn left_to_others(all: u64, due: Due) -> u64 {
 
 /// Those who wait for slots.
 #[derive(Default)]
-pub(super) struct Line {
+pub(crate) struct Line {
     /// By rank, and by when they came.
     waiting: RefCell<BTreeSet<(usize, u64)>>,
     /// Their ranks, by when they came.
@@ -41,7 +41,7 @@ pub(super) struct Line {
 }
 
 /// A place in the line, until it is dropped.
-pub(super) struct InLine<'a> {
+pub(crate) struct InLine<'a> {
     line: &'a Line,
     place: (usize, u64),
 }
@@ -119,7 +119,7 @@ impl Drop for InLine<'_> {
 impl Shard {
     /// What somebody who is due so leaves of `all` that hosts may take: nothing without policies.
     #[inline]
-    pub(super) fn kept_for_others(&self, all: u64, due: Due) -> u64 {
+    pub(crate) fn kept_for_others(&self, all: u64, due: Due) -> u64 {
         match self.has_policies() {
             true => left_to_others(all, due),
             false => 0,

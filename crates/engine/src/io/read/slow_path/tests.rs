@@ -1,11 +1,11 @@
 //! Reads that wait for a slow drive, by what their volumes were promised.
 
+use super::Looked;
 use crate::shard::demote;
 use crate::shard::fetch::Why;
 use crate::shard::heat::By;
 use crate::shard::prefetch::{STREAMS, at_home};
 use crate::shard::probe::{Probe, run};
-use crate::shard::read::Looked;
 use block::IoBuf;
 use futures_util::future::join_all;
 use qos::Due;

@@ -2,9 +2,9 @@
 //! (`vdrive/read_cost.rs`), with fast and slow solid-state drives to both, with a disk to the fast tier. A copy
 //! at home that is wrong is written anew from the one on the fast tier.
 
-use super::leaf::{Busy, Leaf};
-use super::state::Shard;
-use super::stuck::is_of_blocks;
+use crate::shard::leaf::{Busy, Leaf};
+use crate::shard::state::Shard;
+use crate::shard::stuck::is_of_blocks;
 use crate::space::Class;
 use format::{BlockState, ChunkPage, crc32c};
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use units::{Place, VdriveId};
 
 /// Where a request's shadows of a chunk are read.
 #[derive(Default)]
-pub(super) struct Sides {
+pub(crate) struct Sides {
     /// The fast vdrive that was last asked about, and whether home answers sooner.
     chosen: Option<(VdriveId, bool)>,
     /// One was wrong at home.

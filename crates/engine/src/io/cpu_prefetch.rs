@@ -4,9 +4,9 @@
 //! memory. A block is too much to be fetched at once: wherever an operation is on its way and a little time
 //! has gone by, it has some of the next one's fetched (`fetching.some()`).
 
-use super::dispatch::ShardOp;
-use super::leaf::Leaf;
-use super::state::{Shard, State};
+use crate::shard::dispatch::ShardOp;
+use crate::shard::leaf::Leaf;
+use crate::shard::state::{Shard, State};
 use block::OpKind;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ pub(crate) struct Seen {
 
 /// How far was looked, in numbers of operations.
 #[derive(Default)]
-pub(super) struct Ahead {
+pub(crate) struct Ahead {
     /// The first operation of the batch that is left.
     front: usize,
     found: usize,
@@ -49,7 +49,7 @@ impl Ahead {
 
 impl Shard {
     /// Has fetched what the first operations of `batch` need, each a step further than at the last call.
-    pub(super) fn look_ahead(&self, ahead: &mut Ahead, batch: &VecDeque<ShardOp>) {
+    pub(crate) fn look_ahead(&self, ahead: &mut Ahead, batch: &VecDeque<ShardOp>) {
         let upto = |steps: usize| ahead.front + steps.min(batch.len());
         let (found, asked, read) = (upto(STEPS), upto(STEPS - 1), upto(STEPS - 2));
         self.fetching.some();
@@ -118,7 +118,7 @@ impl State {
     }
 
     /// The page of the block at `offset` (bytes) of a volume, if it is in memory.
-    pub(super) fn see(&self, volume: u32, offset: u64, reads: bool) -> Option<Seen> {
+    pub(crate) fn see(&self, volume: u32, offset: u64, reads: bool) -> Option<Seen> {
         let layer = self.live(volume);
         let chunk = (offset / CHUNK as u64) as u32;
         let entry = self.volumes.get(&layer)?;

@@ -4,10 +4,10 @@
 //! a block that is a hole, and one of which nothing but zeroes would be left, which becomes a hole. A block that is
 //! discarded sector by sector is thus freed with its last sector.
 
-use super::heat::By;
-use super::journal::Work;
-use super::state::Shard;
-use super::write::{MERGE_ROUNDS, Piece, pieces, versions, whole_at_zero};
+use super::slow_path::{MERGE_ROUNDS, Piece, pieces, versions, whole_at_zero};
+use crate::shard::heat::By;
+use crate::shard::journal::Work;
+use crate::shard::state::Shard;
 use block::{ErrorKind, IoBuf, IoError};
 use format::BlockMask;
 use std::ops::Range;
@@ -21,7 +21,7 @@ impl Shard {
     ///
     /// # Errors
     /// As a write's.
-    pub(super) async fn write_zeroes(&self, by: By, offset: u64, len: u64) -> Result<(), IoError> {
+    pub(crate) async fn write_zeroes(&self, by: By, offset: u64, len: u64) -> Result<(), IoError> {
         for piece in pieces(offset, len) {
             let zeroes = IoBuf::zeroed(piece.len);
             self.write(by, offset + piece.at as u64, &zeroes).await?;
@@ -35,7 +35,7 @@ impl Shard {
     ///
     /// # Errors
     /// As a write's.
-    pub(super) async fn zero_part(
+    pub(crate) async fn zero_part(
         &self,
         by: By,
         chunk: u32,

@@ -2,14 +2,14 @@
 //! they arrive, straight from and to the host's memory, without a task. Whatever cannot be done so is left as
 //! it was, for a task (`dispatch.rs`).
 
-use super::ahead::Seen;
-use super::heat::By;
-use super::journal::Work;
-use super::layers::{AllPlaced, writer};
-use super::leaf::Leaf;
-use super::read::{Served, is_right, overlap};
-use super::state::{Shard, State};
-use super::write::{Piece, pieces};
+use super::cpu_prefetch::Seen;
+use super::read::slow_path::{Served, is_right, overlap};
+use super::write::slow_path::{Piece, pieces};
+use crate::shard::heat::By;
+use crate::shard::journal::Work;
+use crate::shard::layers::{AllPlaced, writer};
+use crate::shard::leaf::Leaf;
+use crate::shard::state::{Shard, State};
 use crate::space::{Class, Run};
 use crate::tree::Lookup;
 use crate::vdrive::Purpose;
@@ -25,7 +25,7 @@ use units::{BLOCK, CHUNK, EXTENT_BLOCKS, Place};
 const AHEAD: usize = 2;
 
 /// What a look at one block came to. It is small, as it comes back from each read.
-pub(super) enum Block {
+pub(crate) enum Block {
     /// It is in the buffer.
     Served(Served),
     /// A fast drive has it, and not in memory, or not as it was written there.
@@ -187,7 +187,7 @@ impl Shard {
 
     /// Writes whole blocks to a drive's memory, if nothing has to be waited for and they are not so many that others would
     /// have to. False when not all of it is written: what is will be once more. The caller sees to [`Shard::written`].
-    pub(super) fn write_now(
+    pub(crate) fn write_now(
         &self,
         by: By,
         (offset, buf): (u64, &IoBuf),

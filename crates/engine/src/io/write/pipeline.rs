@@ -1,7 +1,7 @@
 //! A host's write on its way to a drive: of a long one the drive has the first blocks while the next are copied.
 
-use super::state::Shard;
-use super::write::Piece;
+use super::slow_path::Piece;
+use crate::shard::state::Shard;
 use crate::space::{Class, Run};
 use crate::vdrive::{Purpose, all_ended};
 use block::{DmaBuf, DriveError, IoBuf, Lent};

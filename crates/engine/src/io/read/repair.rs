@@ -1,9 +1,9 @@
 //! A block of which one place has no right copy, from another place that has.
 
-use super::journal::Work;
-use super::leaf::Leaf;
-use super::state::Shard;
 use crate::control::explain::Cause;
+use crate::shard::journal::Work;
+use crate::shard::leaf::Leaf;
+use crate::shard::state::Shard;
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
 use block::DmaBuf;
@@ -14,7 +14,7 @@ use units::{BLOCK, EXTENT_BLOCKS, Place};
 impl Shard {
     /// Writes a block of which one place has no right copy into a new slot, from RAM or from its
     /// other place. False when there is no right one.
-    pub(super) async fn rescue(&self, (volume, chunk): (u32, u32), block: usize) -> bool {
+    pub(crate) async fn rescue(&self, (volume, chunk): (u32, u32), block: usize) -> bool {
         let Ok(_room) = self.journal_room(Work::Mover).await else {
             return false;
         };

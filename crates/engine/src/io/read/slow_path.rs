@@ -1,16 +1,16 @@
 //! Reads: from RAM, slots or homes, every block checked.
 
-use super::ahead::Seen;
-use super::at_once::Block;
-use super::balance::Sides;
-use super::fetch::Came;
-use super::heat::By;
-use super::layers::{AllPlaced, Placed};
-use super::leaf::{Leaf, live};
-use super::state::{Shard, State, drive_error};
-use super::stuck::is_of_blocks;
-use super::write::{Piece, pieces};
+use super::tier_choice::Sides;
 use crate::control::types::IoCounters;
+use crate::io::cpu_prefetch::Seen;
+use crate::io::fast_path::Block;
+use crate::io::write::slow_path::{Piece, pieces};
+use crate::shard::fetch::Came;
+use crate::shard::heat::By;
+use crate::shard::layers::{AllPlaced, Placed};
+use crate::shard::leaf::{Leaf, live};
+use crate::shard::state::{Shard, State, drive_error};
+use crate::shard::stuck::is_of_blocks;
 use crate::space::Class;
 use crate::tree::Lookup;
 use crate::vdrive::Turn;
@@ -29,7 +29,7 @@ use units::{BLOCK, EXTENT_BLOCKS, Place};
 const ATTEMPTS: usize = 8;
 
 /// Where a read stands that may have to take turns at a drive.
-pub(super) enum InLine<'a> {
+pub(crate) enum InLine<'a> {
     /// It has its turn.
     Has(Turn<'a>),
     /// It is still to get one, and is due so.
@@ -37,7 +37,7 @@ pub(super) enum InLine<'a> {
 }
 
 /// Blocks that lie one after the other.
-pub(super) struct Run {
+pub(crate) struct Run {
     pub first: usize,
     pub count: usize,
     pub place: Place,
@@ -65,13 +65,13 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    pub(super) fn add_to(self, counters: &mut IoCounters) {
+    pub(crate) fn add_to(self, counters: &mut IoCounters) {
         counters.blocks_ram += u64::from(self.ram);
         counters.blocks_fast += u64::from(self.fast);
         counters.blocks_zero += u64::from(self.zero);
     }
 
-    pub(super) fn add(&mut self, more: Self) {
+    pub(crate) fn add(&mut self, more: Self) {
         self.ram += more.ram;
         self.fast += more.fast;
         self.zero += more.zero;
@@ -139,7 +139,7 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::read`].
-    pub(super) async fn read_chunk(
+    pub(crate) async fn read_chunk(
         &self,
         by: By,
         piece: Piece,
@@ -330,7 +330,7 @@ impl Shard {
     /// # Errors
     /// What is left.
     #[inline]
-    pub(super) fn read_seen(
+    pub(crate) fn read_seen(
         &self,
         by: By,
         offset: u64,
@@ -659,7 +659,7 @@ impl Shard {
     }
 
     /// Reads blocks at a place; what lies there is not given to anybody else meanwhile.
-    pub(super) async fn read_place(
+    pub(crate) async fn read_place(
         &self,
         place: Place,
         count: usize,
@@ -670,7 +670,7 @@ impl Shard {
     }
 
     /// The same; a read that has its turn already makes use of it.
-    pub(super) async fn read_place_in(
+    pub(crate) async fn read_place_in(
         &self,
         turn: InLine<'_>,
         place: Place,
@@ -727,13 +727,13 @@ fn serve_zeroes(piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {
 }
 
 /// Whether a block that a host reads is what was written.
-pub(super) fn is_right(found: u32, crc: u32) -> bool {
+pub(crate) fn is_right(found: u32, crc: u32) -> bool {
     found == crc || is_on(Mutation::ReuseRead) || is_on(Mutation::ReadUnchecked)
 }
 
 /// Which part of a block a piece has: first byte within the block, first byte within the buffer,
 /// length.
-pub(super) fn overlap(piece: Piece, block: usize) -> (usize, usize, usize) {
+pub(crate) fn overlap(piece: Piece, block: usize) -> (usize, usize, usize) {
     let from = piece.start.max(block * BLOCK);
     let to = (piece.start + piece.len).min((block + 1) * BLOCK);
     (
@@ -744,7 +744,7 @@ pub(super) fn overlap(piece: Piece, block: usize) -> (usize, usize, usize) {
 }
 
 /// First block of a mask that has some, and the number from there to the last.
-pub(super) fn span_of(mask: &BlockMask) -> (usize, usize) {
+pub(crate) fn span_of(mask: &BlockMask) -> (usize, usize) {
     let first = mask.blocks().next().unwrap_or(0);
     let last = mask.blocks().last().unwrap_or(first);
     (first, last + 1 - first)

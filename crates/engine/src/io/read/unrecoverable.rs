@@ -1,10 +1,10 @@
 //! Blocks that are wrong where a read finds them: copies are given up for what they were made
 //! from; of what no drive has right it is told which it is, and where it lies.
 
-use super::journal::Work;
-use super::leaf::Leaf;
-use super::state::Shard;
 use crate::control::explain::Cause;
+use crate::shard::journal::Work;
+use crate::shard::leaf::Leaf;
+use crate::shard::state::Shard;
 use format::{BlockMask, BlockState, crc32c};
 use qos::Due;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ const NAMED: usize = 8;
 
 impl Shard {
     /// Its opening found that this many blocks are lost.
-    pub(super) fn note_opening_lost(&self, blocks: usize) {
+    pub(crate) fn note_opening_lost(&self, blocks: usize) {
         self.opening_lost
             .set(self.opening_lost.get() + blocks as u64);
     }

@@ -18,7 +18,7 @@ const LONGEST_NS: u64 = 60_000_000;
 
 /// The pace of one shard's writes.
 #[derive(Default, Debug)]
-pub(super) struct Pacing {
+pub(crate) struct Pacing {
     /// Slots that came free since then.
     freed: u64,
     since_ns: u64,

@@ -1,12 +1,12 @@
 //! Discard, write-zeroes and the allocation status.
 
-use super::emptying::Turns;
-use super::heat::By;
-use super::journal::Work;
-use super::leaf::Leaf;
-use super::leaf::live;
-use super::state::Shard;
-use super::write::{Piece, pieces};
+use super::write::slow_path::{Piece, pieces};
+use crate::shard::emptying::Turns;
+use crate::shard::heat::By;
+use crate::shard::journal::Work;
+use crate::shard::leaf::Leaf;
+use crate::shard::leaf::live;
+use crate::shard::state::Shard;
 use crate::tree::Lookup;
 use block::{AllocationState, ErrorKind, IoError, StatusExtent};
 use format::BlockMask;
@@ -27,7 +27,7 @@ const STATUS_TURN: usize = 64;
 /// What becomes of part of a block when zeroing it needs space and the pool is full, as of one that a
 /// snapshot has, too.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum WhenFull {
+pub(crate) enum WhenFull {
     /// It stays as it is: a discard is a hint.
     Skip,
     /// The operation fails.
@@ -41,7 +41,7 @@ impl Shard {
     /// # Errors
     /// As a write's; `NoSpace` for whole blocks only where a page of the map would have to be made and the
     /// metadata region is full.
-    pub(super) async fn trim(
+    pub(crate) async fn trim(
         &self,
         by: By,
         offset: u64,
@@ -127,7 +127,7 @@ impl Shard {
     ///
     /// # Errors
     /// As a read's, and as [`Shard::changed_chunk`]'s.
-    pub(super) async fn status_of(
+    pub(crate) async fn status_of(
         &self,
         volume: u32,
         offset: u64,
@@ -214,7 +214,7 @@ impl Shard {
     ///
     /// # Errors
     /// What a drive said, or `Gone` when it was told to end. The volume stays marked; calling again goes on.
-    pub(super) async fn free_chunks(
+    pub(crate) async fn free_chunks(
         &self,
         volume: u32,
         turns: &mut Turns<'_>,
@@ -239,7 +239,7 @@ impl Shard {
         Ok(())
     }
 
-    pub(super) async fn leaf_even_if_gone(
+    pub(crate) async fn leaf_even_if_gone(
         &self,
         volume: u32,
         chunk: u32,

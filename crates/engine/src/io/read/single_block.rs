@@ -1,12 +1,12 @@
 //! Reads of one block from a fast drive that has to be asked, as most reads of hosts are where drives are not memory: what
 //! [`Shard::read`] does for any, without the lists of pieces and runs that those need.
 
-use super::ahead::Seen;
-use super::balance::Sides;
-use super::dispatch::ShardOp;
-use super::heat::By;
-use super::read::{Looked, is_right};
-use super::state::Shard;
+use super::slow_path::{Looked, is_right};
+use super::tier_choice::Sides;
+use crate::io::cpu_prefetch::Seen;
+use crate::shard::dispatch::ShardOp;
+use crate::shard::heat::By;
+use crate::shard::state::Shard;
 use crate::space::Class;
 use block::{IoBuf, Shown};
 use std::cell::{Cell, RefCell};
@@ -16,7 +16,7 @@ use units::mutation::{Mutation, is_on};
 
 impl Shard {
     /// Carries out a read of one block that [`Shard::read_seen`] left.
-    pub(super) async fn read_one(self: Rc<Self>, mut op: ShardOp, seen: Seen) {
+    pub(crate) async fn read_one(self: Rc<Self>, mut op: ShardOp, seen: Seen) {
         let began = self.handle.now_ns();
         let by = By::read(op.volume).bypassed(op.by.bypassed);
         if !self.read_from_drive(by, &seen, &mut op.op.buf).await {
