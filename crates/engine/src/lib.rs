@@ -9,10 +9,10 @@ mod control;
 mod device;
 pub mod harness;
 mod io;
+mod map;
 mod pool;
 mod shard;
 mod space;
-mod tree;
 mod vdrive;
 
 pub use control::Engine;

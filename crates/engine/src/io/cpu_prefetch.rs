@@ -4,8 +4,8 @@
 //! memory. A block is too much to be fetched at once: wherever an operation is on its way and a little time
 //! has gone by, it has some of the next one's fetched (`fetching.some()`).
 
+use crate::map::page::Leaf;
 use crate::shard::dispatch::ShardOp;
-use crate::shard::leaf::Leaf;
 use crate::shard::state::{Shard, State};
 use block::OpKind;
 use std::collections::VecDeque;

@@ -1,13 +1,13 @@
 //! Discard, write-zeroes and the allocation status.
 
 use super::write::slow_path::{Piece, pieces};
+use crate::map::page::Leaf;
+use crate::map::page::live;
+use crate::map::radix::Lookup;
 use crate::shard::emptying::Turns;
 use crate::shard::heat::By;
 use crate::shard::journal::Work;
-use crate::shard::leaf::Leaf;
-use crate::shard::leaf::live;
 use crate::shard::state::Shard;
-use crate::tree::Lookup;
 use block::{AllocationState, ErrorKind, IoError, StatusExtent};
 use format::BlockMask;
 use qos::Due;

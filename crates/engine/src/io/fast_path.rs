@@ -5,13 +5,13 @@
 use super::cpu_prefetch::Seen;
 use super::read::slow_path::{Served, is_right, overlap};
 use super::write::slow_path::{Piece, pieces};
+use crate::map::layer_table::{AllPlaced, writer};
+use crate::map::page::Leaf;
+use crate::map::radix::Lookup;
 use crate::shard::heat::By;
 use crate::shard::journal::Work;
-use crate::shard::layers::{AllPlaced, writer};
-use crate::shard::leaf::Leaf;
 use crate::shard::state::{Shard, State};
 use crate::space::{Class, Run};
-use crate::tree::Lookup;
 use crate::vdrive::Purpose;
 use block::{IoBuf, Lent};
 use format::{BlockMask, BlockState};

@@ -2,8 +2,8 @@
 
 use super::dispatch::Counted;
 use super::heat::By;
-use super::leaf::Leaf;
 use super::state::{Shard, drive_error};
+use crate::map::page::Leaf;
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
 use block::{DmaBuf, IoError, OpKind};

@@ -5,8 +5,8 @@
 //! happen is a page that is newer than the durable journal, so a barrier comes before the record.
 
 use super::state::{DIRECTORY, HOMES, SLOTS, Shard, drive_error};
+use crate::map::radix::Tree;
 use crate::space::{Class, GroupKey, NO_PAGE};
-use crate::tree::Tree;
 use crate::vdrive::Purpose;
 use block::{DmaBuf, DriveError, ErrorKind, IoError};
 use format::{Checkpoint, HomesPage, PAGE, Page, PagePtr, SlotsPage, VolumePage};
@@ -73,7 +73,7 @@ impl Shard {
     ///
     /// # Errors
     /// Why the shard has failed.
-    pub(super) async fn hold_checkpoints(&self) -> Result<(), IoError> {
+    pub(crate) async fn hold_checkpoints(&self) -> Result<(), IoError> {
         self.no_checkpoint().await?;
         self.checkpoint_running.set(true);
         Ok(())
@@ -83,7 +83,7 @@ impl Shard {
     ///
     /// # Errors
     /// Why the shard has failed.
-    pub(super) async fn no_checkpoint(&self) -> Result<(), IoError> {
+    pub(crate) async fn no_checkpoint(&self) -> Result<(), IoError> {
         loop {
             let ended = self.checkpointed.wait();
             self.check()?;
@@ -94,7 +94,7 @@ impl Shard {
         }
     }
 
-    pub(super) fn let_checkpoints_go(&self) {
+    pub(crate) fn let_checkpoints_go(&self) {
         self.checkpoint_running.set(false);
         self.checkpointed.notify();
         self.room.notify();
@@ -264,7 +264,11 @@ impl Shard {
         Ok(())
     }
 
-    fn copy_leaf(&self, work: &mut Work, leaf: &super::leaf::Leaf) -> Result<PagePtr, IoError> {
+    fn copy_leaf(
+        &self,
+        work: &mut Work,
+        leaf: &crate::map::page::Leaf,
+    ) -> Result<PagePtr, IoError> {
         let place = self.page_place()?;
         let mut page = leaf.page.borrow_mut();
         let header = page.page().header().expect("a chunk's page has a header");

@@ -6,11 +6,11 @@
 use super::demote::{Job, Moving, Target};
 use super::explain::Descent;
 use super::journal::Work;
-use super::leaf::{Busy, Leaf};
 use super::state::{Shard, State};
 use super::stuck::Unread;
 use super::upkeep::Throttle;
 use crate::control::explain::Cause;
+use crate::map::page::{Busy, Leaf};
 use crate::space::Class;
 use crate::vdrive::Purpose;
 use block::{ErrorKind, IoError};

@@ -6,9 +6,9 @@
 use super::explain::Descent;
 use super::journal::Work;
 use super::knobs::blocks_of;
-use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
 use super::stuck::StuckBlock;
+use crate::map::page::{Busy, Leaf};
 use crate::space::{Class, Run};
 use crate::vdrive::{Purpose, all_ended};
 use block::{DmaBuf, DriveError, IoError};

@@ -241,7 +241,7 @@ impl Shard {
         let mut extents = Vec::new();
         let live = {
             let state = self.state.borrow();
-            super::leaf::live(state.volumes.get(&state.live(volume))).map(drop)
+            crate::map::page::live(state.volumes.get(&state.live(volume))).map(drop)
         };
         let mut result = match (live.and_then(|()| self.check()), op.op.kind) {
             (Err(error), _) => Err(error),

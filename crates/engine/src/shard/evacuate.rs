@@ -1,11 +1,11 @@
 //! Emptying a vdrive that is to leave the pool.
 
 use super::journal::Work;
-use super::leaf::{Busy, Leaf};
 use super::progress::Progress;
 use super::state::{Shard, drive_error};
 use super::stuck::{StuckBlock, Unread, is_of_blocks};
 use crate::control::explain::Cause;
+use crate::map::page::{Busy, Leaf};
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
 use block::{DmaBuf, DriveError, ErrorKind, IoError};
@@ -309,7 +309,7 @@ impl Shard {
 
     /// With no other home to be had, the blocks go into slots of any tier. Each takes room in the journal for
     /// itself, since a barrier may end a page after every one: the caller holds none.
-    pub(super) async fn dissolve_home(
+    pub(crate) async fn dissolve_home(
         &self,
         volume: u32,
         chunk: u32,

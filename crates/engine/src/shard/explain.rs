@@ -4,13 +4,13 @@
 
 use super::fetch::extents_of;
 use super::heat::{extent_of, in_extent};
-use super::leaf::{Leaf, live};
 use super::ledger::{Grounds, Move};
 use super::state::{Shard, State};
 use crate::control::explain::{
     BlockPlace, Cause, CopyKind, DrivePlace, Explanation, ExtentHeat, ExtentPlace, MoveCount,
     MoveStatus, Spot,
 };
+use crate::map::page::{Leaf, live};
 use crate::space::{Class, Run};
 use block::IoError;
 use format::{BlockMask, BlockState};
@@ -94,7 +94,7 @@ impl State {
 
 impl Shard {
     /// Notes a move of blocks of a chunk.
-    pub(super) fn note_moves(
+    pub(crate) fn note_moves(
         &self,
         state: &mut State,
         cause: Cause,

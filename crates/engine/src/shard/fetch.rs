@@ -2,12 +2,12 @@
 
 use super::heat::{By, extent_of};
 use super::knobs::{Admission, admission};
-use super::leaf::Leaf;
 use super::ledger::{Grounds, Move};
 use super::ram::{RamExtent, RamTier};
 use super::state::{Shard, State};
 use crate::control::explain::Cause;
 use crate::io::read::slow_path::{InLine, Run, span_of};
+use crate::map::page::Leaf;
 use crate::vdrive::Turn;
 use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
@@ -383,7 +383,7 @@ fn prefetch_leaving(policy: &Policy, ram: &RamTier) {
 }
 
 /// Extents that have some of these blocks.
-pub(super) fn extents_of(blocks: &BlockMask) -> u16 {
+pub(crate) fn extents_of(blocks: &BlockMask) -> u16 {
     let extents = blocks.blocks().map(|block| block / EXTENT_BLOCKS);
     extents.fold(0, |mask, extent| mask | 1 << extent)
 }

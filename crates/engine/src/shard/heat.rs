@@ -1,8 +1,8 @@
 //! What the policy is told: which blocks hosts use, and what of each extent is on the fast tier.
 
-use super::layers::Placed;
-use super::leaf::Leaf;
 use super::state::{Shard, State};
+use crate::map::layer_table::Placed;
+use crate::map::page::Leaf;
 use crate::space::Class;
 use format::BlockMask;
 use placement::{Blocks, Config, Extent, Policy, Regions};
@@ -13,7 +13,7 @@ use units::{BLOCK, CHUNK_EXTENTS, EXTENT_BLOCKS};
 const MARGIN: f32 = 43.0;
 
 /// An extent of a chunk, as the policy names it: by layer.
-pub(super) fn extent_of((layer, chunk): (u32, u32), extent: usize) -> Extent {
+pub(crate) fn extent_of((layer, chunk): (u32, u32), extent: usize) -> Extent {
     Extent {
         volume: layer,
         number: u64::from(chunk) * CHUNK_EXTENTS as u64 + extent as u64,
@@ -136,7 +136,7 @@ impl State {
     }
 
     /// Uses of the extent of a chunk that hosts used most, of those that have some of these blocks.
-    pub(super) fn most_uses(&self, chunk: (u32, u32), blocks: &BlockMask) -> u8 {
+    pub(crate) fn most_uses(&self, chunk: (u32, u32), blocks: &BlockMask) -> u8 {
         let Some(policy) = &self.policy else {
             return 0;
         };
@@ -191,7 +191,7 @@ impl Shard {
     }
 
     /// Tells the policy what of these extents of a chunk is on the fast tier.
-    pub(super) fn tell_placed(
+    pub(crate) fn tell_placed(
         &self,
         state: &mut State,
         chunk: (u32, u32),

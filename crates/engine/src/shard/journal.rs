@@ -351,7 +351,7 @@ impl Shard {
     ///
     /// # Errors
     /// When the ring is full: the shard fails, since going on would overwrite what recovery needs.
-    pub(super) fn append(&self, state: &mut State, record: &Record) -> Result<(), IoError> {
+    pub(crate) fn append(&self, state: &mut State, record: &Record) -> Result<(), IoError> {
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }
@@ -391,7 +391,7 @@ impl Shard {
     ///
     /// # Errors
     /// When the shard has failed.
-    pub(super) fn journal_room_now(&self, work: Work) -> Result<Option<Room<'_>>, IoError> {
+    pub(crate) fn journal_room_now(&self, work: Work) -> Result<Option<Room<'_>>, IoError> {
         let state = self.state.borrow();
         if let Some(error) = &state.failed {
             return Err(error.clone());

@@ -6,8 +6,8 @@
 //! what lies there tells whose it is; the other block is lost, and gets a slot that does not hold it,
 //! so that reads of it fail.
 
-use super::leaf::Leaf;
 use super::state::{Shard, State};
+use crate::map::page::Leaf;
 use crate::space::Class;
 use block::{ErrorKind, IoError};
 use format::{BlockState, Record, crc32c};
@@ -57,7 +57,7 @@ impl Kept {
     }
 
     /// A page's blocks went into the page of another layer.
-    pub(super) fn moved(&mut self, chunk: u32, upper: u32, lower: u32) {
+    pub(crate) fn moved(&mut self, chunk: u32, upper: u32, lower: u32) {
         if self.chunks.contains(&(upper, chunk)) {
             self.chunks.insert((lower, chunk));
         }
@@ -107,7 +107,7 @@ impl Shard {
     ///
     /// # Errors
     /// `NoSpace` when a block is lost and there is no slot to say so with.
-    pub(super) async fn keep(&self, kept: &Kept) -> Result<(), IoError> {
+    pub(crate) async fn keep(&self, kept: &Kept) -> Result<(), IoError> {
         if kept.chunks.is_empty() || is_on(Mutation::KeptFree) {
             return Ok(());
         }

@@ -203,7 +203,7 @@ impl Knobs {
 
     /// The most blocks that it may have on the fast tier once some of an extent were promoted; none when they are
     /// not to be.
-    pub(super) fn most(&self, chunk: (u32, u32), extent: usize, now_ns: u64) -> Option<i64> {
+    pub(crate) fn most(&self, chunk: (u32, u32), extent: usize, now_ns: u64) -> Option<i64> {
         match self.admission(chunk, extent, now_ns) {
             Admission::Never | Admission::NotToday => None,
             Admission::Always => Some(i64::MAX),
@@ -272,7 +272,7 @@ impl State {
     }
 
     /// A layer takes the writes that another one took, and goes by the same knobs.
-    pub(super) fn pass_knobs(&mut self, from: u32, to: u32) {
+    pub(crate) fn pass_knobs(&mut self, from: u32, to: u32) {
         let Some(knobs) = self.knobs_of(from).cloned() else {
             return;
         };

@@ -52,7 +52,7 @@ impl Shard {
     ///
     /// # Errors
     /// When a drive fails: the shard fails with it.
-    pub(super) async fn mark(&self) -> Result<(), IoError> {
+    pub(crate) async fn mark(&self) -> Result<(), IoError> {
         self.marking.awake.set(false);
         let begun = self.state.borrow_mut().journal.begin_mark();
         let Some(empty) = begun else {

@@ -4,42 +4,30 @@
 //! between tiers. Everything runs as tasks of one loop; [`State`] is borrowed only between
 //! awaits. Leaves out: pools as a whole, names, and anything about other shards.
 
-mod alone;
-mod apply;
 mod audit;
 mod background;
 mod bench;
 mod budget;
-mod bulk;
 mod by_export;
 mod checkpoint;
 mod claim;
 mod compact;
 pub(crate) mod demote;
-mod diff;
-mod digest;
 pub(crate) mod dispatch;
 pub(crate) mod emptying;
 mod evacuate;
 mod explain;
 pub(crate) mod fetch;
 mod foresee;
-mod give_up;
 pub(crate) mod heat;
 pub(crate) mod journal;
 mod kept;
 mod knobs;
-pub(crate) mod layers;
-pub(crate) mod leaf;
-mod ledger;
-mod locate;
-mod map;
+pub(crate) mod ledger;
 mod mark;
 mod marks;
-mod merge;
 mod open_checkpoint;
-mod pages;
-mod path;
+pub(crate) mod pages;
 mod pins;
 pub(crate) mod prefetch;
 #[cfg(test)]
@@ -67,19 +55,19 @@ mod upkeep;
 mod victims;
 mod what_if;
 
+pub use crate::map::diff::ChangedChunk;
+pub use crate::map::layer_table::Ready;
+pub use crate::map::locate::Located;
 pub use audit::Audit;
 pub(crate) use background::CHANGED_LEAVES;
 pub(crate) use budget::Budget;
 pub use by_export::ExportTotals;
-pub use diff::ChangedChunk;
 pub use dispatch::{Asker, InFlight, ShardOp, ShardPort};
 pub use evacuate::Evacuated;
 pub(crate) use explain::LayerNames;
 pub(crate) use heat::By;
 pub(crate) use journal::LeftTail;
 pub(crate) use knobs::Knobs;
-pub use layers::Ready;
-pub use locate::Located;
 pub use marks::Marks;
 pub use progress::Progress;
 pub use reclaim::Cooled;

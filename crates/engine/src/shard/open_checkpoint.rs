@@ -5,8 +5,8 @@
 //! the newest one replaced may have been used again since; what is damaged so is known by its checksum, as always.
 
 use super::state::{DIRECTORY, HOMES, SLOTS, Shard, Volume, drive_error};
+use crate::map::radix::{DirtyNodes, Tree};
 use crate::space::GroupKey;
-use crate::tree::{DirtyNodes, Tree};
 use block::{ErrorKind, IoError};
 use format::{
     Bounds, Checkpoint, HomesPage, NUMBERS_MAX, OutOfBounds, Page, PageHeader, PagePtr, SlotsPage,

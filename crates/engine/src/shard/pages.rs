@@ -19,7 +19,7 @@ impl Shard {
     ///
     /// # Errors
     /// `Medium` when no copy is right, `Device` when none can be read.
-    pub(super) async fn read_page(
+    pub(crate) async fn read_page(
         &self,
         ptr: PagePtr,
         header: PageHeader,
@@ -39,7 +39,7 @@ impl Shard {
     ///
     /// # Errors
     /// `Medium`.
-    pub(super) fn check_ptr(&self, ptr: PagePtr) -> Result<(), IoError> {
+    pub(crate) fn check_ptr(&self, ptr: PagePtr) -> Result<(), IoError> {
         let state = self.state.borrow();
         state.alloc.check_page(ptr).map_err(out_of_bounds)
     }
@@ -52,14 +52,14 @@ impl Shard {
 
     /// Whether a page that is not there yet may be made: the pages that checkpoints will take are
     /// there, and a part of the region is left in which pages that are there already are rewritten.
-    pub(super) fn has_room_for_pages(&self, state: &State) -> bool {
+    pub(crate) fn has_room_for_pages(&self, state: &State) -> bool {
         // Recovery makes no pages that were not there before the crash.
         self.background.get() == 0
             || self.has_pages(state, self.journal_users.get(), self.rewrite_pages(state))
     }
 
     /// Whether it might be, were nothing else under way.
-    pub(super) fn has_room_alone(&self) -> bool {
+    pub(crate) fn has_room_alone(&self) -> bool {
         let state = self.state.borrow();
         self.has_pages(&state, 1, self.rewrite_pages(&state))
     }
@@ -137,7 +137,7 @@ impl Shard {
 ///
 /// # Errors
 /// `Medium` when it says that data lies where the pool has no space.
-pub(super) fn chunk_page(space: &impl Bounds, page: Page) -> Result<ChunkPage, IoError> {
+pub(crate) fn chunk_page(space: &impl Bounds, page: Page) -> Result<ChunkPage, IoError> {
     let page = ChunkPage::from_page(page);
     space.check_chunk(&page).map_err(out_of_bounds)?;
     Ok(page)
@@ -148,12 +148,12 @@ fn out_of_bounds(found: OutOfBounds) -> IoError {
     IoError::new(ErrorKind::Medium, text)
 }
 
-pub(super) fn unreadable_page(error: DriveError) -> IoError {
+pub(crate) fn unreadable_page(error: DriveError) -> IoError {
     drive_error(error, "a page of the map cannot be read")
 }
 
 /// A page whose checksum is right, if it is the one that `header` says.
-pub(super) fn opened_page(bytes: &[u8], header: PageHeader) -> Result<Page, IoError> {
+pub(crate) fn opened_page(bytes: &[u8], header: PageHeader) -> Result<Page, IoError> {
     Page::open_verified(bytes, header).ok_or_else(|| {
         IoError::new(
             ErrorKind::Medium,

@@ -5,11 +5,11 @@ use super::explain::Descent;
 use super::fetch::{extents_of, parts};
 use super::journal::Work;
 use super::knobs::Knobs;
-use super::leaf::{Busy, Leaf};
 use super::promote::Candidate;
 use super::reclaim::SETTLE_NS;
 use super::state::{Shard, State};
 use crate::control::explain::Cause;
+use crate::map::page::{Busy, Leaf};
 use crate::space::Class;
 use crate::vdrive::Purpose;
 use block::IoError;
@@ -131,7 +131,7 @@ impl Shard {
     }
 
     /// Blocks of a chunk came to lie on the slow tier: the mover has them brought up if they are pinned.
-    pub(super) fn note_lowered(
+    pub(crate) fn note_lowered(
         &self,
         state: &State,
         (layer, chunk): (u32, u32),

@@ -1,8 +1,8 @@
 //! Fetching ahead: what lies around a miss comes into RAM though nobody has asked for it yet.
 
 use super::fetch::{Why, parts};
-use super::leaf::Leaf;
 use super::state::Shard;
+use crate::map::page::Leaf;
 use format::BlockMask;
 use futures_util::future::join_all;
 use units::EXTENT_BLOCKS;

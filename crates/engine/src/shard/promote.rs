@@ -3,12 +3,12 @@
 use super::claim::NotNow;
 use super::heat::extent_of;
 use super::journal::Work;
-use super::leaf::{Busy, Leaf};
 use super::ledger::{Grounds, Move};
 use super::ram::RamExtent;
 use super::state::Shard;
 use super::upkeep::Kind;
 use crate::control::explain::Cause;
+use crate::map::page::{Busy, Leaf};
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
 use block::{DmaBuf, IoError};

@@ -1,8 +1,8 @@
 //! What a layer has counts for its pool, and for its volume's quota and reservation, over all shards,
 //! before it is in a page.
 
-use super::leaf::Leaf;
 use super::state::{Shard, State, Volume};
+use crate::map::page::Leaf;
 use crate::space::{Allowance, Refusal, SpaceShared};
 use block::{ErrorKind, IoError};
 use format::BlockState;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 impl Volume {
     /// What it has counts there from now on, and no more where it did. The pool gives out nothing in
     /// between.
-    pub(super) fn count_for(&mut self, allowance: Option<Arc<Allowance>>, space: &SpaceShared) {
+    pub(crate) fn count_for(&mut self, allowance: Option<Arc<Allowance>>, space: &SpaceShared) {
         let has = self.counts.mapped() as i64;
         let before = std::mem::replace(&mut self.charged, has);
         let more = allowance.as_ref().map_or(has, |now| now.add(has));
@@ -30,7 +30,7 @@ impl State {
     /// Tells the pool and the volume's allowance what the layers have lost (or taken, where that could
     /// not be refused) since they were told last, of all of them at once: what moves from one to the
     /// other leaves no room in between that a write of another shard could take.
-    pub(super) fn settle(&mut self, layers: &[u32], space: &SpaceShared) {
+    pub(crate) fn settle(&mut self, layers: &[u32], space: &SpaceShared) {
         let mut owed: Option<(Option<Arc<Allowance>>, i64)> = None;
         let (mut stored, mut taken) = (0, 0);
         let mut add = |allowance: Option<Arc<Allowance>>, sum: i64| {

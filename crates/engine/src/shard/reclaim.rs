@@ -2,12 +2,12 @@
 
 use super::demote;
 use super::journal::Work;
-use super::leaf::Busy;
 use super::state::{Shard, State};
 use super::stuck::Unread;
 use super::upkeep::{self, Kind, Leave, Yielding};
 use crate::control::explain::Cause;
 use crate::control::types::SpacePolicy;
+use crate::map::page::Busy;
 use crate::space::Class;
 use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState};

@@ -8,12 +8,12 @@
 //! until a record says where else the block is.
 
 use super::kept::Kept;
-use super::leaf::Leaf;
 use super::recover::JournalBody;
 use super::state::{Shard, State};
 use super::unreadable::Unreadable;
+use crate::map::page::Leaf;
+use crate::map::radix::Lookup;
 use crate::space::Allocator;
-use crate::tree::Lookup;
 use crate::vdrive::Presence;
 use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState, Bounds, ChunkPage, Record, crc32c};

@@ -2,14 +2,11 @@
 
 use super::budget::Budget;
 use super::by_export::ByExport;
-use super::digest::Digests;
 use super::journal::Journal;
 use super::knobs::Knobs;
-use super::leaf::Leaf;
 use super::ledger::Ledger;
 use super::marks::Marks;
 use super::open_checkpoint::OpenedFrom;
-use super::path::Paths;
 use super::prefetch::STREAMS;
 use super::promote::Promotions;
 use super::qos::Entrance;
@@ -23,8 +20,11 @@ use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::io::levels::Line;
 use crate::io::write::admission::Pacing;
+use crate::map::layer_path::Paths;
+use crate::map::page::Leaf;
+use crate::map::page_summary::Digests;
+use crate::map::radix::{DirtyNodes, Tree};
 use crate::space::{Allocator, Allowance, Batch, Class, GroupTable, Quarantine, Run, SpaceShared};
-use crate::tree::{DirtyNodes, Tree};
 use crate::vdrive::{Legs, VdriveIo};
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
@@ -241,7 +241,7 @@ pub(crate) struct Marking {
 
 /// One single-threaded engine of a pool. All methods are for its own thread.
 pub struct Shard {
-    pub(super) config: ShardConfig,
+    pub(crate) config: ShardConfig,
     pub(crate) handle: Handle,
     pub(crate) shared: Arc<PoolShared>,
     pub(crate) vdrives: RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>,
@@ -264,7 +264,7 @@ pub struct Shard {
     /// Something may follow what hosts ask for.
     pub(super) foresee_wake: Event,
     /// A checkpoint has ended.
-    pub(super) checkpointed: Event,
+    pub(crate) checkpointed: Event,
     pub(super) checkpoint_wake: Event,
     /// A barrier may be due.
     pub(super) commit_wake: Event,
@@ -276,7 +276,7 @@ pub struct Shard {
     pub(super) marking: Marking,
     /// Blocks that its opening found lost.
     pub(crate) opening_lost: Cell<u64>,
-    pub(super) checkpoint_running: Cell<bool>,
+    pub(crate) checkpoint_running: Cell<bool>,
     /// Writes that wait for space.
     pub(crate) starving: Cell<usize>,
     /// The same, those that came since the pool has policies.
@@ -319,7 +319,7 @@ pub struct Shard {
     /// Of them, and of what hosts wait for in dense regions, so many are read at a time.
     pub(crate) streams: Limit,
     /// Volumes were let go that had been held.
-    pub(super) let_go: Event,
+    pub(crate) let_go: Event,
     /// What it does without a host waiting for it.
     pub(super) upkeep: Upkeep,
     /// Slots of the write that is being made, kept between writes for its memory.
@@ -481,7 +481,7 @@ impl Shard {
     }
 
     /// Invariant: what is freed is not being written.
-    pub(super) fn check_unwritten(&self, place: Place, count: usize) {
+    pub(crate) fn check_unwritten(&self, place: Place, count: usize) {
         if is_watched()
             && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive())
         {
@@ -504,7 +504,7 @@ impl Shard {
     }
 
     /// Invariant: what a map says lies at a place was written there.
-    pub(super) fn check_content(&self, place: Place, crc: u32) {
+    pub(crate) fn check_content(&self, place: Place, crc: u32) {
         if is_watched()
             && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive())
         {

@@ -57,7 +57,7 @@ impl Shard {
             .values()
             .map(|volume| volume.tree.bytes())
             .sum();
-        let leaves = state.leaf_queue.len() * (size_of::<super::leaf::Leaf>() + format::PAGE);
+        let leaves = state.leaf_queue.len() * (size_of::<crate::map::page::Leaf>() + format::PAGE);
         let own = state.directory.bytes() + state.slots.bytes() + state.homes.bytes();
         let volumes = state.volumes.iter().map(|(id, volume)| {
             (

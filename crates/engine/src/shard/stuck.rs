@@ -1,10 +1,10 @@
 //! Blocks that no drive gives back: they cannot sink and cannot be moved. They stay where they are
 //! while everything else goes, are told of once, and are tried again later and later.
 
-use super::leaf::Leaf;
 use super::state::{Shard, State};
+use crate::map::page::Leaf;
+use crate::map::radix::Lookup;
 use crate::space::Class;
-use crate::tree::Lookup;
 use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
 use std::collections::BTreeMap;
@@ -203,7 +203,7 @@ impl Shard {
     }
 
     /// What could not sink when it was last tried.
-    pub(super) fn unread(&self) -> Unread {
+    pub(crate) fn unread(&self) -> Unread {
         let mut unread = Unread::default();
         for (chunk, known) in &self.state.borrow().stuck.chunks {
             for stuck in &known.blocks {

@@ -3,7 +3,7 @@
 //! again, and each is named once.
 
 use super::state::Shard;
-use crate::tree::Lookup;
+use crate::map::radix::Lookup;
 use format::Record;
 use std::collections::BTreeMap;
 use units::{BLOCK, CHUNK, Place};

@@ -1,8 +1,8 @@
 //! A block of which one place has no right copy, from another place that has.
 
 use crate::control::explain::Cause;
+use crate::map::page::Leaf;
 use crate::shard::journal::Work;
-use crate::shard::leaf::Leaf;
 use crate::shard::state::Shard;
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;

@@ -2,7 +2,7 @@
 //! (`vdrive/read_cost.rs`), with fast and slow solid-state drives to both, with a disk to the fast tier. A copy
 //! at home that is wrong is written anew from the one on the fast tier.
 
-use crate::shard::leaf::{Busy, Leaf};
+use crate::map::page::{Busy, Leaf};
 use crate::shard::state::Shard;
 use crate::shard::stuck::is_of_blocks;
 use crate::space::Class;

@@ -2,8 +2,8 @@
 //! from; of what no drive has right it is told which it is, and where it lies.
 
 use crate::control::explain::Cause;
+use crate::map::page::Leaf;
 use crate::shard::journal::Work;
-use crate::shard::leaf::Leaf;
 use crate::shard::state::Shard;
 use format::{BlockMask, BlockState, crc32c};
 use qos::Due;

@@ -1,9 +1,9 @@
 //! Writes: copied and checksummed in one pass, sent to free slots, then recorded.
 
 use crate::io::levels::InLine;
+use crate::map::page::Leaf;
 use crate::shard::heat::By;
 use crate::shard::journal::Work;
-use crate::shard::leaf::Leaf;
 use crate::shard::quota::new_blocks;
 use crate::shard::state::{Shard, drive_error};
 use crate::space::{Class, Refusal, Run};

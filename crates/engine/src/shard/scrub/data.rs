@@ -2,11 +2,11 @@
 
 use super::report::{FaultPlace, ScrubFault};
 use super::walk::Part;
+use crate::map::radix::Lookup;
 use crate::shard::checkpoint::Which;
 use crate::shard::pages::chunk_page;
 use crate::shard::state::{Shard, drive_error};
 use crate::shard::upkeep::Throttle;
-use crate::tree::Lookup;
 use crate::vdrive::Verified;
 use block::{ErrorKind, IoError};
 use format::{ChunkPage, PagePtr, crc32c};

@@ -2,11 +2,11 @@
 
 use super::report::{FaultPlace, ScrubFault};
 use super::walk::Part;
+use crate::map::radix::{Lookup, Tree};
 use crate::shard::checkpoint::Which;
 use crate::shard::state::{Shard, drive_error};
 use crate::shard::upkeep::Throttle;
 use crate::space::GroupKey;
-use crate::tree::{Lookup, Tree};
 use crate::vdrive::Verified;
 use block::{DriveError, IoError};
 use format::{PAGE, PagePtr, crc32c, first_key};

@@ -1,10 +1,10 @@
 //! Loading the pages of many chunks at once, for recovery: a journal may change tens of thousands
 //! all over a map, and read one by one they are what an opening takes longest for.
 
-use super::layers::layer_entry;
-use super::pages::{opened_page, unreadable_page};
-use super::state::Shard;
-use crate::tree::Lookup;
+use super::layer_table::layer_entry;
+use super::radix::Lookup;
+use crate::shard::pages::{opened_page, unreadable_page};
+use crate::shard::state::Shard;
 use block::{DmaBuf, IoError};
 use format::{ChunkPage, PAGE, PagePtr, TREE_TOP, crc32c};
 use futures_util::future::join_all;
@@ -27,7 +27,7 @@ impl Shard {
     ///
     /// # Errors
     /// What a drive said, or `Medium` when no copy of a page is right.
-    pub(super) async fn load_chunks(&self, chunks: &[(u32, u32)]) -> Result<(), IoError> {
+    pub(crate) async fn load_chunks(&self, chunks: &[(u32, u32)]) -> Result<(), IoError> {
         // Level by level: what is loaded tells where the next ones lie.
         for _ in 0..=TREE_TOP {
             let pages = self.missing_pages(chunks);

@@ -1,12 +1,12 @@
 //! Pages that leave memory: beyond what a shard may keep, and those for which digests stand in.
 
-use super::heat::extent_of;
-use super::leaf::Leaf;
-use super::ledger::Move;
-use super::state::{Shard, State};
+use super::page::Leaf;
+use super::radix::Lookup;
 use crate::control::explain::Cause;
+use crate::shard::heat::extent_of;
+use crate::shard::ledger::Move;
+use crate::shard::state::{Shard, State};
 use crate::space::Class;
-use crate::tree::Lookup;
 use std::rc::Rc;
 
 /// Pages that are looked at in a row for digests: less than a tenth of a millisecond.
@@ -24,7 +24,7 @@ struct Candidate {
 
 impl Shard {
     /// Keeps the number of pages in memory at what it may be: drops clean ones that nobody uses.
-    pub(super) fn trim_leaves(&self) {
+    pub(crate) fn trim_leaves(&self) {
         let mut state = self.state.borrow_mut();
         for _ in 0..TRIM_STEPS {
             if state.leaf_queue.len() <= self.config.leaves {
@@ -44,7 +44,7 @@ impl Shard {
     /// Gives up pages of frozen layers of which digests have all that a read needs: it is found sooner there than
     /// in pages, a hundred of which share what one page has of a volume without snapshots. Looks at
     /// some of all pages, and at the next ones the next time.
-    pub(super) fn make_digests(&self) {
+    pub(crate) fn make_digests(&self) {
         let mut state = self.state.borrow_mut();
         let pages = state.leaf_queue.len();
         for _ in 0..pages.min(STEPS) {

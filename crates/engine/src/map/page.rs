@@ -1,10 +1,10 @@
 //! Chunks' pages in memory.
 
-use super::layers::Missing;
-use super::pages::chunk_page;
-use super::state::{Shard, State, Volume};
+use super::layer_table::Missing;
+use super::radix::Lookup;
+use crate::shard::pages::chunk_page;
+use crate::shard::state::{Shard, State, Volume};
 use crate::space::Class;
-use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, BlockState, ChunkPage, Page, PagePtr};
 use std::cell::{Cell, RefCell};
@@ -175,7 +175,7 @@ impl Shard {
     }
 
     /// Whether pages wait for a checkpoint, or what one freed for being let go.
-    pub(super) fn checkpoint_gives_room(&self) -> bool {
+    pub(crate) fn checkpoint_gives_room(&self) -> bool {
         let state = self.state.borrow();
         let changed = state.unplaced + state.dirty_leaves.len() + state.dirty_nodes.count();
         changed > 0

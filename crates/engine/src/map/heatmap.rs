@@ -1,8 +1,8 @@
 //! Where a volume's content lies, for a picture of it.
 
-use super::leaf::Leaf;
-use super::state::{Shard, State};
+use super::page::Leaf;
 use crate::control::types::MapCell;
+use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use block::IoError;
 use format::{BlockMask, BlockState};

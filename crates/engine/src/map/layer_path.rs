@@ -1,7 +1,7 @@
 //! The layers that a layer stands on, in a row: where what is inherited from an epoch is, is found in a
 //! few steps then, and not by walking through a thousand snapshots.
 
-use super::state::Volume;
+use crate::shard::state::Volume;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Where a volume's blocks lie, for whoever looks at the drives itself instead of reading them.
 
-use super::layers::Owned;
-use super::leaf::live;
-use super::state::Shard;
+use super::layer_table::Owned;
+use super::page::live;
+use crate::shard::state::Shard;
 use block::IoError;
 use format::BlockMask;
 use units::Place;

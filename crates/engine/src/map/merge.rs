@@ -4,13 +4,13 @@
 //! A chunk is merged without waiting in between, and never while a checkpoint collects pages: a
 //! checkpoint has all of it or nothing, and its record, played again, finds the pages as they were.
 
-use super::emptying::Turns;
-use super::journal::{Room, Work};
-use super::leaf::{Busy, Leaf, Make};
-use super::state::{Shard, State};
-use super::stuck::Unread;
+use super::page::{Busy, Leaf, Make};
+use super::radix::Lookup;
 use crate::control::explain::Cause;
-use crate::tree::Lookup;
+use crate::shard::emptying::Turns;
+use crate::shard::journal::{Room, Work};
+use crate::shard::state::{Shard, State};
+use crate::shard::stuck::Unread;
 use block::{ErrorKind, IoError};
 use format::{ChunkPage, Record};
 use std::pin::pin;
@@ -29,7 +29,7 @@ impl Shard {
     ///
     /// # Errors
     /// What a drive said, or `Gone` when it was told to end. Calling again goes on.
-    pub(super) async fn merge_layer(
+    pub(crate) async fn merge_layer(
         &self,
         upper: u32,
         turns: &mut Turns<'_>,
@@ -216,7 +216,7 @@ impl Shard {
     ///
     /// # Errors
     /// What a drive said.
-    pub(super) async fn replay_merge(
+    pub(crate) async fn replay_merge(
         &self,
         lower: u32,
         upper: u32,

@@ -1,8 +1,8 @@
 //! Changes of a chunk's page, each with its record. The live path and recovery share them.
 
-use super::fetch::extents_of;
-use super::leaf::Leaf;
-use super::state::{Shard, State};
+use super::page::Leaf;
+use crate::shard::fetch::extents_of;
+use crate::shard::state::{Shard, State};
 use crate::space::{Class, Run};
 use block::IoError;
 use format::{BlockMask, BlockState, ChunkPage, Few, Record};
@@ -14,7 +14,7 @@ use units::{CHUNK_BLOCKS, Place};
 impl Shard {
     /// Changes a block and keeps its layer's counts true. Where it maps a block that was not, or the
     /// other way round, [`Shard::claim`] comes before it or [`State::settle`] after it.
-    pub(super) fn change(
+    pub(crate) fn change(
         &self,
         state: &mut State,
         volume: u32,
@@ -27,7 +27,7 @@ impl Shard {
     }
 
     /// As [`Shard::change`], of several blocks.
-    pub(super) fn change_each(
+    pub(crate) fn change_each(
         &self,
         state: &mut State,
         volume: u32,
@@ -58,7 +58,7 @@ impl Shard {
     }
 
     /// Marks a page as changed.
-    pub(super) fn mark_dirty(&self, state: &mut State, volume: u32, chunk: u32, leaf: &Rc<Leaf>) {
+    pub(crate) fn mark_dirty(&self, state: &mut State, volume: u32, chunk: u32, leaf: &Rc<Leaf>) {
         if !leaf.dirty.replace(true) {
             state.dirty_leaves.push((volume, chunk, leaf.clone()));
             if let Some(entry) = state.volumes.get_mut(&volume) {
@@ -68,7 +68,7 @@ impl Shard {
     }
 
     /// Remembers which kind of fast blocks the chunk has, for demotion and eviction.
-    pub(super) fn note_chunk(&self, state: &mut State, volume: u32, chunk: u32, leaf: &Leaf) {
+    pub(crate) fn note_chunk(&self, state: &mut State, volume: u32, chunk: u32, leaf: &Leaf) {
         let counts = self.count(&leaf.page.borrow());
         let key = (volume, chunk);
         match counts.fast {
@@ -83,7 +83,7 @@ impl Shard {
     }
 
     /// Slots of blocks, if any has one.
-    pub(super) fn slots_of(page: &ChunkPage, blocks: impl Iterator<Item = usize>) -> Few<Place> {
+    pub(crate) fn slots_of(page: &ChunkPage, blocks: impl Iterator<Item = usize>) -> Few<Place> {
         let mut slots = Few::new();
         let mut any = false;
         for block in blocks {
@@ -120,7 +120,7 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::apply_write`].
-    pub(super) fn apply_flushed(
+    pub(crate) fn apply_flushed(
         &self,
         volume: u32,
         chunk: u32,
@@ -252,7 +252,7 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::apply_write`].
-    pub(super) fn drop_home(
+    pub(crate) fn drop_home(
         &self,
         state: &mut State,
         volume: u32,
@@ -281,7 +281,7 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::apply_write`].
-    pub(super) fn apply_promote(
+    pub(crate) fn apply_promote(
         &self,
         volume: u32,
         chunk: u32,
@@ -353,7 +353,7 @@ impl Shard {
     ///
     /// # Errors
     /// As [`Shard::apply_write`].
-    pub(super) fn apply_home(
+    pub(crate) fn apply_home(
         &self,
         volume: u32,
         chunk: u32,
@@ -385,7 +385,7 @@ impl Shard {
     }
 
     /// Invariant: what counts as valid at a home was written there.
-    pub(super) fn check_home(&self, leaf: &Leaf, home: Place, mask: BlockMask) {
+    pub(crate) fn check_home(&self, leaf: &Leaf, home: Place, mask: BlockMask) {
         if is_watched() {
             for block in mask.blocks() {
                 let crc = leaf.page.borrow().crc(block);

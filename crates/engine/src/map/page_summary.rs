@@ -5,7 +5,7 @@
 //! them needs no page. There is one only while the page is not in memory, and nothing changes a page that is
 //! not: so a digest is never older than its page.
 
-use super::leaf::Leaf;
+use super::page::Leaf;
 use format::BlockState;
 use smallvec::SmallVec;
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 //! Layers: which one takes a volume's writes, and whose page has a block (docs/snapshots.md).
 
-use super::leaf::{Found, Leaf, Make, live};
-use super::state::{Shard, State, Volume};
-use crate::tree::Lookup;
+use super::page::{Found, Leaf, Make, live};
+use super::radix::Lookup;
+use crate::shard::state::{Shard, State, Volume};
 use block::IoError;
 use format::{BlockCounts, BlockMask, ChunkPage, LayerConfig, PagePtr};
 use smallvec::{SmallVec, smallvec};

@@ -3,8 +3,8 @@
 //! They are what deleting it would free. Nothing counts them as they come about, since a deleted
 //! snapshot between two others changes them without any write: whoever asks looks at the pages.
 
-use super::layers::Missing;
-use super::state::{Shard, State};
+use super::layer_table::Missing;
+use crate::shard::state::{Shard, State};
 use block::IoError;
 use format::{BlockMask, Owner, Reader};
 

@@ -4,9 +4,9 @@
 //! chunk without waiting in between, and a snapshot is known by its epoch, which stays with what it
 //! names whatever layer has that.
 
-use super::layers::{Missing, Pages};
-use super::leaf::live;
-use super::state::{Shard, State};
+use super::layer_table::{Missing, Pages};
+use super::page::live;
+use crate::shard::state::{Shard, State};
 use block::{ErrorKind, IoError};
 use format::BlockMask;
 use std::collections::BTreeSet;
