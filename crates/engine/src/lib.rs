@@ -14,6 +14,7 @@ mod pool;
 mod shard;
 mod space;
 mod vdrive;
+mod wal;
 
 pub use control::Engine;
 pub use control::explain::*;

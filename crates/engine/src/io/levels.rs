@@ -6,7 +6,7 @@
 //! level who came first. Nobody starves: of a hundred writes one is of whoever has waited for longest, and a reserve
 //! delays, it refuses nobody.
 //!
-//! Leaves out: waiting, and taking (`io/write/slow_path.rs`, `journal.rs`); how fast room is taken that is short (`io/write/admission.rs`).
+//! Leaves out: waiting, and taking (`io/write/slow_path.rs`, `wal/log.rs`); how fast room is taken that is short (`io/write/admission.rs`).
 
 use crate::shard::state::Shard;
 use qos::Due;

@@ -1,7 +1,7 @@
 //! What a shard does by itself: commits, checkpoints, moves.
 
-use super::journal::COMMIT_PAGES;
 use super::state::Shard;
+use crate::wal::log::COMMIT_PAGES;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -97,7 +97,7 @@ impl Shard {
     }
 
     /// Changed pages at which hosts wait for a checkpoint.
-    pub(super) fn most_changed(&self) -> usize {
+    pub(crate) fn most_changed(&self) -> usize {
         CHANGED_LEAVES.min(self.config.leaves)
     }
 

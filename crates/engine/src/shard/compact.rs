@@ -5,7 +5,6 @@
 
 use super::demote::{Job, Moving, Target};
 use super::explain::Descent;
-use super::journal::Work;
 use super::state::{Shard, State};
 use super::stuck::Unread;
 use super::upkeep::Throttle;
@@ -13,6 +12,7 @@ use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
 use crate::space::Class;
 use crate::vdrive::Purpose;
+use crate::wal::log::Work;
 use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState, ChunkPage};
 use std::rc::Rc;

@@ -4,13 +4,13 @@
 //! of the slow tier, so that a few blocks do not take a megabyte.
 
 use super::explain::Descent;
-use super::journal::Work;
 use super::knobs::blocks_of;
 use super::state::{Shard, drive_error};
 use super::stuck::StuckBlock;
 use crate::map::page::{Busy, Leaf};
 use crate::space::{Class, Run};
 use crate::vdrive::{Purpose, all_ended};
+use crate::wal::log::Work;
 use block::{DmaBuf, DriveError, IoError};
 use format::{BlockMask, BlockState, ChunkPage, crc32c};
 use futures_util::future::join_all;

@@ -1,6 +1,5 @@
 //! Emptying a vdrive that is to leave the pool.
 
-use super::journal::Work;
 use super::progress::Progress;
 use super::state::{Shard, drive_error};
 use super::stuck::{StuckBlock, Unread, is_of_blocks};
@@ -8,6 +7,7 @@ use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
+use crate::wal::log::Work;
 use block::{DmaBuf, DriveError, ErrorKind, IoError};
 use format::{BlockState, Record, crc32c};
 use std::rc::Rc;

@@ -66,7 +66,7 @@ impl Shard {
 
     /// Whether one more piece of work beside `users` may change pages before a checkpoint has
     /// freed what those replace.
-    pub(super) fn may_change_pages(&self, state: &State, users: u64) -> bool {
+    pub(crate) fn may_change_pages(&self, state: &State, users: u64) -> bool {
         // Where neither a checkpoint nor the end of a read would free anything one piece of work at a time
         // goes on: a pool that was filled by a version that kept no room.
         let changed = state.unplaced + state.dirty_leaves.len();

@@ -3,7 +3,6 @@
 use super::demote::{Job, Moving, Target, Wanted};
 use super::explain::Descent;
 use super::fetch::{extents_of, parts};
-use super::journal::Work;
 use super::knobs::Knobs;
 use super::promote::Candidate;
 use super::reclaim::SETTLE_NS;
@@ -12,6 +11,7 @@ use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
 use crate::space::Class;
 use crate::vdrive::Purpose;
+use crate::wal::log::Work;
 use block::IoError;
 use format::{BlockMask, BlockState, TierConfig, crc32c};
 use std::ops::{Range, RangeInclusive};

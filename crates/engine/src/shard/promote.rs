@@ -2,7 +2,6 @@
 
 use super::claim::NotNow;
 use super::heat::extent_of;
-use super::journal::Work;
 use super::ledger::{Grounds, Move};
 use super::ram::RamExtent;
 use super::state::Shard;
@@ -11,6 +10,7 @@ use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
+use crate::wal::log::Work;
 use block::{DmaBuf, IoError};
 use format::{BlockState, crc32c};
 use std::collections::VecDeque;

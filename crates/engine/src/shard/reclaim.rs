@@ -1,7 +1,6 @@
 //! The mover: keeps space free on the fast tier, and lets written data sink.
 
 use super::demote;
-use super::journal::Work;
 use super::state::{Shard, State};
 use super::stuck::Unread;
 use super::upkeep::{self, Kind, Leave, Yielding};
@@ -9,6 +8,7 @@ use crate::control::explain::Cause;
 use crate::control::types::SpacePolicy;
 use crate::map::page::Busy;
 use crate::space::Class;
+use crate::wal::log::Work;
 use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState};
 use std::rc::Rc;

@@ -2,7 +2,6 @@
 
 use super::budget::Budget;
 use super::by_export::ByExport;
-use super::journal::Journal;
 use super::knobs::Knobs;
 use super::ledger::Ledger;
 use super::marks::Marks;
@@ -26,6 +25,7 @@ use crate::map::page_summary::Digests;
 use crate::map::radix::{DirtyNodes, Tree};
 use crate::space::{Allocator, Allowance, Batch, Class, GroupTable, Quarantine, Run, SpaceShared};
 use crate::vdrive::{Legs, VdriveIo};
+use crate::wal::log::Journal;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
 use placement::{Policy, Regions, WhatIf};
@@ -231,7 +231,7 @@ pub(crate) struct State {
     pub exports: ByExport,
 }
 
-/// When the journal's durable mark is written (`mark.rs`).
+/// When the journal's durable mark is written (`wal/durable_mark.rs`).
 #[derive(Default)]
 pub(crate) struct Marking {
     pub due_ns: Cell<u64>,
@@ -251,10 +251,10 @@ pub struct Shard {
     /// Where operations enter.
     pub(super) entrance: Entrance,
     /// A barrier has ended.
-    pub(super) durable: Event,
+    pub(crate) durable: Event,
     /// Journal pages have been written.
     pub(crate) wrote: Event,
-    pub(super) journal_writing: Cell<bool>,
+    pub(crate) journal_writing: Cell<bool>,
     /// Space may have become free.
     pub(crate) space_made: Event,
     /// Somebody needs space, or work came up for the mover.
@@ -265,15 +265,15 @@ pub struct Shard {
     pub(super) foresee_wake: Event,
     /// A checkpoint has ended.
     pub(crate) checkpointed: Event,
-    pub(super) checkpoint_wake: Event,
+    pub(crate) checkpoint_wake: Event,
     /// A barrier may be due.
-    pub(super) commit_wake: Event,
+    pub(crate) commit_wake: Event,
     /// When the last one ended that the shard made by itself.
-    pub(super) committed_ns: Cell<u64>,
+    pub(crate) committed_ns: Cell<u64>,
     /// An extent was fetched.
     pub(crate) fetched: Event,
-    pub(super) barrier_running: Cell<bool>,
-    pub(super) marking: Marking,
+    pub(crate) barrier_running: Cell<bool>,
+    pub(crate) marking: Marking,
     /// Blocks that its opening found lost.
     pub(crate) opening_lost: Cell<u64>,
     pub(crate) checkpoint_running: Cell<bool>,
@@ -311,7 +311,7 @@ pub struct Shard {
     /// Chunks with data on the fast tier are still being looked for, after an opening.
     pub(super) surveying: Cell<bool>,
     /// Pieces of work that hold room in the journal.
-    pub(super) journal_users: Cell<u64>,
+    pub(crate) journal_users: Cell<u64>,
     /// Room in the journal may have come free.
     pub(crate) room: Event,
     /// Chunks that are being fetched ahead, or wait for it.
@@ -490,7 +490,7 @@ impl Shard {
     }
 
     /// Invariant: released space is not being read by a scrub.
-    pub(super) fn check_unseen(&self, batch: &Batch) {
+    pub(crate) fn check_unseen(&self, batch: &Batch) {
         if !is_watched() {
             return;
         }
@@ -543,7 +543,7 @@ impl Shard {
     }
 
     /// Nothing can be made durable any more: every operation fails from here on.
-    pub(super) fn fail(&self, error: &IoError) {
+    pub(crate) fn fail(&self, error: &IoError) {
         let mut state = self.state.borrow_mut();
         if state.failed.is_none() {
             tracing::error!(shard = self.config.shard.0, %error, "the shard stops");

@@ -1,8 +1,8 @@
 use super::*;
 use crate::shard::heat::By;
-use crate::shard::journal::Work;
 use crate::shard::probe::{Probe, run};
 use crate::space::Class;
+use crate::wal::log::Work;
 use block::IoBuf;
 use futures_util::future::join_all;
 use qos::Tenant;

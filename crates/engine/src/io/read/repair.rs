@@ -2,10 +2,10 @@
 
 use crate::control::explain::Cause;
 use crate::map::page::Leaf;
-use crate::shard::journal::Work;
 use crate::shard::state::Shard;
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
+use crate::wal::log::Work;
 use block::DmaBuf;
 use format::{BlockState, crc32c};
 use std::rc::Rc;

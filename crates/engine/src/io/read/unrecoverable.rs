@@ -3,8 +3,8 @@
 
 use crate::control::explain::Cause;
 use crate::map::page::Leaf;
-use crate::shard::journal::Work;
 use crate::shard::state::Shard;
+use crate::wal::log::Work;
 use format::{BlockMask, BlockState, crc32c};
 use qos::Due;
 use std::rc::Rc;

@@ -3,11 +3,11 @@
 use crate::io::levels::InLine;
 use crate::map::page::Leaf;
 use crate::shard::heat::By;
-use crate::shard::journal::Work;
 use crate::shard::quota::new_blocks;
 use crate::shard::state::{Shard, drive_error};
 use crate::space::{Class, Refusal, Run};
 use crate::vdrive::{Purpose, all_ended};
+use crate::wal::log::Work;
 use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError};
 use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;

@@ -6,8 +6,8 @@
 
 use super::slow_path::{MERGE_ROUNDS, Piece, pieces, versions, whole_at_zero};
 use crate::shard::heat::By;
-use crate::shard::journal::Work;
 use crate::shard::state::Shard;
+use crate::wal::log::Work;
 use block::{ErrorKind, IoBuf, IoError};
 use format::BlockMask;
 use std::ops::Range;

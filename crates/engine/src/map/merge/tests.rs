@@ -1,8 +1,8 @@
 //! Merges beside checkpoints that follow one another, and others who take what room there is.
 
 use super::KEPT_NS;
-use crate::shard::journal::Work;
 use crate::shard::probe::{Probe, run};
+use crate::wal::log::Work;
 use reactor::Handle;
 use std::cell::Cell;
 use std::rc::Rc;

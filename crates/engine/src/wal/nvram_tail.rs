@@ -1,7 +1,7 @@
 //! The journal's tail: its newest pages in memory that outlives the process, as they are while they fill. What is
 //! there need not be in the ring before a host is told.
 //!
-//! A tail is of one opening of a pool and of its drives (`tail_head.rs`); which one is taken is decided in
+//! A tail is of one opening of a pool and of its drives (`wal/tail_head.rs`); which one is taken is decided in
 //! `pool/tails.rs`.
 //!
 //! A page's place says first how long it is: nothing else there counts beyond that, and it is changed last. So

@@ -1,8 +1,8 @@
 //! The journal: records in memory, then in the ring, then durable.
 
-use super::state::{Shard, ShardConfig, State, drive_error};
-use super::tail::Tail;
+use super::nvram_tail::Tail;
 use super::tail_head::{TailDrive, TailHead};
+use crate::shard::state::{Shard, ShardConfig, State, drive_error};
 use crate::space::Class;
 use crate::vdrive::Purpose;
 use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError, LastingMemory, Lent};
@@ -16,7 +16,7 @@ use units::{PoolId, ShardId, VdriveId};
 /// Pages of one write to the ring.
 const WRITE_PAGES: usize = 64;
 /// Pages that wait to be written before a barrier is begun.
-pub(super) const COMMIT_PAGES: usize = 128;
+pub(crate) const COMMIT_PAGES: usize = 128;
 
 /// Pages of a journal that hosts fill at most, however large its ring is: a million records,
 /// which recovery has to play within seconds.
@@ -435,7 +435,7 @@ impl Shard {
     ///
     /// # Errors
     /// Why the shard has failed.
-    pub(super) fn is_written(&self) -> Result<bool, IoError> {
+    pub(crate) fn is_written(&self) -> Result<bool, IoError> {
         let state = self.state.borrow();
         if let Some(error) = &state.failed {
             return Err(error.clone());
@@ -506,7 +506,7 @@ impl Shard {
     }
 
     /// Whether a drive has so much to flush that a barrier now spares hosts from waiting long for a later one.
-    pub(super) fn flush_is_due(&self) -> bool {
+    pub(crate) fn flush_is_due(&self) -> bool {
         let since_ns = self.handle.now_ns().saturating_sub(self.committed_ns.get());
         let state = self.state.borrow();
         let vdrives = self.vdrives.borrow();
@@ -637,7 +637,7 @@ impl Shard {
     }
 
     /// Frees what nobody can need any more.
-    pub(super) fn release_space(&self) {
+    pub(crate) fn release_space(&self) {
         let mut freed = false;
         let mut state = self.state.borrow_mut();
         let durable = state.journal.durable;

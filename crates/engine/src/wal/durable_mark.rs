@@ -5,7 +5,7 @@
 //! would pass for one that was not written. The journal's tail knows at once; for a loss of power a page, mostly an empty
 //! one, says it on the drives, [`MARK_NS`] after the last barrier. No FLUSH waits for it.
 
-use super::state::{Shard, drive_error};
+use crate::shard::state::{Shard, drive_error};
 use block::{DriveError, IoError};
 use units::VdriveId;
 
@@ -14,7 +14,7 @@ const MARK_NS: u64 = 25_000_000;
 
 impl Shard {
     /// A barrier that made records durable has ended.
-    pub(super) fn mark_soon(&self) {
+    pub(crate) fn mark_soon(&self) {
         self.marking.due_ns.set(self.handle.now_ns() + MARK_NS);
         if !self.marking.awake.replace(true) {
             self.commit_wake.notify();
@@ -22,7 +22,7 @@ impl Shard {
     }
 
     /// Time until the next look at whether a mark is due, in nanoseconds; `None` while there is nothing to mark.
-    pub(super) fn until_mark(&self) -> Option<u64> {
+    pub(crate) fn until_mark(&self) -> Option<u64> {
         let now_ns = self.handle.now_ns();
         let due_ns = self.marking.due_ns.get();
         self.marking
@@ -35,7 +35,7 @@ impl Shard {
     ///
     /// # Errors
     /// When a drive fails: the shard fails with it.
-    pub(super) async fn mark_if_due(&self) -> Result<(), IoError> {
+    pub(crate) async fn mark_if_due(&self) -> Result<(), IoError> {
         let now_ns = self.handle.now_ns();
         if !self.marking.awake.get() || now_ns < self.marking.due_ns.get() {
             return Ok(());
