@@ -3,7 +3,7 @@
 
 use super::layer_table::layer_entry;
 use super::radix::Lookup;
-use crate::shard::pages::{opened_page, unreadable_page};
+use crate::checkpoint::metadata_pages::{opened_page, unreadable_page};
 use crate::shard::state::Shard;
 use block::{DmaBuf, IoError};
 use format::{ChunkPage, PAGE, PagePtr, TREE_TOP, crc32c};

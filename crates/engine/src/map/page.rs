@@ -2,7 +2,7 @@
 
 use super::layer_table::Missing;
 use super::radix::Lookup;
-use crate::shard::pages::chunk_page;
+use crate::checkpoint::metadata_pages::chunk_page;
 use crate::shard::state::{Shard, State, Volume};
 use crate::space::Class;
 use block::{ErrorKind, IoError};

@@ -4,7 +4,6 @@ use super::budget::Budget;
 use super::by_export::ByExport;
 use super::knobs::Knobs;
 use super::ledger::Ledger;
-use super::marks::Marks;
 use super::open_checkpoint::OpenedFrom;
 use super::prefetch::STREAMS;
 use super::promote::Promotions;
@@ -15,6 +14,7 @@ use super::spare::Asking;
 use super::stuck::Stuck;
 use super::upkeep::{HurtUntil, Upkeep};
 use super::what_if::Waits;
+use crate::checkpoint::marks::Marks;
 use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::io::levels::Line;
@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex};
 use units::invariant::{check, is_watched};
 use units::{CHUNK_BLOCKS, Fetching, Place, PoolId, ShardId, VdriveId};
 
-pub(super) use format::{DIRECTORY, HOMES, SLOTS};
+pub(crate) use format::{DIRECTORY, HOMES, SLOTS};
 
 /// What all shards of a pool share.
 pub struct PoolShared {

@@ -2,9 +2,9 @@
 
 use super::report::{FaultPlace, ScrubFault};
 use super::walk::Part;
+use crate::checkpoint::metadata_pages::chunk_page;
+use crate::checkpoint::writer::Which;
 use crate::map::radix::Lookup;
-use crate::shard::checkpoint::Which;
-use crate::shard::pages::chunk_page;
 use crate::shard::state::{Shard, drive_error};
 use crate::shard::upkeep::Throttle;
 use crate::vdrive::Verified;

@@ -2,8 +2,8 @@
 
 use super::report::{FaultPlace, ScrubFault};
 use super::walk::Part;
+use crate::checkpoint::writer::Which;
 use crate::map::radix::{Lookup, Tree};
-use crate::shard::checkpoint::Which;
 use crate::shard::state::{Shard, drive_error};
 use crate::shard::upkeep::Throttle;
 use crate::space::GroupKey;

@@ -1,7 +1,7 @@
 //! The walk through a shard's trees: volumes in the order of their numbers, then its own.
 
 use super::report::{Scrub, ScrubPoint};
-use crate::shard::checkpoint::Which;
+use crate::checkpoint::writer::Which;
 use crate::shard::progress::Progress;
 use crate::shard::state::Shard;
 use crate::shard::upkeep::Throttle;

@@ -1,6 +1,6 @@
 //! Reading pages of the metadata region.
 
-use super::state::{Shard, State, drive_error};
+use crate::shard::state::{Shard, State, drive_error};
 use block::{DriveError, ErrorKind, IoError};
 use format::{Bounds, ChunkPage, OutOfBounds, Page, PageHeader, PagePtr, crc32c};
 use units::mutation::{Mutation, is_on};
@@ -123,7 +123,7 @@ impl Shard {
     }
 
     /// Pages that there is room for beside those in which others are rewritten.
-    pub(super) fn page_room(&self, state: &State) -> u64 {
+    pub(crate) fn page_room(&self, state: &State) -> u64 {
         state.alloc.page_share() - self.rewrite_pages(state)
     }
 

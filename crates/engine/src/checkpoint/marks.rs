@@ -1,6 +1,6 @@
 //! How far shards' metadata is, for labels to tell: a label that is found later shows by it that metadata was put back.
 
-use super::state::Shard;
+use crate::shard::state::Shard;
 use format::CheckpointMark;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -4,8 +4,8 @@
 //! sets what it names to a state, so playing it again ends in the same state. What must not
 //! happen is a page that is newer than the durable journal, so a barrier comes before the record.
 
-use super::state::{DIRECTORY, HOMES, SLOTS, Shard, drive_error};
 use crate::map::radix::Tree;
+use crate::shard::state::{DIRECTORY, HOMES, SLOTS, Shard, drive_error};
 use crate::space::{Class, GroupKey, NO_PAGE};
 use crate::vdrive::Purpose;
 use block::{DmaBuf, DriveError, ErrorKind, IoError};
@@ -323,7 +323,7 @@ impl Shard {
         self.with_tree(which, |tree| tree.dirty_nodes(level))
     }
 
-    pub(super) fn with_tree<T>(&self, which: Which, act: impl FnOnce(&mut dyn AnyTree) -> T) -> T {
+    pub(crate) fn with_tree<T>(&self, which: Which, act: impl FnOnce(&mut dyn AnyTree) -> T) -> T {
         let mut state = self.state.borrow_mut();
         match which {
             Which::Volume(id) => act(&mut state.volumes.get_mut(&id).expect("a known volume").tree),
@@ -505,7 +505,7 @@ impl Shard {
     }
 
     /// Where the checkpoint of a generation lies in the metadata region.
-    pub(super) fn checkpoint_block(&self, generation: u64) -> u64 {
+    pub(crate) fn checkpoint_block(&self, generation: u64) -> u64 {
         format::checkpoint_block(self.config.shard.0, generation)
     }
 }
