@@ -12,6 +12,7 @@ pub mod harness;
 mod io;
 mod map;
 mod pool;
+mod recovery;
 mod shard;
 mod space;
 mod vdrive;

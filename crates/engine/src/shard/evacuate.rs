@@ -159,7 +159,7 @@ impl Shard {
     }
 
     /// Moves a home to another vdrive, or what is valid there into slots. The caller holds no room in the journal.
-    pub(super) async fn move_home(
+    pub(crate) async fn move_home(
         &self,
         volume: u32,
         chunk: u32,

@@ -139,7 +139,7 @@ impl Shard {
     ///
     /// # Errors
     /// When the drive or the journal takes it not.
-    pub(super) async fn promote(&self, candidate: &Candidate) -> Result<(), IoError> {
+    pub(crate) async fn promote(&self, candidate: &Candidate) -> Result<(), IoError> {
         let Candidate {
             leaf,
             first,

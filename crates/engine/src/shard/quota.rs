@@ -86,7 +86,7 @@ impl Shard {
     }
 
     /// Tells the pool what all layers have.
-    pub(super) fn settle_all(&self) {
+    pub(crate) fn settle_all(&self) {
         let mut state = self.state.borrow_mut();
         let layers: Vec<u32> = state.volumes.keys().copied().collect();
         layers

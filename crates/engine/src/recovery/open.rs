@@ -1,6 +1,6 @@
-//! Opening: the journal since the checkpoint that counts (`open_checkpoint.rs`).
+//! Opening: the journal since the checkpoint that counts (`recovery/open_checkpoint.rs`).
 
-use super::state::{Shard, drive_error};
+use crate::shard::state::{Shard, drive_error};
 use block::{DmaBuf, ErrorKind, IoError};
 use format::JournalHeader;
 use units::VdriveId;
@@ -293,7 +293,7 @@ impl Shard {
 
     /// The header and the records, as they lie there, of a page of the journal, if it is the one
     /// that is wanted.
-    pub(super) fn open_journal_page<'a>(
+    pub(crate) fn open_journal_page<'a>(
         &self,
         bytes: &'a [u8],
         (epoch, sequence): (u64, u64),

@@ -6,8 +6,8 @@
 //! what lies there tells whose it is; the other block is lost, and gets a slot that does not hold it,
 //! so that reads of it fail.
 
-use super::state::{Shard, State};
 use crate::map::page::Leaf;
+use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use block::{ErrorKind, IoError};
 use format::{BlockState, Record, crc32c};

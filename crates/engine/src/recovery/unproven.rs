@@ -2,8 +2,8 @@
 //! is not known. Their blocks keep the places that the journal names, so that reads of them fail until they are written
 //! again, and each is named once.
 
-use super::state::Shard;
 use crate::map::radix::Lookup;
+use crate::shard::state::Shard;
 use format::Record;
 use std::collections::BTreeMap;
 use units::{BLOCK, CHUNK, Place};

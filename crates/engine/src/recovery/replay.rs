@@ -3,16 +3,16 @@
 //! Records below the last durable mark are applied as they say. Those after it may have reached
 //! the drive without their data: each is applied only if its data is there, and frees what the
 //! map says then, not what the record says. A write whose slot cannot be read counts as there, so that its block cannot
-//! be read either, rather than hold what was there before (`unreadable.rs`). A write whose slot holds something else may have been
+//! be read either, rather than hold what was there before (`recovery/unproven.rs`). A write whose slot holds something else may have been
 //! durable all the same, when its block sank and the slot was given away: its checksum is kept
 //! until a record says where else the block is.
 
-use super::kept::Kept;
-use super::recover::JournalBody;
-use super::state::{Shard, State};
-use super::unreadable::Unreadable;
+use super::open::JournalBody;
+use super::reconcile::Kept;
+use super::unproven::Unreadable;
 use crate::map::page::Leaf;
 use crate::map::radix::Lookup;
+use crate::shard::state::{Shard, State};
 use crate::space::Allocator;
 use crate::vdrive::Presence;
 use block::{ErrorKind, IoError};

@@ -4,8 +4,8 @@
 //! since that is whole up to where the newest one began: it tells everything that the newest one holds. Pages that
 //! the newest one replaced may have been used again since; what is damaged so is known by its checksum, as always.
 
-use super::state::{DIRECTORY, HOMES, SLOTS, Shard, Volume, drive_error};
 use crate::map::radix::{DirtyNodes, Tree};
+use crate::shard::state::{DIRECTORY, HOMES, SLOTS, Shard, Volume, drive_error};
 use crate::space::GroupKey;
 use block::{ErrorKind, IoError};
 use format::{
@@ -215,7 +215,7 @@ impl Shard {
     /// Every leaf page of one of the shard's own trees.
     async fn load_tree(
         &self,
-        tree: impl Fn(&mut super::state::State) -> &mut Tree<()>,
+        tree: impl Fn(&mut crate::shard::state::State) -> &mut Tree<()>,
         header: impl Fn(u32, u32, u64) -> PageHeader,
         owner: u32,
     ) -> Result<Vec<(u32, Page)>, IoError> {
