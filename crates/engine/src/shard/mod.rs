@@ -28,7 +28,6 @@ pub(crate) mod probe;
 mod progress;
 mod promote;
 mod qos;
-pub(crate) mod quota;
 mod ram;
 mod reclaim;
 mod resync;

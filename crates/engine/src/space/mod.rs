@@ -6,18 +6,19 @@
 //! what a volume may still store and is promised ([`Allowance`]).
 //! Leaves out: what is stored, and when bitmaps are written.
 
+mod account;
 mod allocator;
-mod allowance;
-mod books;
-mod by_group;
-mod quarantine;
-mod shared;
-mod table;
+mod deferred_free;
+mod group_map;
+mod group_table;
+mod pool_space;
+mod quota;
+pub(crate) mod quota_claim;
 
+pub use account::Books;
 pub use allocator::{Allocator, NO_PAGE, Run};
-pub use allowance::{Allowance, Refusal};
-pub use books::Books;
+pub use deferred_free::{Batch, Quarantine};
 pub use format::GroupKey;
-pub use quarantine::{Batch, Quarantine};
-pub use shared::SpaceShared;
-pub use table::{Class, GroupTable, VdriveSpace};
+pub use group_table::{Class, GroupTable, VdriveSpace};
+pub use pool_space::SpaceShared;
+pub use quota::{Allowance, Refusal};

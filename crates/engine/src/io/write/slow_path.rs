@@ -3,8 +3,8 @@
 use crate::io::levels::InLine;
 use crate::map::page::Leaf;
 use crate::shard::heat::By;
-use crate::shard::quota::new_blocks;
 use crate::shard::state::{Shard, drive_error};
+use crate::space::quota_claim::new_blocks;
 use crate::space::{Class, Refusal, Run};
 use crate::vdrive::{Purpose, all_ended};
 use crate::wal::log::Work;

@@ -1,8 +1,8 @@
 //! What a layer has counts for its pool, and for its volume's quota and reservation, over all shards,
 //! before it is in a page.
 
-use super::state::{Shard, State, Volume};
 use crate::map::page::Leaf;
+use crate::shard::state::{Shard, State, Volume};
 use crate::space::{Allowance, Refusal, SpaceShared};
 use block::{ErrorKind, IoError};
 use format::BlockState;
