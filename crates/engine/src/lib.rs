@@ -5,6 +5,7 @@
 //! Leaves out: front ends, protocols, HTTP, and the operating system's clock (see `reactor`).
 
 pub mod bench;
+mod cache;
 mod checkpoint;
 mod control;
 mod device;

@@ -1,7 +1,7 @@
 //! Changes of a chunk's page, each with its record. The live path and recovery share them.
 
 use super::page::Leaf;
-use crate::shard::fetch::extents_of;
+use crate::cache::fill::extents_of;
 use crate::shard::state::{Shard, State};
 use crate::space::{Class, Run};
 use block::IoError;

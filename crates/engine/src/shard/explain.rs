@@ -2,10 +2,10 @@
 //!
 //! Whoever moves blocks says so with one call. Leaves out: keeping the notes ([`super::ledger`]).
 
-use super::fetch::extents_of;
 use super::heat::{extent_of, in_extent};
 use super::ledger::{Grounds, Move};
 use super::state::{Shard, State};
+use crate::cache::fill::extents_of;
 use crate::control::explain::{
     BlockPlace, Cause, CopyKind, DrivePlace, Explanation, ExtentHeat, ExtentPlace, MoveCount,
     MoveStatus, Spot,

@@ -21,7 +21,7 @@ pub(crate) fn extent_of((layer, chunk): (u32, u32), extent: usize) -> Extent {
 }
 
 /// The chunk of an extent, and which of its extents that is.
-pub(super) fn chunk_of(extent: Extent) -> ((u32, u32), usize) {
+pub(crate) fn chunk_of(extent: Extent) -> ((u32, u32), usize) {
     let size = CHUNK_EXTENTS as u64;
     let chunk = (extent.number / size) as u32;
     ((extent.volume, chunk), (extent.number % size) as usize)
@@ -172,7 +172,7 @@ impl State {
 
 impl Shard {
     /// From now on the policy is told: a shard that is only looked at needs none.
-    pub(super) fn begin_policy(&self) {
+    pub(crate) fn begin_policy(&self) {
         let config = self.policy_config(self.config.ram_bytes);
         let mut state = self.state.borrow_mut();
         state.regions = Regions::new(config.fast_blocks);

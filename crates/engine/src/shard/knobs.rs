@@ -144,7 +144,7 @@ impl Knobs {
     }
 
     /// Whether what it has in RAM stays there for a round longer.
-    pub(super) fn stays_in_ram(&self) -> bool {
+    pub(crate) fn stays_in_ram(&self) -> bool {
         self.weight > 1.0
     }
 
@@ -236,7 +236,7 @@ impl Volume {
 
 /// What is to become of an extent of a chunk that leaves RAM, where the pool's promotion goes by a budget or by
 /// none.
-pub(super) fn admission(
+pub(crate) fn admission(
     volumes: &BTreeMap<u32, Volume>,
     budget: Option<&Budget>,
     chunk: (u32, u32),
@@ -264,7 +264,7 @@ pub(super) fn blocks_of(extents: u16) -> BlockMask {
 
 impl State {
     /// The knobs of a layer's volume; none when nobody chose any.
-    pub(super) fn knobs_of(&self, layer: u32) -> Option<&Arc<Knobs>> {
+    pub(crate) fn knobs_of(&self, layer: u32) -> Option<&Arc<Knobs>> {
         match self.knobs.is_empty() {
             true => None,
             false => self.volumes.get(&layer)?.knobs.as_ref(),

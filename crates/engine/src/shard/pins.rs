@@ -2,11 +2,11 @@
 
 use super::demote::{Job, Moving, Target, Wanted};
 use super::explain::Descent;
-use super::fetch::{extents_of, parts};
 use super::knobs::Knobs;
 use super::promote::Candidate;
 use super::reclaim::SETTLE_NS;
 use super::state::{Shard, State};
+use crate::cache::fill::{extents_of, parts};
 use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
 use crate::space::Class;

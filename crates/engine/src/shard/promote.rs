@@ -3,9 +3,9 @@
 use super::claim::NotNow;
 use super::heat::extent_of;
 use super::ledger::{Grounds, Move};
-use super::ram::RamExtent;
 use super::state::Shard;
 use super::upkeep::Kind;
+use crate::cache::read_cache::RamExtent;
 use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
 use crate::space::{Class, Run};
@@ -106,7 +106,7 @@ impl Shard {
     }
 
     /// Forgets what is queued.
-    pub(super) fn promote_nothing(&self) {
+    pub(crate) fn promote_nothing(&self) {
         let queued = std::mem::take(&mut self.state.borrow_mut().promotions.0);
         for candidate in &queued {
             self.note_promotion(candidate, Cause::LeftCooled.into(), candidate.valid);

@@ -4,15 +4,15 @@ use super::budget::Budget;
 use super::by_export::ByExport;
 use super::knobs::Knobs;
 use super::ledger::Ledger;
-use super::prefetch::STREAMS;
 use super::promote::Promotions;
 use super::qos::Entrance;
-use super::ram::RamTier;
 use super::sinking::Sinking;
 use super::spare::Asking;
 use super::stuck::Stuck;
 use super::upkeep::{HurtUntil, Upkeep};
 use super::what_if::Waits;
+use crate::cache::read_cache::RamTier;
+use crate::cache::readahead::STREAMS;
 use crate::checkpoint::marks::Marks;
 use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
@@ -260,9 +260,9 @@ pub struct Shard {
     /// Somebody needs space, or work came up for the mover.
     pub(crate) mover_wake: Event,
     /// RAM extents wait for promotion.
-    pub(super) promote_wake: Event,
+    pub(crate) promote_wake: Event,
     /// Something may follow what hosts ask for.
-    pub(super) foresee_wake: Event,
+    pub(crate) foresee_wake: Event,
     /// A checkpoint has ended.
     pub(crate) checkpointed: Event,
     pub(crate) checkpoint_wake: Event,
@@ -315,7 +315,7 @@ pub struct Shard {
     /// Room in the journal may have come free.
     pub(crate) room: Event,
     /// Chunks that are being fetched ahead, or wait for it.
-    pub(super) prefetching: Cell<usize>,
+    pub(crate) prefetching: Cell<usize>,
     /// Of them, and of what hosts wait for in dense regions, so many are read at a time.
     pub(crate) streams: Limit,
     /// Volumes were let go that had been held.

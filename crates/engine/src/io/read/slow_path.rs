@@ -1,6 +1,7 @@
 //! Reads: from RAM, slots or homes, every block checked.
 
 use super::tier_choice::Sides;
+use crate::cache::fill::Came;
 use crate::control::types::IoCounters;
 use crate::io::cpu_prefetch::Seen;
 use crate::io::fast_path::Block;
@@ -8,7 +9,6 @@ use crate::io::write::slow_path::{Piece, pieces};
 use crate::map::layer_table::{AllPlaced, Placed};
 use crate::map::page::{Leaf, live};
 use crate::map::radix::Lookup;
-use crate::shard::fetch::Came;
 use crate::shard::heat::By;
 use crate::shard::state::{Shard, State, drive_error};
 use crate::shard::stuck::is_of_blocks;

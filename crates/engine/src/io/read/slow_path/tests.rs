@@ -1,10 +1,10 @@
 //! Reads that wait for a slow drive, by what their volumes were promised.
 
 use super::Looked;
+use crate::cache::fill::Why;
+use crate::cache::readahead::{STREAMS, at_home};
 use crate::shard::demote;
-use crate::shard::fetch::Why;
 use crate::shard::heat::By;
-use crate::shard::prefetch::{STREAMS, at_home};
 use crate::shard::probe::{Probe, run};
 use block::IoBuf;
 use futures_util::future::join_all;

@@ -1,8 +1,8 @@
 //! Fetching ahead: what lies around a miss comes into RAM though nobody has asked for it yet.
 
-use super::fetch::{Why, parts};
-use super::state::Shard;
+use super::fill::{Why, parts};
 use crate::map::page::Leaf;
+use crate::shard::state::Shard;
 use format::BlockMask;
 use futures_util::future::join_all;
 use units::EXTENT_BLOCKS;

@@ -1,11 +1,11 @@
 //! What hosts went on to after the same things before comes into RAM before they ask for it, while the disk has little else
 //! to do (docs/placement.md, "What follows").
 
-use super::fetch::{Why, parts};
-use super::heat::{chunk_of, extent_of};
-use super::prefetch::at_home;
-use super::ram::Touch;
-use super::state::{Shard, State};
+use super::fill::{Why, parts};
+use super::read_cache::Touch;
+use super::readahead::at_home;
+use crate::shard::heat::{chunk_of, extent_of};
+use crate::shard::state::{Shard, State};
 use placement::{Arrival, Blocks, Extent};
 use qos::Due;
 use std::rc::Rc;
@@ -67,7 +67,7 @@ impl Shard {
     }
 
     /// Reads what is foreseen, for as long as the shard runs.
-    pub(super) async fn foresee_loop(self: Rc<Self>) {
+    pub(crate) async fn foresee_loop(self: Rc<Self>) {
         let mut found = Vec::new();
         while !self.closing.get() {
             let wake = self.foresee_wake.wait();

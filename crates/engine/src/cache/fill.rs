@@ -1,13 +1,13 @@
 //! Fetching from the slow tier into RAM: what a host waits for, with its neighbours.
 
-use super::heat::{By, extent_of};
-use super::knobs::{Admission, admission};
-use super::ledger::{Grounds, Move};
-use super::ram::{RamExtent, RamTier};
-use super::state::{Shard, State};
+use super::read_cache::{RamExtent, RamTier};
 use crate::control::explain::Cause;
 use crate::io::read::slow_path::{InLine, Run, span_of};
 use crate::map::page::Leaf;
+use crate::shard::heat::{By, extent_of};
+use crate::shard::knobs::{Admission, admission};
+use crate::shard::ledger::{Grounds, Move};
+use crate::shard::state::{Shard, State};
 use crate::vdrive::Turn;
 use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
