@@ -16,6 +16,7 @@ mod pool;
 mod recovery;
 mod shard;
 mod space;
+mod tiering;
 mod vdrive;
 mod wal;
 

@@ -1,7 +1,7 @@
 //! The RAM tier: extents fetched from the slow tier, on probation for the fast one.
 
 use crate::map::page::Leaf;
-use crate::shard::heat::extent_of;
+use crate::tiering::access_stats::extent_of;
 use block::{DmaBuf, DmaPool};
 use placement::{Extent, Fresh};
 use std::rc::Rc;

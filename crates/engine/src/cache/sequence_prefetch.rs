@@ -4,8 +4,8 @@
 use super::fill::{Why, parts};
 use super::read_cache::Touch;
 use super::readahead::at_home;
-use crate::shard::heat::{chunk_of, extent_of};
 use crate::shard::state::{Shard, State};
+use crate::tiering::access_stats::{chunk_of, extent_of};
 use placement::{Arrival, Blocks, Extent};
 use qos::Due;
 use std::rc::Rc;

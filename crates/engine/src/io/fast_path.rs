@@ -8,9 +8,9 @@ use super::write::slow_path::{Piece, pieces};
 use crate::map::layer_table::{AllPlaced, writer};
 use crate::map::page::Leaf;
 use crate::map::radix::Lookup;
-use crate::shard::heat::By;
 use crate::shard::state::{Shard, State};
 use crate::space::{Class, Run};
+use crate::tiering::access_stats::By;
 use crate::vdrive::Purpose;
 use crate::wal::log::Work;
 use block::{IoBuf, Lent};
@@ -291,8 +291,8 @@ impl Shard {
 
 #[cfg(test)]
 mod tests {
-    use crate::shard::heat::By;
     use crate::shard::probe::{Probe, run};
+    use crate::tiering::access_stats::By;
     use block::IoBuf;
     use units::{BLOCK, CHUNK};
 

@@ -9,7 +9,7 @@ use super::radix::Lookup;
 use crate::control::explain::Cause;
 use crate::shard::emptying::Turns;
 use crate::shard::state::{Shard, State};
-use crate::shard::stuck::Unread;
+use crate::tiering::unreadable::Unread;
 use crate::wal::log::{Room, Work};
 use block::{ErrorKind, IoError};
 use format::{ChunkPage, Record};

@@ -3,10 +3,10 @@
 use super::page::Leaf;
 use super::radix::Lookup;
 use crate::control::explain::Cause;
-use crate::shard::heat::extent_of;
-use crate::shard::ledger::Move;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
+use crate::tiering::access_stats::extent_of;
+use crate::tiering::move_log::Move;
 use std::rc::Rc;
 
 /// Pages that are looked at in a row for digests: less than a tenth of a millisecond.

@@ -3,14 +3,14 @@
 //! Slots go into slots of other groups, homes into homes. What is valid in a home of which little is goes into
 //! slots; so the home is free. Leaves out: when it is wanted (`spare.rs`).
 
-use super::demote::{Job, Moving, Target};
-use super::explain::Descent;
 use super::state::{Shard, State};
-use super::stuck::Unread;
 use super::upkeep::Throttle;
 use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
 use crate::space::Class;
+use crate::tiering::explain::Descent;
+use crate::tiering::unreadable::Unread;
+use crate::tiering::writeback::{Job, Moving, Target};
 use crate::vdrive::Purpose;
 use crate::wal::log::Work;
 use block::{ErrorKind, IoError};

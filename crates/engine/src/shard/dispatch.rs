@@ -1,12 +1,12 @@
 //! Operations on their way to a shard, and their end.
 
-use super::heat::By;
 use super::state::{Shard, State};
 use crate::control::spread::{Cell, IoSpread, Source, Spreads};
 use crate::control::types::IoCounters;
 use crate::io::discard::WhenFull;
 use crate::io::read::slow_path::{Looked, Served};
 use crate::space::Class;
+use crate::tiering::access_stats::By;
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
 use reactor::Remote;
 use std::collections::VecDeque;
@@ -383,7 +383,7 @@ impl State {
     }
 
     /// Counts what was moved of a layer, for the pool and for it.
-    pub(super) fn count_moved(&mut self, layer: u32, more: impl Fn(&mut IoCounters)) {
+    pub(crate) fn count_moved(&mut self, layer: u32, more: impl Fn(&mut IoCounters)) {
         more(&mut self.counters);
         if let Some(volume) = self.volumes.get_mut(&layer) {
             more(&mut volume.counters);

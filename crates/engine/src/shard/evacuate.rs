@@ -2,10 +2,10 @@
 
 use super::progress::Progress;
 use super::state::{Shard, drive_error};
-use super::stuck::{StuckBlock, Unread, is_of_blocks};
 use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
 use crate::space::{Class, Run};
+use crate::tiering::unreadable::{StuckBlock, Unread, is_of_blocks};
 use crate::vdrive::Purpose;
 use crate::wal::log::Work;
 use block::{DmaBuf, DriveError, ErrorKind, IoError};

@@ -2,11 +2,11 @@
 //! other, with a look at the clock and a word to its session for several; the rest becomes tasks.
 
 use super::dispatch::{Counted, ShardOp, ShardPort, Taken};
-use super::heat::By;
 use super::state::Shard;
 use crate::io::cpu_prefetch::{Ahead, Seen};
 use crate::io::read::slow_path::{Looked, Served};
 use crate::space::Class;
+use crate::tiering::access_stats::By;
 use block::{Completion, CompletionSink, OpKind};
 use smallvec::SmallVec;
 use std::collections::VecDeque;

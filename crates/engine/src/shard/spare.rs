@@ -141,7 +141,7 @@ impl Shard {
     }
 
     /// Takes up what other shards have asked for, and asks them before a write has to.
-    pub(super) fn look_for_others(&self) {
+    pub(crate) fn look_for_others(&self) {
         let asking = &self.shared.asking;
         let now = self.handle.now_ns();
         let asked_ns = self.asked_early_ns.get();

@@ -1,16 +1,9 @@
 //! What a shard holds.
 
-use super::budget::Budget;
 use super::by_export::ByExport;
-use super::knobs::Knobs;
-use super::ledger::Ledger;
-use super::promote::Promotions;
 use super::qos::Entrance;
-use super::sinking::Sinking;
 use super::spare::Asking;
-use super::stuck::Stuck;
 use super::upkeep::{HurtUntil, Upkeep};
-use super::what_if::Waits;
 use crate::cache::read_cache::RamTier;
 use crate::cache::readahead::STREAMS;
 use crate::checkpoint::marks::Marks;
@@ -24,6 +17,13 @@ use crate::map::page_summary::Digests;
 use crate::map::radix::{DirtyNodes, Tree};
 use crate::recovery::open_checkpoint::OpenedFrom;
 use crate::space::{Allocator, Allowance, Batch, Class, GroupTable, Quarantine, Run, SpaceShared};
+use crate::tiering::dirty_index::Sinking;
+use crate::tiering::move_log::Ledger;
+use crate::tiering::promote::Promotions;
+use crate::tiering::settings::Knobs;
+use crate::tiering::unreadable::Stuck;
+use crate::tiering::what_if::Waits;
+use crate::tiering::write_budget::Budget;
 use crate::vdrive::{Legs, VdriveIo};
 use crate::wal::log::Journal;
 use block::{ErrorKind, IoError};
@@ -286,9 +286,9 @@ pub struct Shard {
     /// What other shards have asked for and this one has done.
     pub(super) heeded: Cell<u64>,
     /// Groups of homes are being emptied: none is taken by what sinks.
-    pub(super) compacting: Cell<bool>,
+    pub(crate) compacting: Cell<bool>,
     /// Until then space is short: what sinks takes no home that it would leave empty in large part.
-    pub(super) sparing_ns: Cell<u64>,
+    pub(crate) sparing_ns: Cell<u64>,
     /// Another shard has asked for space.
     pub(super) spare_wake: Event,
     /// This one last asked without having to at this moment.
@@ -297,19 +297,19 @@ pub struct Shard {
     /// Background tasks that have not ended.
     pub(crate) background: Cell<usize>,
     /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
-    pub(super) looked_over: Cell<bool>,
+    pub(crate) looked_over: Cell<bool>,
     /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
-    pub(super) raising: Cell<bool>,
-    pub(super) raise_again: Cell<bool>,
+    pub(crate) raising: Cell<bool>,
+    pub(crate) raise_again: Cell<bool>,
     /// One chunk of it is on its way.
-    pub(super) raising_chunk: Cell<bool>,
+    pub(crate) raising_chunk: Cell<bool>,
     /// The mover is at work; and so many want that nothing moves by itself.
-    pub(super) moving: Cell<bool>,
-    pub(super) moves_held: Cell<usize>,
+    pub(crate) moving: Cell<bool>,
+    pub(crate) moves_held: Cell<usize>,
     /// Somebody is waiting for the pool to be cold.
-    pub(super) cooling: Cell<bool>,
+    pub(crate) cooling: Cell<bool>,
     /// Chunks with data on the fast tier are still being looked for, after an opening.
-    pub(super) surveying: Cell<bool>,
+    pub(crate) surveying: Cell<bool>,
     /// Pieces of work that hold room in the journal.
     pub(crate) journal_users: Cell<u64>,
     /// Room in the journal may have come free.
@@ -321,7 +321,7 @@ pub struct Shard {
     /// Volumes were let go that had been held.
     pub(crate) let_go: Event,
     /// What it does without a host waiting for it.
-    pub(super) upkeep: Upkeep,
+    pub(crate) upkeep: Upkeep,
     /// Slots of the write that is being made, kept between writes for its memory.
     pub(crate) scratch: RefCell<Vec<Run>>,
     /// The block that is used next, where it lies in memory.

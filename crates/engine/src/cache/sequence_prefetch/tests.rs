@@ -3,9 +3,9 @@
 use crate::EngineConfig;
 use crate::control::explain::Cause;
 use crate::io::read::slow_path::Looked;
-use crate::shard::demote;
-use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
+use crate::tiering::access_stats::By;
+use crate::tiering::writeback;
 use block::IoBuf;
 use units::{BLOCK, EXTENT};
 
@@ -30,7 +30,7 @@ async fn probe(handle: &reactor::Handle, name: &str) -> Probe {
         let write = shard.write(By::write(probe.volume), place * APART, &buf);
         write.await.unwrap();
     }
-    let sunk = shard.demote_batch(PLACES, demote::BATCH, false);
+    let sunk = shard.demote_batch(PLACES, writeback::BATCH, false);
     sunk.await.unwrap();
     shard.evict(u64::MAX).await.unwrap();
     handle.spawn(shard.clone().foresee_loop());

@@ -1,6 +1,6 @@
 use super::*;
-use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run, turns};
+use crate::tiering::access_stats::By;
 use block::IoBuf;
 
 /// Chunks of which one block each is written.

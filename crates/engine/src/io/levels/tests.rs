@@ -1,7 +1,7 @@
 use super::*;
-use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
 use crate::space::Class;
+use crate::tiering::access_stats::By;
 use crate::wal::log::Work;
 use block::IoBuf;
 use futures_util::future::join_all;

@@ -4,8 +4,8 @@
 
 use crate::map::page::{Busy, Leaf};
 use crate::shard::state::Shard;
-use crate::shard::stuck::is_of_blocks;
 use crate::space::Class;
+use crate::tiering::unreadable::is_of_blocks;
 use format::{BlockState, ChunkPage, crc32c};
 use std::rc::Rc;
 use units::{Place, VdriveId};

@@ -2,10 +2,10 @@
 
 use crate::io::levels::InLine;
 use crate::map::page::Leaf;
-use crate::shard::heat::By;
 use crate::shard::state::{Shard, drive_error};
 use crate::space::quota_claim::new_blocks;
 use crate::space::{Class, Refusal, Run};
+use crate::tiering::access_stats::By;
 use crate::vdrive::{Purpose, all_ended};
 use crate::wal::log::Work;
 use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError};

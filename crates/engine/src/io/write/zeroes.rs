@@ -5,8 +5,8 @@
 //! discarded sector by sector is thus freed with its last sector.
 
 use super::slow_path::{MERGE_ROUNDS, Piece, pieces, versions, whole_at_zero};
-use crate::shard::heat::By;
 use crate::shard::state::Shard;
+use crate::tiering::access_stats::By;
 use crate::wal::log::Work;
 use block::{ErrorKind, IoBuf, IoError};
 use format::BlockMask;

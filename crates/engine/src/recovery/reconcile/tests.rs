@@ -1,9 +1,9 @@
 use super::*;
 use crate::SpacePolicy;
 use crate::io::read::slow_path::Looked;
-use crate::shard::heat::By;
 use crate::shard::state::{PoolShared, ShardConfig};
 use crate::space::{GroupTable, VdriveSpace};
+use crate::tiering::access_stats::By;
 use crate::vdrive::{DriveShared, Layout, Leg, Legs, PartIo, StaleMap, VdriveIo};
 use block::{DmaBuf, IoBuf};
 use format::LayoutConfig;

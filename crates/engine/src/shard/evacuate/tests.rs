@@ -1,8 +1,8 @@
 //! What evacuation takes of the journal.
 
-use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
-use crate::shard::stuck::Unread;
+use crate::tiering::access_stats::By;
+use crate::tiering::unreadable::Unread;
 use block::IoBuf;
 use futures_util::future::join;
 use std::cell::Cell;

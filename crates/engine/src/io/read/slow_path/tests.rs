@@ -3,9 +3,9 @@
 use super::Looked;
 use crate::cache::fill::Why;
 use crate::cache::readahead::{STREAMS, at_home};
-use crate::shard::demote;
-use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
+use crate::tiering::access_stats::By;
+use crate::tiering::writeback;
 use block::IoBuf;
 use futures_util::future::join_all;
 use qos::Due;
@@ -29,7 +29,7 @@ async fn cold(handle: &Handle, name: &str) -> Probe {
         let buf = IoBuf::zeroed(CHUNK);
         shard.write(by, chunk * CHUNK as u64, &buf).await.unwrap();
     }
-    let sunk = shard.demote_batch(0, demote::BATCH, false);
+    let sunk = shard.demote_batch(0, writeback::BATCH, false);
     sunk.await.unwrap();
     shard.evict(u64::MAX).await.unwrap();
     probe

@@ -2,7 +2,7 @@
 //! else does not.
 
 use super::*;
-use crate::shard::heat::extent_of;
+use crate::tiering::access_stats::extent_of;
 
 /// MiB of each volume.
 const MIBS: u64 = 8;

@@ -1,12 +1,13 @@
 //! The mover: keeps space free on the fast tier, and lets written data sink.
 
-use super::demote;
-use super::state::{Shard, State};
-use super::stuck::Unread;
-use super::upkeep::{self, Kind, Leave, Yielding};
+use super::unreadable::Unread;
+use super::writeback;
 use crate::control::explain::Cause;
 use crate::control::types::SpacePolicy;
 use crate::map::page::Busy;
+use crate::shard::state::{Shard, State};
+use crate::shard::upkeep;
+use crate::shard::upkeep::{Kind, Leave, Yielding};
 use crate::space::Class;
 use crate::wal::log::Work;
 use block::{ErrorKind, IoError};
@@ -59,7 +60,7 @@ impl Shard {
 
     /// Slots of the fast tier that are free, or will be once a barrier and reads that are under way have ended. Without
     /// those all that is hot would go while they wait.
-    pub(super) fn fast_coming_free(&self, state: &State) -> u64 {
+    pub(crate) fn fast_coming_free(&self, state: &State) -> u64 {
         let is_fast = |vdrive| self.class(Place::new(vdrive, 0)) == Class::Fast;
         let kept = state.quarantine.slots_kept();
         let kept = kept
@@ -93,7 +94,7 @@ impl Shard {
     }
 
     /// Makes space and lets data sink, for as long as the shard runs.
-    pub(super) async fn mover_loop(self: Rc<Self>) {
+    pub(crate) async fn mover_loop(self: Rc<Self>) {
         let mut held_up: Option<IoError> = None;
         let mut idle_ns = IDLE_NS;
         let mut yielding = Yielding::default();
@@ -143,7 +144,7 @@ impl Shard {
     }
 
     /// Bytes that the RAM tier may hold now.
-    pub(super) fn ram_limit(&self) -> u64 {
+    pub(crate) fn ram_limit(&self) -> u64 {
         match self.shared.ram_bytes.load(Ordering::Relaxed) {
             u64::MAX => self.config.ram_bytes,
             bytes => bytes,
@@ -210,8 +211,8 @@ impl Shard {
         if has_dirty && (short || eager) {
             let force = short || self.cooling.get();
             let (settle_ns, chunks) = match (force, self.leave(yielding, unsunk, all)) {
-                (true, _) => (0, demote::BATCH),
-                (false, Leave::All) => (SETTLE_NS, demote::BATCH),
+                (true, _) => (0, writeback::BATCH),
+                (false, Leave::All) => (SETTLE_NS, writeback::BATCH),
                 (false, Leave::Some) => (SETTLE_NS, upkeep::CHUNKS),
                 (false, Leave::Nothing) => return Ok(worked),
             };
@@ -393,7 +394,7 @@ impl Shard {
         loop {
             self.check()?;
             self.state.borrow_mut().dirty_chunks.recall();
-            let sunk = self.demote_batch(0, demote::BATCH, true).await?;
+            let sunk = self.demote_batch(0, writeback::BATCH, true).await?;
             let worked = sunk.blocks + self.evict(u64::MAX).await? > 0;
             let (left, shadows, may_sink) = {
                 let state = self.state.borrow();

@@ -1,16 +1,16 @@
 //! Where a block lies and why, and the notes that this is told from.
 //!
-//! Whoever moves blocks says so with one call. Leaves out: keeping the notes ([`super::ledger`]).
+//! Whoever moves blocks says so with one call. Leaves out: keeping the notes ([`super::move_log`]).
 
-use super::heat::{extent_of, in_extent};
-use super::ledger::{Grounds, Move};
-use super::state::{Shard, State};
+use super::access_stats::{extent_of, in_extent};
+use super::move_log::{Grounds, Move};
 use crate::cache::fill::extents_of;
 use crate::control::explain::{
     BlockPlace, Cause, CopyKind, DrivePlace, Explanation, ExtentHeat, ExtentPlace, MoveCount,
     MoveStatus, Spot,
 };
 use crate::map::page::{Leaf, live};
+use crate::shard::state::{Shard, State};
 use crate::space::{Class, Run};
 use block::IoError;
 use format::{BlockMask, BlockState};

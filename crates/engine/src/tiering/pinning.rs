@@ -1,14 +1,14 @@
 //! What is pinned to a tier goes there: up in the background and at a bounded rate, down soon.
 
-use super::demote::{Job, Moving, Target, Wanted};
 use super::explain::Descent;
-use super::knobs::Knobs;
+use super::mover::SETTLE_NS;
 use super::promote::Candidate;
-use super::reclaim::SETTLE_NS;
-use super::state::{Shard, State};
+use super::settings::Knobs;
+use super::writeback::{Job, Moving, Target, Wanted};
 use crate::cache::fill::{extents_of, parts};
 use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
+use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use crate::vdrive::Purpose;
 use crate::wal::log::Work;
@@ -107,7 +107,7 @@ fn chunks_of(extents: &Range<u64>) -> (u32, u32) {
 
 impl Shard {
     /// Looks once more for what is pinned to the fast tier and is not there.
-    pub(super) fn raise_soon(&self) {
+    pub(crate) fn raise_soon(&self) {
         let has_pins = {
             let state = self.state.borrow();
             let mut knobs = state.knobs.iter();
@@ -274,7 +274,7 @@ impl Shard {
             };
             for (index, part) in (0..count).step_by(EXTENT_BLOCKS).enumerate() {
                 let first = first + index * EXTENT_BLOCKS;
-                let valid = super::heat::in_extent(&wanted, first / EXTENT_BLOCKS);
+                let valid = super::access_stats::in_extent(&wanted, first / EXTENT_BLOCKS);
                 let data = data.slice(part * BLOCK, EXTENT_BLOCKS * BLOCK);
                 let candidate = Candidate {
                     leaf: leaf.clone(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::control::explain::Cause;
-use crate::shard::claim::NotNow;
+use crate::tiering::promotion_claim::NotNow;
 use format::WearConfig;
 use units::VdriveId;
 

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::io::discard::WhenFull;
-use crate::shard::demote;
-use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
 use crate::shard::upkeep::Yielding;
+use crate::tiering::access_stats::By;
+use crate::tiering::writeback;
 use block::IoBuf;
 use format::PinConfig;
 use reactor::Handle;
@@ -85,7 +85,7 @@ async fn both(handle: &Handle, name: &str, mib: u64) -> Probe {
 async fn sink(probe: &Probe) {
     let shard = &probe.shard;
     while shard.state.borrow().dirty_chunks.has_ready() {
-        let sunk = shard.demote_batch(0, demote::BATCH, true).await.unwrap();
+        let sunk = shard.demote_batch(0, writeback::BATCH, true).await.unwrap();
         assert!(sunk.blocks > 0 || !shard.state.borrow().dirty_chunks.has_ready());
     }
 }
@@ -241,7 +241,7 @@ fn blocks_that_are_pinned_are_not_packed_onto_the_slow_tier() {
         set(&probe, probe.volume, pinned(TierConfig::Fast, 100..101));
         probe
             .shard
-            .demote_batch(0, demote::BATCH, true)
+            .demote_batch(0, writeback::BATCH, true)
             .await
             .unwrap();
         assert_eq!(fast_of(&probe, 100..101).await, 1);
@@ -250,7 +250,7 @@ fn blocks_that_are_pinned_are_not_packed_onto_the_slow_tier() {
         probe.shard.state.borrow_mut().dirty_chunks.recall();
         probe
             .shard
-            .demote_batch(0, demote::BATCH, true)
+            .demote_batch(0, writeback::BATCH, true)
             .await
             .unwrap();
         assert_eq!(fast_of(&probe, 100..101).await, 0);
@@ -269,7 +269,7 @@ fn what_is_cold_and_pinned_comes_up_in_the_background() {
             .unwrap();
         probe
             .shard
-            .demote_batch(0, demote::BATCH, true)
+            .demote_batch(0, writeback::BATCH, true)
             .await
             .unwrap();
         // Some of it is at home, some in slots of the slow tier.
@@ -541,7 +541,10 @@ fn what_level_1_has_in_ram_stays_for_a_round_longer() {
                 let (by, buf) = (By::write(volume), IoBuf::zeroed(MIB as usize));
                 shard.write(by, chunk * MIB, &buf).await.unwrap();
             }
-            shard.demote_batch(0, demote::BATCH, false).await.unwrap();
+            shard
+                .demote_batch(0, writeback::BATCH, false)
+                .await
+                .unwrap();
             shard.evict(u64::MAX).await.unwrap();
             let knobs = Knobs::new(&config(volume, KnobsConfig::default()), level, None);
             shard.set_knobs(&BTreeMap::from([(volume, Arc::new(knobs))]));

@@ -1,10 +1,10 @@
 //! Room that a promotion takes before it writes: in its volume's ceiling, and in the budgets of its volume and
 //! of its pool.
 
-use super::budget::Budget;
-use super::knobs::Knobs;
-use super::state::{Shard, State};
+use super::settings::Knobs;
+use super::write_budget::Budget;
 use crate::control::explain::Cause;
+use crate::shard::state::{Shard, State};
 use std::sync::Arc;
 use units::BLOCK;
 

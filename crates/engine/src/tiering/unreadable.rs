@@ -1,9 +1,9 @@
 //! Blocks that no drive gives back: they cannot sink and cannot be moved. They stay where they are
 //! while everything else goes, are told of once, and are tried again later and later.
 
-use super::state::{Shard, State};
 use crate::map::page::Leaf;
 use crate::map::radix::Lookup;
+use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
@@ -134,7 +134,7 @@ pub(crate) fn is_of_blocks(error: DriveError) -> bool {
 
 impl Shard {
     /// Notes a block that cannot be read.
-    pub(super) fn note_unread(
+    pub(crate) fn note_unread(
         &self,
         unread: &mut Unread,
         (volume, chunk): (u32, u32),

@@ -1,13 +1,13 @@
 //! Promotion: extents that proved themselves in RAM get a copy on the fast tier.
 
-use super::claim::NotNow;
-use super::heat::extent_of;
-use super::ledger::{Grounds, Move};
-use super::state::Shard;
-use super::upkeep::Kind;
+use super::access_stats::extent_of;
+use super::move_log::{Grounds, Move};
+use super::promotion_claim::NotNow;
 use crate::cache::read_cache::RamExtent;
 use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
+use crate::shard::state::Shard;
+use crate::shard::upkeep::Kind;
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
 use crate::wal::log::Work;
@@ -74,7 +74,7 @@ impl Promotions {
 
 impl Shard {
     /// Promotes what is queued, for as long as the shard runs.
-    pub(super) async fn promote_loop(self: Rc<Self>) {
+    pub(crate) async fn promote_loop(self: Rc<Self>) {
         let limit = reactor::Limit::new(PARALLEL);
         while !self.closing.get() {
             let wake = self.promote_wake.wait();
@@ -191,7 +191,10 @@ impl Shard {
             let part = data.slice((start - first) * BLOCK, count * BLOCK);
             if let Err(error) = self.write_runs(&runs, &part, Purpose::Promotion).await {
                 self.give_back_after(&runs, error);
-                return Err(super::state::drive_error(error, "a promotion failed"));
+                return Err(crate::shard::state::drive_error(
+                    error,
+                    "a promotion failed",
+                ));
             }
             claim.wrote();
             self.settle_promotion(candidate, start, &runs, &part)?;

@@ -1,11 +1,11 @@
 //! What somebody chose for the placement of volumes (docs/placement.md), as decisions ask for it.
 //!
 //! Responsible for: which of what a volume has may leave the fast tier, which may come there and by whom
-//! room is made. Leaves out: choosing among what may leave (`victims.rs`), and carrying it out (`pins.rs`,
-//! `reclaim.rs`, `promote.rs`).
+//! room is made. Leaves out: choosing among what may leave (`tiering/victims.rs`), and carrying it out (`tiering/pinning.rs`,
+//! `tiering/mover.rs`, `tiering/promote.rs`).
 
-use super::budget::Budget;
-use super::state::{Shard, State, Volume};
+use super::write_budget::Budget;
+use crate::shard::state::{Shard, State, Volume};
 use format::{BlockMask, KnobsConfig, ReactionConfig, TierConfig, VolumeConfig};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,11 +1,11 @@
 //! What leaves the fast tier, and how much of it.
 
-use crate::shard::demote;
-use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
 use crate::shard::state::Shard;
 use crate::shard::upkeep::Yielding;
 use crate::space::Class;
+use crate::tiering::access_stats::By;
+use crate::tiering::writeback;
 use block::IoBuf;
 use reactor::Handle;
 use std::sync::atomic::Ordering;
@@ -31,7 +31,7 @@ async fn full(handle: &Handle, name: &str) -> (Probe, u64) {
         offset += MIB;
     }
     while shard.state.borrow().dirty_chunks.has_ready() {
-        shard.demote_batch(0, demote::BATCH, true).await.unwrap();
+        shard.demote_batch(0, writeback::BATCH, true).await.unwrap();
     }
     let copies = copies(&probe);
     assert_eq!(copies, offset / BLOCK as u64);

@@ -1,7 +1,7 @@
 //! Which drives are flushed for what sinks, and when.
 
-use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
+use crate::tiering::access_stats::By;
 use block::IoBuf;
 use units::BLOCK;
 

@@ -1,8 +1,8 @@
 //! What the policy is told: which blocks hosts use, and what of each extent is on the fast tier.
 
-use super::state::{Shard, State};
 use crate::map::layer_table::Placed;
 use crate::map::page::Leaf;
+use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use format::BlockMask;
 use placement::{Blocks, Config, Extent, Policy, Regions};

@@ -1,9 +1,9 @@
 //! Which copies leave the fast tier next, by the policy and by volumes' knobs.
 
-use super::heat::chunk_of;
-use super::knobs::Knobs;
-use super::state::State;
+use super::access_stats::chunk_of;
+use super::settings::Knobs;
 use crate::control::explain::Cause;
+use crate::shard::state::State;
 use placement::Victim;
 use std::collections::BTreeSet;
 

@@ -4,10 +4,10 @@
 //! of the slow tier, so that a few blocks do not take a megabyte.
 
 use super::explain::Descent;
-use super::knobs::blocks_of;
-use super::state::{Shard, drive_error};
-use super::stuck::StuckBlock;
+use super::settings::blocks_of;
+use super::unreadable::StuckBlock;
 use crate::map::page::{Busy, Leaf};
+use crate::shard::state::{Shard, drive_error};
 use crate::space::{Class, Run};
 use crate::vdrive::{Purpose, all_ended};
 use crate::wal::log::Work;
@@ -385,7 +385,7 @@ impl Shard {
 
     /// Reads the blocks and writes those that can be read where they go, for some purpose. Every write is
     /// waited for.
-    pub(super) async fn copy_down(&self, job: &mut Job, purpose: Purpose) -> Result<(), IoError> {
+    pub(crate) async fn copy_down(&self, job: &mut Job, purpose: Purpose) -> Result<(), IoError> {
         let data = self.gather(job).await;
         self.end_read(job.era);
         if job.blocks.is_empty() {
@@ -481,7 +481,7 @@ impl Shard {
 
     /// Gives back space that was taken for a chunk that did not come down, unless a write that
     /// was given up may still land there.
-    pub(super) fn drop_target(&self, job: &Job) {
+    pub(crate) fn drop_target(&self, job: &Job) {
         if job.late {
             return;
         }
@@ -497,7 +497,7 @@ impl Shard {
     /// Records the blocks that nobody has written meanwhile: the slot does not tell it alone, since
     /// it was free once the block had been read, and the block may have come to lie there again.
     /// Returns how many came down.
-    pub(super) fn settle_demotion(&self, job: &Job, descent: Descent) -> Result<u64, IoError> {
+    pub(crate) fn settle_demotion(&self, job: &Job, descent: Descent) -> Result<u64, IoError> {
         let gone = self
             .state
             .borrow()

@@ -1,7 +1,7 @@
 //! What a fast tier of another size would give the hosts of this shard.
 
-use super::state::{Shard, State};
 use crate::control::what_if::POINTS;
+use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use placement::{Told, WhatIf};
 use std::collections::BTreeMap;

@@ -4,9 +4,9 @@ use crate::EngineConfig;
 use crate::control::explain::{Cause, CopyKind, Explanation, ExtentPlace, MoveStatus, Spot};
 use crate::io::discard::WhenFull;
 use crate::io::read::slow_path::Looked;
-use crate::shard::demote;
-use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
+use crate::tiering::access_stats::By;
+use crate::tiering::writeback;
 use block::IoBuf;
 use placement::{Blocks, Extent};
 use units::{BLOCK, CHUNK, EXTENT};
@@ -102,7 +102,10 @@ fn a_block_is_told_of_on_its_way_through_all_tiers() {
         write(&probe, 0, MIB).await;
         assert_eq!(moves(&probe, Cause::Written), written);
 
-        shard.demote_batch(1, demote::BATCH, false).await.unwrap();
+        shard
+            .demote_batch(1, writeback::BATCH, false)
+            .await
+            .unwrap();
         let told = explain(&probe, 0).await;
         let copy = (Spot::Fast, CopyKind::Copy, Some(Cause::Written));
         let home = (Spot::Slow, CopyKind::Home, Some(Cause::SankSettled));
@@ -175,7 +178,7 @@ fn what_is_sent_down_says_so_and_what_holds_little_is_packed() {
         write(&probe, APART, BLOCK as u64).await;
         probe
             .shard
-            .demote_batch(1, demote::BATCH, false)
+            .demote_batch(1, writeback::BATCH, false)
             .await
             .unwrap();
         read(&probe, APART).await;
@@ -208,7 +211,10 @@ fn of_a_dense_region_what_rises_unasked_has_saved_a_seek_once_it_is_used() {
         let probe = small(&handle, "explain-dense").await;
         let shard = &probe.shard;
         write(&probe, 0, 4 * MIB).await;
-        shard.demote_batch(4, demote::BATCH, false).await.unwrap();
+        shard
+            .demote_batch(4, writeback::BATCH, false)
+            .await
+            .unwrap();
         shard.evict(u64::MAX).await.unwrap();
         handle.spawn(shard.clone().promote_loop());
         // Enough misses within the chunk for all of it to be fetched.
