@@ -11,6 +11,7 @@ mod control;
 mod device;
 pub mod harness;
 mod io;
+mod maintenance;
 mod map;
 mod pool;
 mod recovery;

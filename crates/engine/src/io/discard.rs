@@ -1,10 +1,10 @@
 //! Discard, write-zeroes and the allocation status.
 
 use super::write::slow_path::{Piece, pieces};
+use crate::maintenance::layer_gc::Turns;
 use crate::map::page::Leaf;
 use crate::map::page::live;
 use crate::map::radix::Lookup;
-use crate::shard::emptying::Turns;
 use crate::shard::state::Shard;
 use crate::tiering::access_stats::By;
 use crate::wal::log::Work;

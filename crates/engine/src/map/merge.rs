@@ -7,7 +7,7 @@
 use super::page::{Busy, Leaf, Make};
 use super::radix::Lookup;
 use crate::control::explain::Cause;
-use crate::shard::emptying::Turns;
+use crate::maintenance::layer_gc::Turns;
 use crate::shard::state::{Shard, State};
 use crate::tiering::unreadable::Unread;
 use crate::wal::log::{Room, Work};

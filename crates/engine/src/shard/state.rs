@@ -2,8 +2,6 @@
 
 use super::by_export::ByExport;
 use super::qos::Entrance;
-use super::spare::Asking;
-use super::upkeep::{HurtUntil, Upkeep};
 use crate::cache::read_cache::RamTier;
 use crate::cache::readahead::STREAMS;
 use crate::checkpoint::marks::Marks;
@@ -11,6 +9,8 @@ use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::io::levels::Line;
 use crate::io::write::admission::Pacing;
+use crate::maintenance::rebalance::Asking;
+use crate::maintenance::upkeep::{HurtUntil, Upkeep};
 use crate::map::layer_path::Paths;
 use crate::map::page::Leaf;
 use crate::map::page_summary::Digests;
@@ -56,9 +56,9 @@ pub struct PoolShared {
     pub budget: Mutex<Option<Arc<Budget>>>,
     /// How far their metadata is.
     pub marks: Arc<Marks>,
-    pub(super) asking: Asking,
+    pub(crate) asking: Asking,
     /// Background work goes by it.
-    pub(super) hurt_until: Arc<HurtUntil>,
+    pub(crate) hurt_until: Arc<HurtUntil>,
     policy: AtomicU8,
 }
 
@@ -282,17 +282,17 @@ pub struct Shard {
     /// The same, those that came since the pool has policies.
     pub(crate) line: Line,
     /// No write asks other shards for space before this moment.
-    pub(super) asked_in_vain_ns: Cell<u64>,
+    pub(crate) asked_in_vain_ns: Cell<u64>,
     /// What other shards have asked for and this one has done.
-    pub(super) heeded: Cell<u64>,
+    pub(crate) heeded: Cell<u64>,
     /// Groups of homes are being emptied: none is taken by what sinks.
     pub(crate) compacting: Cell<bool>,
     /// Until then space is short: what sinks takes no home that it would leave empty in large part.
     pub(crate) sparing_ns: Cell<u64>,
     /// Another shard has asked for space.
-    pub(super) spare_wake: Event,
+    pub(crate) spare_wake: Event,
     /// This one last asked without having to at this moment.
-    pub(super) asked_early_ns: Cell<u64>,
+    pub(crate) asked_early_ns: Cell<u64>,
     pub(crate) closing: Cell<bool>,
     /// Background tasks that have not ended.
     pub(crate) background: Cell<usize>,

@@ -1,8 +1,8 @@
 //! What leaves the fast tier, and how much of it.
 
+use crate::maintenance::upkeep::Yielding;
 use crate::shard::probe::{Probe, run};
 use crate::shard::state::Shard;
-use crate::shard::upkeep::Yielding;
 use crate::space::Class;
 use crate::tiering::access_stats::By;
 use crate::tiering::writeback;

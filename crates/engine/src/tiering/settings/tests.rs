@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::io::discard::WhenFull;
+use crate::maintenance::upkeep::Yielding;
 use crate::shard::probe::{Probe, run};
-use crate::shard::upkeep::Yielding;
 use crate::tiering::access_stats::By;
 use crate::tiering::writeback;
 use block::IoBuf;

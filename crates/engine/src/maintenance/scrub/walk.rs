@@ -2,9 +2,9 @@
 
 use super::report::{Scrub, ScrubPoint};
 use crate::checkpoint::writer::Which;
-use crate::shard::progress::Progress;
+use crate::maintenance::progress::Progress;
+use crate::maintenance::upkeep::Throttle;
 use crate::shard::state::Shard;
-use crate::shard::upkeep::Throttle;
 use block::{ErrorKind, IoError};
 use format::{DIRECTORY, HOMES, PagePtr, SLOTS};
 use std::cell::Cell;

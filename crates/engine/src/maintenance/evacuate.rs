@@ -1,9 +1,9 @@
 //! Emptying a vdrive that is to leave the pool.
 
 use super::progress::Progress;
-use super::state::{Shard, drive_error};
 use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
+use crate::shard::state::{Shard, drive_error};
 use crate::space::{Class, Run};
 use crate::tiering::unreadable::{StuckBlock, Unread, is_of_blocks};
 use crate::vdrive::Purpose;
@@ -85,7 +85,7 @@ impl Shard {
         Err(self.no_space())
     }
 
-    pub(super) fn used_on(&self, vdrive: VdriveId) -> u64 {
+    pub(crate) fn used_on(&self, vdrive: VdriveId) -> u64 {
         let state = self.state.borrow();
         state.alloc.used_slots(vdrive) + state.alloc.used_homes(vdrive) * CHUNK_BLOCKS as u64
     }

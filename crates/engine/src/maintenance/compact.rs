@@ -1,12 +1,12 @@
 //! Compaction: what lies scattered is moved together, so that groups become empty.
 //!
 //! Slots go into slots of other groups, homes into homes. What is valid in a home of which little is goes into
-//! slots; so the home is free. Leaves out: when it is wanted (`spare.rs`).
+//! slots; so the home is free. Leaves out: when it is wanted (`maintenance/rebalance.rs`).
 
-use super::state::{Shard, State};
 use super::upkeep::Throttle;
 use crate::control::explain::Cause;
 use crate::map::page::{Busy, Leaf};
+use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use crate::tiering::explain::Descent;
 use crate::tiering::unreadable::Unread;

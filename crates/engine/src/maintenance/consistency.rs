@@ -1,7 +1,7 @@
 //! Whether a shard's books are right: every block has one owner, and every count is exact.
 
-use super::state::Shard;
 use crate::map::page::Leaf;
+use crate::shard::state::Shard;
 use crate::space::Books;
 use block::IoError;
 use format::BlockCounts;

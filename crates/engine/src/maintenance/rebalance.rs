@@ -4,7 +4,7 @@
 //! up groups for others: those that are empty, and those that can be emptied, by giving up what is kept for reads
 //! alone and by compaction.
 
-use super::state::Shard;
+use crate::shard::state::Shard;
 use crate::space::{Class, Run};
 use block::IoError;
 use std::collections::BTreeMap;
@@ -167,7 +167,7 @@ impl Shard {
     }
 
     /// Gives up groups for other shards, for as long as the shard runs.
-    pub(super) async fn spare_loop(self: Rc<Self>) {
+    pub(crate) async fn spare_loop(self: Rc<Self>) {
         while !self.closing.get() {
             let wake = self.spare_wake.wait();
             let asked = self.shared.asking.asked();

@@ -1,8 +1,8 @@
 //! Bringing a mirror's leg up to date: each shard copies what lies in its own groups.
 
 use super::progress::Progress;
-use super::state::Shard;
 use super::upkeep::Kind;
+use crate::shard::state::Shard;
 use crate::vdrive::{DriveShared, LegState, Missing, VdriveIo};
 use block::{DriveError, DriveQueue, ErrorKind, IoError};
 use drives::OpenDrive;

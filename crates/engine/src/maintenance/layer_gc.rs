@@ -1,8 +1,8 @@
 //! Layers that nobody names any more give back what they have, at a pace that hosts do not feel.
 
 use super::progress::Progress;
-use super::state::Shard;
 use super::upkeep::Throttle;
+use crate::shard::state::Shard;
 use block::{ErrorKind, IoError};
 use format::Reap;
 use std::sync::atomic::Ordering;

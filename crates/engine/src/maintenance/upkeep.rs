@@ -11,8 +11,8 @@
 mod throttle;
 mod yielding;
 
-pub(super) use throttle::Throttle;
-pub(super) use yielding::{CHUNKS, Leave, Yielding};
+pub(crate) use throttle::Throttle;
+pub(crate) use yielding::{CHUNKS, Leave, Yielding};
 
 use reactor::Handle;
 use std::cell::Cell;

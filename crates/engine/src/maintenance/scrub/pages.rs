@@ -3,9 +3,9 @@
 use super::report::{FaultPlace, ScrubFault};
 use super::walk::Part;
 use crate::checkpoint::writer::Which;
+use crate::maintenance::upkeep::Throttle;
 use crate::map::radix::{Lookup, Tree};
 use crate::shard::state::{Shard, drive_error};
-use crate::shard::upkeep::Throttle;
 use crate::space::GroupKey;
 use crate::vdrive::Verified;
 use block::{DriveError, IoError};
