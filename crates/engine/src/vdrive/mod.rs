@@ -3,32 +3,30 @@
 //! Responsible for: which drive and byte a block lies on, reading with verification, mending a
 //! mirror's leg from the good one. Leaves out: what the blocks mean, and who may use them.
 
-mod copy;
-mod deadline;
-mod flights;
+mod device;
+mod direct;
+mod flush;
 mod flush_cost;
-mod flushing;
-mod in_place;
-mod io;
-mod legs;
+mod in_flight;
+mod latency;
+pub(crate) mod mirror;
 mod missing;
 mod pace;
-mod read_cost;
-mod stale;
-mod tally;
+mod stats;
 mod timed;
+mod timeout;
 mod verify;
 mod wear;
 
-pub use deadline::Watch;
-pub(crate) use deadline::patience;
+pub(crate) use device::all_ended;
+pub use device::{Check, DriveShared, PartIo, VdriveIo};
 pub use format::{Fragment, Layout};
-pub(crate) use io::all_ended;
-pub use io::{Check, DriveShared, PartIo, VdriveIo};
-pub use legs::{Leg, LegId, LegState, Legs};
+pub use mirror::dirty_region_log::{StaleMap, region_blocks};
+pub use mirror::members::{Leg, LegId, LegState, Legs};
 pub use missing::Missing;
-pub use stale::{StaleMap, region_blocks};
-pub use tally::Sums;
+pub use stats::Sums;
 pub(crate) use timed::Turn;
+pub use timeout::Watch;
+pub(crate) use timeout::patience;
 pub use verify::{Presence, Verified};
 pub use wear::{Purpose, Wear};

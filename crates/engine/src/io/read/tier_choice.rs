@@ -1,5 +1,5 @@
 //! Reads of shadows, which both tiers have: each goes to the one that is expected to answer sooner
-//! (`vdrive/read_cost.rs`), with fast and slow solid-state drives to both, with a disk to the fast tier. A copy
+//! (`vdrive/latency.rs`), with fast and slow solid-state drives to both, with a disk to the fast tier. A copy
 //! at home that is wrong is written anew from the one on the fast tier.
 
 use crate::map::page::{Busy, Leaf};

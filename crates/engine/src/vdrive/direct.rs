@@ -1,7 +1,7 @@
 //! Reading and writing without waiting, where drives have their data in this process's memory: no buffer of
 //! the engine's lies in between, and no task. It counts as done in no time: a look at the clock would take longer.
 
-use super::io::PartIo;
+use super::device::PartIo;
 use super::{Leg, Purpose, VdriveIo};
 use block::{Lent, Shown};
 use units::{BLOCK, Coming};

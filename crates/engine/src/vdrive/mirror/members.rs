@@ -4,7 +4,7 @@
 //! letting barriers wait until all of that is in the labels. Leaves out: writing the labels, which
 //! the pool's keeper does, and bringing a leg up to date.
 
-use super::stale::StaleMap;
+use super::dirty_region_log::StaleMap;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};

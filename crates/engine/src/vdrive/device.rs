@@ -1,11 +1,11 @@
 //! Reading and writing a vdrive from one shard's thread.
 
-use super::copy::Gate;
-use super::flights::Flights;
-use super::flushing::Flushing;
-use super::read_cost::ReadCost;
-use super::stale::Written;
-use super::tally::{Counter, Tally};
+use super::flush::Flushing;
+use super::in_flight::Flights;
+use super::latency::ReadCost;
+use super::mirror::copy::Gate;
+use super::mirror::dirty_region_log::Written;
+use super::stats::{Counter, Tally};
 use super::{Fragment, Layout, Leg, LegState, Legs, Purpose, Watch, Wear};
 use crate::control::types::DriveLimits;
 use block::{DmaBuf, DmaPool, DriveError, DriveIoKind, DriveOutcome, DriveQueue};

@@ -4,8 +4,8 @@
 //! flight: writes that come meanwhile wait, and those that were sent before are waited for. Every
 //! block has one thread that writes it, so all of this is local to that thread.
 
-use super::verify::TRIES;
-use super::{Leg, LegState, Purpose, VdriveIo};
+use crate::vdrive::verify::TRIES;
+use crate::vdrive::{Leg, LegState, Purpose, VdriveIo};
 use block::{DmaBuf, DriveError};
 use reactor::Event;
 use std::cell::Cell;
@@ -14,7 +14,7 @@ use units::mutation::{Mutation, is_on};
 
 /// Which writes are in flight, and which range they keep out of.
 #[derive(Default)]
-pub(super) struct Gate {
+pub(in crate::vdrive) struct Gate {
     /// Writes are counted in the present one of two eras: when the other one's have ended, all
     /// that began before the last change have.
     era: Cell<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Gate {
 }
 
 /// A write that is in flight, until it is dropped.
-pub(super) struct Passage<'a>(&'a Gate, usize);
+pub(in crate::vdrive) struct Passage<'a>(&'a Gate, usize);
 
 impl Drop for Passage<'_> {
     fn drop(&mut self) {
@@ -50,7 +50,7 @@ impl Drop for Closed<'_> {
 
 impl Gate {
     /// Waits while the range is being copied.
-    pub(super) async fn enter(&self, block: u64, count: u64) -> Passage<'_> {
+    pub(in crate::vdrive) async fn enter(&self, block: u64, count: u64) -> Passage<'_> {
         while self.keeps_out(block, count) {
             self.opened.wait().await;
         }
@@ -60,7 +60,7 @@ impl Gate {
     }
 
     /// Whether a write would have to wait.
-    pub(super) fn keeps_out(&self, block: u64, count: u64) -> bool {
+    pub(in crate::vdrive) fn keeps_out(&self, block: u64, count: u64) -> bool {
         let closed = self.closed.get();
         if is_on(Mutation::GateFirst) {
             return closed.is_some_and(|(first, blocks)| block < first + blocks && first < block);
