@@ -1,9 +1,12 @@
-//! Which blocks of a pool are in use.
+//! Space: which blocks of a pool are in use, and by whom.
 //!
-//! Responsible for: handing groups of space to shards ([`GroupTable`]), and blocks and chunks of
-//! a shard's groups to whoever stores something ([`Allocator`]); keeping freed space back until
-//! nobody can need it any more ([`Quarantine`]); what is free of the pool ([`SpaceShared`]), and
-//! what a volume may still store and is promised ([`Allowance`]).
+//! The pool's space is divided into groups ([`GroupTable`], the only part that shards share), which are handed to shards.
+//! Within its groups a shard allocates slots and homes from bitmaps ([`Allocator`]), next-fit, so that what is written
+//! together lies together. Freed space is a **deferred free** ([`Quarantine`]): it is reused once the record that freed
+//! it is durable and reads that began before have ended (epoch-based reclamation). What is free of the pool is one number
+//! ([`SpaceShared`]); what a volume may still store and is promised is another ([`Allowance`]): both are taken in one
+//! step, before a map page changes.
+//!
 //! Leaves out: what is stored, and when bitmaps are written.
 
 mod account;

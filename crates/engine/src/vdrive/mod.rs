@@ -1,7 +1,12 @@
-//! Vdrives: drives of one class under one layout.
+//! Vdrives: drives of one class under one layout (concat, stripe or mirror).
 //!
-//! Responsible for: which drive and byte a block lies on, reading with verification, mending a
-//! mirror's leg from the good one. Leaves out: what the blocks mean, and who may use them.
+//! A vdrive maps its blocks to drives and bytes, reads with verification (the caller gives the check), and repairs a member
+//! of a mirror from one that is right. Every request has a deadline, and its latency is measured: an exponentially weighted
+//! average says what a read costs now, which reads of clean copies are balanced by. Flushes of a drive are joined, and one
+//! counts only if no other that overlapped it failed. Where a drive's data lies in this process's memory, `direct` reads and
+//! writes it without a buffer or a task in between.
+//!
+//! Names no other part of the engine. Leaves out: what the blocks mean, and who may use them.
 
 mod device;
 mod direct;
