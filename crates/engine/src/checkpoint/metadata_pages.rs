@@ -27,11 +27,11 @@ impl Shard {
         self.check_ptr(ptr)?;
         let meta = self.vdrive(ptr.place.vdrive())?;
         // A page that is replaced while it is read is not given to somebody else meanwhile.
-        let era = self.state.borrow_mut().quarantine.begin_read();
+        let read_epoch = self.state.borrow_mut().deferred_frees.begin_read();
         let read = meta
             .read(ptr.place.block(), 1, &|_, bytes| crc32c(bytes) == ptr.crc)
             .await;
-        self.end_read(era);
+        self.end_read(read_epoch);
         opened_page(&read.map_err(unreadable_page)?, header)
     }
 
@@ -45,8 +45,8 @@ impl Shard {
     }
 
     /// A read of data or of a page has ended.
-    pub(crate) fn end_read(&self, era: u64) {
-        self.state.borrow_mut().quarantine.end_read(era);
+    pub(crate) fn end_read(&self, read_epoch: u64) {
+        self.state.borrow_mut().deferred_frees.end_read(read_epoch);
         self.release_space();
     }
 
@@ -70,7 +70,7 @@ impl Shard {
         // Where neither a checkpoint nor the end of a read would free anything one piece of work at a time
         // goes on: a pool that was filled by a version that kept no room.
         let changed = state.unplaced + state.dirty_leaves.len();
-        let waits = users > 0 || changed > 0 || state.quarantine.has_sealed();
+        let waits = users > 0 || changed > 0 || state.deferred_frees.has_sealed();
         self.background.get() == 0 || !waits || self.has_pages(state, users, 0)
     }
 
@@ -86,7 +86,7 @@ impl Shard {
             self.check()?;
             {
                 let state = self.state.borrow();
-                let kept_back = self.background.get() > 0 && state.quarantine.has_sealed();
+                let kept_back = self.background.get() > 0 && state.deferred_frees.has_sealed();
                 if !kept_back || self.has_pages(&state, self.journal_users.get(), 0) {
                     return Ok(());
                 }

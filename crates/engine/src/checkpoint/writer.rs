@@ -148,9 +148,9 @@ impl Shard {
         // A load that began before may still be reading a page that was replaced.
         work.freed
             .iter()
-            .for_each(|place| state.quarantine.slots(*place, 1));
+            .for_each(|place| state.deferred_frees.slots(*place, 1));
         let sequence = state.journal.target();
-        state.quarantine.seal(sequence);
+        state.deferred_frees.seal(sequence);
         drop(state);
         self.note_mark();
         self.release_space();
@@ -376,7 +376,7 @@ impl Shard {
             let mut state = self.state.borrow_mut();
             (
                 state.alloc.take_dirty_homes(),
-                state.alloc.holes(&state.quarantine, &[]),
+                state.alloc.holes(&state.deferred_frees, &[]),
             )
         };
         for key in pages {
@@ -414,7 +414,7 @@ impl Shard {
             }
         }
         let mut state = self.state.borrow_mut();
-        let holes = state.alloc.holes(&state.quarantine, &work.freed);
+        let holes = state.alloc.holes(&state.deferred_frees, &work.freed);
         for (key, place) in leaves {
             let bits = state.alloc.slots_for_checkpoint(key, &holes);
             let page = SlotsPage::encode(SlotsPage::header(SLOTS, key.0, work.generation), &bits);

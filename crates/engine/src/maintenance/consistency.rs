@@ -129,7 +129,7 @@ impl Shard {
                 books.slot(&state.alloc, ptr.place, &|| format!("a page of the {name}"));
             });
         }
-        (audit.wrong, audit.count) = books.compare(&state.alloc, &state.quarantine);
+        (audit.wrong, audit.count) = books.compare(&state.alloc, &state.deferred_frees);
         Ok(audit)
     }
 

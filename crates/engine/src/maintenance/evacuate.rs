@@ -203,7 +203,7 @@ impl Shard {
         self.check_home(leaf, new, leaf.page.borrow().home_mask());
         state.alloc.touch_home(old);
         self.check_unwritten(old, CHUNK_BLOCKS);
-        state.quarantine.home(old);
+        state.deferred_frees.home(old);
         leaf.page.borrow_mut().set_home(new);
         self.mark_dirty(&mut state, volume, chunk, leaf);
         Ok(CHUNK as u64)

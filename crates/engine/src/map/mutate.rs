@@ -271,7 +271,7 @@ impl Shard {
         )?;
         state.alloc.touch_home(home);
         self.check_unwritten(home, CHUNK_BLOCKS);
-        state.quarantine.home(home);
+        state.deferred_frees.home(home);
         leaf.page.borrow_mut().set_home(Place::NONE);
         self.mark_dirty(state, volume, chunk, leaf);
         Ok(())
@@ -399,11 +399,11 @@ impl Shard {
             // The next checkpoint keeps the slot as free, whether it is let go by then or not.
             state.alloc.touch(*place);
             self.check_unwritten(*place, 1);
-            state.quarantine.slots(*place, 1);
+            state.deferred_frees.slots(*place, 1);
         }
         if is_on(Mutation::ReuseUndurable) {
-            state.quarantine.seal(0);
-            while let Some(batch) = state.quarantine.release(0) {
+            state.deferred_frees.seal(0);
+            while let Some(batch) = state.deferred_frees.release(0) {
                 state.alloc.release(&batch);
             }
         }

@@ -180,7 +180,7 @@ impl Shard {
         let changed = state.unplaced + state.dirty_leaves.len() + state.dirty_nodes.count();
         changed > 0
             || state
-                .quarantine
+                .deferred_frees
                 .batches()
                 .any(|batch| !batch.slots.is_empty())
     }

@@ -16,7 +16,9 @@ use crate::map::page::Leaf;
 use crate::map::page_summary::Digests;
 use crate::map::radix::{DirtyNodes, Tree};
 use crate::recovery::open_checkpoint::OpenedFrom;
-use crate::space::{Allocator, Allowance, Batch, Class, GroupTable, Quarantine, Run, SpaceShared};
+use crate::space::{
+    Allocator, Allowance, Batch, Class, DeferredFrees, GroupTable, Run, SpaceShared,
+};
 use crate::tiering::dirty_index::Sinking;
 use crate::tiering::move_log::Ledger;
 use crate::tiering::promote::Promotions;
@@ -179,7 +181,7 @@ pub(crate) struct State {
     /// Volumes whose pages do not change until they are let go.
     pub held: BTreeSet<u32>,
     pub alloc: Allocator,
-    pub quarantine: Quarantine,
+    pub deferred_frees: DeferredFrees,
     pub journal: Journal,
     pub directory: Tree<()>,
     pub slots: Tree<()>,
@@ -349,7 +351,7 @@ impl Shard {
             live: BTreeMap::new(),
             held: BTreeSet::new(),
             alloc,
-            quarantine: Quarantine::default(),
+            deferred_frees: DeferredFrees::default(),
             journal: Journal::new(&config, handle.dma().clone()),
             directory: tree(DIRECTORY),
             slots: tree(SLOTS),

@@ -1,7 +1,7 @@
 //! Comparing a shard's bitmaps with everything that its maps refer to.
 
 use super::allocator::{Allocator, WORDS};
-use super::{Class, GroupKey, Quarantine};
+use super::{Class, DeferredFrees, GroupKey};
 use std::collections::BTreeMap;
 use units::{CHUNK_BLOCKS, Place, VdriveId};
 
@@ -58,9 +58,13 @@ impl Books {
 
     /// Compares with the bitmaps and what is kept back, of a shard that is at rest: every block is
     /// exactly one of referred to, kept back, or free. Returns what differs, and how many.
-    pub fn compare(mut self, space: &Allocator, quarantine: &Quarantine) -> (Vec<String>, usize) {
+    pub fn compare(
+        mut self,
+        space: &Allocator,
+        deferred_frees: &DeferredFrees,
+    ) -> (Vec<String>, usize) {
         let referred = self.slots.clone();
-        for batch in quarantine.batches() {
+        for batch in deferred_frees.batches() {
             for (place, count) in &batch.slots {
                 for index in 0..u64::from(*count) {
                     self.slot(space, place.plus(index), &|| "space kept back".into());

@@ -496,7 +496,7 @@ impl Allocator {
         })
     }
 
-    /// Frees what a quarantine let go.
+    /// Frees what was deferred and nobody needs any more.
     pub fn release(&mut self, batch: &Batch) {
         batch
             .slots

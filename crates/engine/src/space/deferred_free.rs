@@ -5,61 +5,61 @@ use std::collections::VecDeque;
 use units::mutation::{Mutation, is_on};
 use units::{Place, VdriveId};
 
-/// Space freed by records below `sequence`, found in use by reads of eras up to `era`.
+/// Space freed by records below `sequence`, found in use by reads of epochs up to `read_epoch`.
 #[derive(Default, Debug)]
 pub struct Batch {
     /// Journal pages below this number have to be durable.
     pub sequence: u64,
-    /// Reads of this and earlier eras have to end.
-    pub era: u64,
+    /// Reads of this and earlier read epochs have to end.
+    pub read_epoch: u64,
     /// Slots: first and number of blocks.
     pub slots: Vec<(Place, u32)>,
     /// Homes.
     pub homes: Vec<Place>,
 }
 
-/// Freed space, oldest first, and the reads in flight by era.
+/// Freed space, oldest first, and the reads in flight by read epoch.
 #[derive(Default)]
-pub struct Quarantine {
+pub struct DeferredFrees {
     current: Batch,
     sealed: VecDeque<Batch>,
     /// Slots of all of them, by vdrive.
     slots: Vec<(VdriveId, u64)>,
-    /// Reads in flight of each era from `first_era` on.
+    /// Reads in flight of each read epoch from `first_epoch` on.
     readers: VecDeque<u32>,
-    first_era: u64,
+    first_epoch: u64,
 }
 
-impl Quarantine {
-    /// The era of a read that begins now. [`Quarantine::end_read`] has to follow.
+impl DeferredFrees {
+    /// The read epoch of a read that begins now. [`DeferredFrees::end_read`] has to follow.
     pub fn begin_read(&mut self) -> u64 {
         if self.readers.is_empty() {
             self.readers.push_back(0);
         }
         *self.readers.back_mut().expect("just made") += 1;
-        self.era()
+        self.read_epoch()
     }
 
     /// A read has ended.
-    pub fn end_read(&mut self, era: u64) {
-        let at = (era - self.first_era) as usize;
+    pub fn end_read(&mut self, read_epoch: u64) {
+        let at = (read_epoch - self.first_epoch) as usize;
         assert!(self.readers[at] > 0, "a read ends once");
         self.readers[at] -= 1;
         while self.readers.len() > 1 && self.readers[0] == 0 {
             self.readers.pop_front();
-            self.first_era += 1;
+            self.first_epoch += 1;
         }
     }
 
-    /// The present era.
-    pub fn era(&self) -> u64 {
-        self.first_era + (self.readers.len() as u64).saturating_sub(1)
+    /// The present read epoch.
+    pub fn read_epoch(&self) -> u64 {
+        self.first_epoch + (self.readers.len() as u64).saturating_sub(1)
     }
 
-    /// Whether every read that began in `era` or before has ended.
-    pub fn reads_ended(&self, era: u64) -> bool {
-        self.first_era > era
-            || (self.first_era..=era)
+    /// Whether every read that began in `read_epoch` or before has ended.
+    pub fn reads_ended(&self, read_epoch: u64) -> bool {
+        self.first_epoch > read_epoch
+            || (self.first_epoch..=read_epoch)
                 .zip(&self.readers)
                 .all(|(_, count)| *count == 0)
     }
@@ -90,11 +90,11 @@ impl Quarantine {
         self.current.homes.push(place);
     }
 
-    /// What was freed so far is freed by records below `sequence`; a new era begins.
+    /// What was freed so far is freed by records below `sequence`; a new read epoch begins.
     pub fn seal(&mut self, sequence: u64) {
         let batch = Batch {
             sequence,
-            era: self.era(),
+            read_epoch: self.read_epoch(),
             ..std::mem::take(&mut self.current)
         };
         if !batch.slots.is_empty() || !batch.homes.is_empty() {
@@ -106,7 +106,7 @@ impl Quarantine {
         self.readers.push_back(0);
         while self.readers.len() > 1 && self.readers[0] == 0 {
             self.readers.pop_front();
-            self.first_era += 1;
+            self.first_epoch += 1;
         }
     }
 
@@ -114,7 +114,7 @@ impl Quarantine {
     pub fn release(&mut self, durable: u64) -> Option<Batch> {
         let front = self.sealed.front()?;
         let durable = front.sequence <= durable || is_on(Mutation::ReuseUndurable);
-        let free = durable && (self.reads_ended(front.era) || is_on(Mutation::ReuseRead));
+        let free = durable && (self.reads_ended(front.read_epoch) || is_on(Mutation::ReuseRead));
         if !free {
             return None;
         }
@@ -157,49 +157,52 @@ mod tests {
     #[test]
     fn space_waits_for_its_record_and_for_the_reads_before_it() {
         let at = |block| Place::new(VdriveId(1), block);
-        let mut quarantine = Quarantine::default();
-        let read = quarantine.begin_read();
-        quarantine.slots(at(1), 1);
-        quarantine.slots(at(2), 3);
+        let mut deferred_frees = DeferredFrees::default();
+        let read = deferred_frees.begin_read();
+        deferred_frees.slots(at(1), 1);
+        deferred_frees.slots(at(2), 3);
         assert_eq!(
-            quarantine.slots_kept().collect::<Vec<_>>(),
+            deferred_frees.slots_kept().collect::<Vec<_>>(),
             [(VdriveId(1), 4)]
         );
-        quarantine.seal(10);
-        let later = quarantine.begin_read();
-        assert!(quarantine.release(9).is_none(), "its record is not durable");
-        assert!(quarantine.release(10).is_none(), "a read is in flight");
-        quarantine.end_read(read);
-        let batch = quarantine.release(10).expect("free");
-        assert_eq!(batch.slots, [(at(1), 4)]);
-        assert!(quarantine.slots_kept().all(|(_, count)| count == 0));
-        quarantine.home(at(256));
-        quarantine.seal(11);
+        deferred_frees.seal(10);
+        let later = deferred_frees.begin_read();
         assert!(
-            quarantine.release(11).is_none(),
+            deferred_frees.release(9).is_none(),
+            "its record is not durable"
+        );
+        assert!(deferred_frees.release(10).is_none(), "a read is in flight");
+        deferred_frees.end_read(read);
+        let batch = deferred_frees.release(10).expect("free");
+        assert_eq!(batch.slots, [(at(1), 4)]);
+        assert!(deferred_frees.slots_kept().all(|(_, count)| count == 0));
+        deferred_frees.home(at(256));
+        deferred_frees.seal(11);
+        assert!(
+            deferred_frees.release(11).is_none(),
             "the later read found the home in use"
         );
-        quarantine.end_read(later);
-        assert_eq!(quarantine.release(11).expect("free").homes, [at(256)]);
-        assert!(quarantine.is_empty());
+        deferred_frees.end_read(later);
+        assert_eq!(deferred_frees.release(11).expect("free").homes, [at(256)]);
+        assert!(deferred_frees.is_empty());
     }
 
     #[test]
     fn eras_pass_without_reads() {
-        let mut quarantine = Quarantine::default();
+        let mut deferred_frees = DeferredFrees::default();
         for sequence in 0..100 {
-            quarantine.slots(Place::new(VdriveId(1), 10), 1);
-            quarantine.seal(sequence);
+            deferred_frees.slots(Place::new(VdriveId(1), 10), 1);
+            deferred_frees.seal(sequence);
         }
         let mut count = 0;
-        while quarantine.release(99).is_some() {
+        while deferred_frees.release(99).is_some() {
             count += 1;
         }
         assert_eq!(count, 100);
-        let read = quarantine.begin_read();
-        quarantine.seal(100);
-        assert!(!quarantine.reads_ended(read));
-        quarantine.end_read(read);
-        assert!(quarantine.reads_ended(read));
+        let read = deferred_frees.begin_read();
+        deferred_frees.seal(100);
+        assert!(!deferred_frees.reads_ended(read));
+        deferred_frees.end_read(read);
+        assert!(deferred_frees.reads_ended(read));
     }
 }

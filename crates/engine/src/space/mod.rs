@@ -2,7 +2,7 @@
 //!
 //! The pool's space is divided into groups ([`GroupTable`], the only part that shards share), which are handed to shards.
 //! Within its groups a shard allocates slots and homes from bitmaps ([`Allocator`]), next-fit, so that what is written
-//! together lies together. Freed space is a **deferred free** ([`Quarantine`]): it is reused once the record that freed
+//! together lies together. Freed space is a **deferred free** ([`DeferredFrees`]): it is reused once the record that freed
 //! it is durable and reads that began before have ended (epoch-based reclamation). What is free of the pool is one number
 //! ([`SpaceShared`]); what a volume may still store and is promised is another ([`Allowance`]): both are taken in one
 //! step, before a map page changes.
@@ -20,7 +20,7 @@ pub(crate) mod quota_claim;
 
 pub use account::Books;
 pub use allocator::{Allocator, NO_PAGE, Run};
-pub use deferred_free::{Batch, Quarantine};
+pub use deferred_free::{Batch, DeferredFrees};
 pub use format::GroupKey;
 pub use group_table::{Class, GroupTable, VdriveSpace};
 pub use pool_space::SpaceShared;

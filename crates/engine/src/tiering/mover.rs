@@ -62,7 +62,7 @@ impl Shard {
     /// those all that is hot would go while they wait.
     pub(crate) fn fast_coming_free(&self, state: &State) -> u64 {
         let is_fast = |vdrive| self.class(Place::new(vdrive, 0)) == Class::Fast;
-        let kept = state.quarantine.slots_kept();
+        let kept = state.deferred_frees.slots_kept();
         let kept = kept
             .filter(|(vdrive, _)| is_fast(*vdrive))
             .map(|(_, count)| count);
@@ -89,7 +89,7 @@ impl Shard {
         }
         let sinks = state.alloc.free_slots(Class::Slow) > 0 && self.may_sink(&state);
         self.surveying.get()
-            || !state.quarantine.is_empty()
+            || !state.deferred_frees.is_empty()
             || (self.is_tiered() && (state.has_victims() || sinks))
     }
 
@@ -171,7 +171,7 @@ impl Shard {
         self.check()?;
         self.trim_leaves();
         let starving = self.starving.get() > 0;
-        if starving && !self.state.borrow().quarantine.is_empty() {
+        if starving && !self.state.borrow().deferred_frees.is_empty() {
             self.barrier().await?;
         }
         self.look_for_others();

@@ -89,8 +89,8 @@ pub(crate) struct Job {
     leaf: Rc<Leaf>,
     pub blocks: Vec<Moving>,
     target: Target,
-    /// The era in which the slots were looked up: they are not given away before it ends.
-    era: u64,
+    /// The read epoch in which the slots were looked up: they are not given away before it ends.
+    read_epoch: u64,
     /// Blocks that cannot be read: they stay where they are.
     stuck: Vec<StuckBlock>,
     /// A write of it was given up and may still land.
@@ -116,7 +116,7 @@ impl Job {
             leaf: leaf.clone(),
             blocks,
             target,
-            era: shard.state.borrow_mut().quarantine.begin_read(),
+            read_epoch: shard.state.borrow_mut().deferred_frees.begin_read(),
             stuck: Vec::new(),
             late: false,
             flushed: false,
@@ -369,14 +369,14 @@ impl Shard {
             return Ok(());
         }
         self.barrier().await?;
-        let era = {
+        let read_epoch = {
             let mut state = self.state.borrow_mut();
-            let era = state.quarantine.era();
+            let read_epoch = state.deferred_frees.read_epoch();
             let sequence = state.journal.target();
-            state.quarantine.seal(sequence);
-            era
+            state.deferred_frees.seal(sequence);
+            read_epoch
         };
-        while !self.state.borrow().quarantine.reads_ended(era) {
+        while !self.state.borrow().deferred_frees.reads_ended(read_epoch) {
             self.check()?;
             self.handle.sleep(200_000).await;
         }
@@ -387,7 +387,7 @@ impl Shard {
     /// waited for.
     pub(crate) async fn copy_down(&self, job: &mut Job, purpose: Purpose) -> Result<(), IoError> {
         let data = self.gather(job).await;
-        self.end_read(job.era);
+        self.end_read(job.read_epoch);
         if job.blocks.is_empty() {
             return Ok(());
         }

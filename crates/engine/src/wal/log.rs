@@ -565,7 +565,7 @@ impl Shard {
             {
                 tail.mark(upto);
             }
-            state.quarantine.seal(upto);
+            state.deferred_frees.seal(upto);
             (upto, std::mem::take(&mut state.journal.touched))
         };
         self.all_in_ring().await.map_err(|_| DriveError::Gone)?;
@@ -642,7 +642,7 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         let durable = state.journal.durable;
         let mut slots = 0;
-        while let Some(batch) = state.quarantine.release(durable) {
+        while let Some(batch) = state.deferred_frees.release(durable) {
             self.check_unseen(&batch);
             state.alloc.release(&batch);
             freed = true;

@@ -678,7 +678,7 @@ impl Shard {
         check: crate::vdrive::Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
         let vdrive = self.vdrive(place.vdrive()).map_err(|_| DriveError::Gone)?;
-        let era = self.state.borrow_mut().quarantine.begin_read();
+        let read_epoch = self.state.borrow_mut().deferred_frees.begin_read();
         let data = match (turn, self.class(place)) {
             (InLine::Has(turn), _) => turn.read(place.block(), count, check).await,
             (InLine::For(due), Class::Slow) => {
@@ -687,7 +687,7 @@ impl Shard {
             }
             (InLine::For(_), _) => vdrive.read(place.block(), count, check).await,
         };
-        self.end_read(era);
+        self.end_read(read_epoch);
         data
     }
 

@@ -114,16 +114,16 @@ impl Shard {
         }
         throttle.wait(bytes).await;
         // From here on what still counts is not given to anybody else, nor written over.
-        let era = self.state.borrow_mut().quarantine.begin_read();
+        let read_epoch = self.state.borrow_mut().deferred_frees.begin_read();
         if is_on(Mutation::ScrubUnguarded) {
-            self.end_read(era);
+            self.end_read(read_epoch);
         }
         let reads = group
             .iter()
             .map(|stretch| self.verify_stretch(seen, stretch));
         let results = join_all(reads).await;
         if !is_on(Mutation::ScrubUnguarded) {
-            self.end_read(era);
+            self.end_read(read_epoch);
         }
         for (stretch, result) in group.iter().zip(results) {
             let Some((found, copies)) = result? else {

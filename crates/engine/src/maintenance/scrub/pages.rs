@@ -45,7 +45,7 @@ impl Shard {
                 return Ok(());
             }
             // What the pages lie on is not given to anybody else before they were read.
-            let era = self.state.borrow_mut().quarantine.begin_read();
+            let read_epoch = self.state.borrow_mut().deferred_frees.begin_read();
             let pages = self.pages_of(which, keys, before);
             let reads = pages.iter().map(|(level, key, ptr)| async {
                 let check = |_: usize, bytes: &[u8]| crc32c(bytes) == ptr.crc;
@@ -53,7 +53,7 @@ impl Shard {
                 meta.verify(ptr.place.block(), 1, &check, &counts).await
             });
             let results = join_all(reads).await;
-            self.end_read(era);
+            self.end_read(read_epoch);
             for (page, result) in pages.iter().zip(results) {
                 let found = result.map_err(|error| drive_error(error, "the scrub stops"))?;
                 part.count(found.bytes, found.bytes / PAGE as u64);

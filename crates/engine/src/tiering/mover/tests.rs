@@ -59,12 +59,12 @@ fn no_more_leaves_than_is_wanted_while_reads_keep_it_from_being_free() {
     run(|handle| async move {
         let (probe, before) = full(&handle, "kept-back").await;
         let shard = &probe.shard;
-        let era = shard.state.borrow_mut().quarantine.begin_read();
+        let read_epoch = shard.state.borrow_mut().deferred_frees.begin_read();
         rounds(&probe).await;
         let left = before - copies(&probe);
         let reserve = shard.reserve_slots();
         assert!((1..reserve).contains(&left), "{left} of {before}");
-        shard.end_read(era);
+        shard.end_read(read_epoch);
         shard.barrier().await.unwrap();
         let free = shard.state.borrow().alloc.free_slots(Class::Fast);
         assert!(free >= reserve, "{free}");

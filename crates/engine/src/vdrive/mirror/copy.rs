@@ -15,9 +15,9 @@ use units::mutation::{Mutation, is_on};
 /// Which writes are in flight, and which range they keep out of.
 #[derive(Default)]
 pub(in crate::vdrive) struct Gate {
-    /// Writes are counted in the present one of two eras: when the other one's have ended, all
+    /// Writes are counted in the present one of two phases: when the other one's have ended, all
     /// that began before the last change have.
-    era: Cell<usize>,
+    phase: Cell<usize>,
     running: [Cell<usize>; 2],
     drained: Event,
     /// First block and number of blocks that are being copied.
@@ -54,9 +54,9 @@ impl Gate {
         while self.keeps_out(block, count) {
             self.opened.wait().await;
         }
-        let era = self.era.get();
-        self.running[era].set(self.running[era].get() + 1);
-        Passage(self, era)
+        let phase = self.phase.get();
+        self.running[phase].set(self.running[phase].get() + 1);
+        Passage(self, phase)
     }
 
     /// Whether a write would have to wait.
@@ -70,19 +70,19 @@ impl Gate {
 
     /// Waits for every write that has begun before.
     async fn drain(&self) {
-        let old = self.era.get();
-        // The other era has to be over before it can be begun anew.
+        let old = self.phase.get();
+        // The other phase has to be over before it can be begun anew.
         self.ended(1 - old).await;
-        if self.era.get() == old {
-            self.era.set(1 - old);
+        if self.phase.get() == old {
+            self.phase.set(1 - old);
         }
         self.ended(old).await;
     }
 
-    async fn ended(&self, era: usize) {
+    async fn ended(&self, phase: usize) {
         loop {
             let drained = self.drained.wait();
-            if self.running[era].get() == 0 {
+            if self.running[phase].get() == 0 {
                 return;
             }
             drained.await;
