@@ -133,7 +133,7 @@ impl Shard {
         served.count() as u32
     }
 
-    /// The same of blocks of which digests say where they lie.
+    /// The same of blocks of which summaries say where they lie.
     pub(super) fn serve_placed(
         &self,
         state: &mut State,
@@ -149,7 +149,7 @@ impl Shard {
                 self.copy_in_place(piece, (known.block, 1), known.slot, crc, buf, &mut served);
             }
             if !served.is_empty() {
-                state.digests.used((known.layer, piece.chunk));
+                state.summaries.used((known.layer, piece.chunk));
             }
             served.is_empty()
         });

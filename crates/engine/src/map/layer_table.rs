@@ -21,8 +21,8 @@ pub(crate) type Missing = (u32, u8, u32, PagePtr);
 pub(crate) enum Pages {
     /// The pages.
     All,
-    /// Digests will do.
-    OrDigests,
+    /// Summaries will do.
+    OrSummaries,
 }
 
 /// Blocks of a chunk, by the page that has them.
@@ -34,14 +34,14 @@ pub(crate) struct Owned {
     pub zero: BlockMask,
     /// Blocks that were not followed further down.
     pub beneath: BlockMask,
-    /// Blocks whose pages are not in memory, by what their digests say.
+    /// Blocks whose pages are not in memory, by what their summaries say.
     pub placed: AllPlaced,
 }
 
-/// Blocks of which digests say where they lie: mostly a read has one.
+/// Blocks of which summaries say where they lie: mostly a read has one.
 pub(crate) type AllPlaced = SmallVec<[Placed; 1]>;
 
-/// A block of which a digest says where it lies.
+/// A block of which a summary says where it lies.
 #[derive(Clone, Copy)]
 pub(crate) struct Placed {
     /// The layer whose page has it.
@@ -128,12 +128,12 @@ impl State {
         self.owned_above(layer, chunk, blocks, 0, Pages::All)
     }
 
-    /// The same for a read, to which a place is enough where there is a digest.
+    /// The same for a read, to which a place is enough where there is a summary.
     ///
     /// # Errors
     /// The page that has to be loaded first.
     pub fn places(&self, layer: u32, chunk: u32, blocks: BlockMask) -> Result<Owned, Missing> {
-        self.owned_above(layer, chunk, blocks, 0, Pages::OrDigests)
+        self.owned_above(layer, chunk, blocks, 0, Pages::OrSummaries)
     }
 
     /// The same, of blocks that layers above epoch `floor` have; the others are `beneath`. With a floor
@@ -154,15 +154,15 @@ impl State {
         // Mostly one layer at a time has all: no allocation then.
         let mut todo: SmallVec<[(u32, BlockMask); 4]> = smallvec![(layer, blocks)];
         while let Some((layer, mut blocks)) = todo.pop() {
-            // Of what is inherited the page was mostly given up: its digest is found sooner than that.
-            if pages == Pages::OrDigests && layer != top {
+            // Of what is inherited the page was mostly given up: its summary is found sooner than that.
+            if pages == Pages::OrSummaries && layer != top {
                 blocks = self.without_placed((layer, chunk), blocks, &mut owned.placed);
                 if blocks.is_empty() {
                     continue;
                 }
             }
             let view = self.view_above(layer, chunk, floor);
-            if let (Err(missing), Pages::OrDigests) = (&view, pages) {
+            if let (Err(missing), Pages::OrSummaries) = (&view, pages) {
                 let key = (missing.0, chunk);
                 blocks = self.without_placed(key, blocks, &mut owned.placed);
                 if blocks.is_empty() {
@@ -204,7 +204,7 @@ impl State {
         Ok(owned)
     }
 
-    /// Takes off the blocks of which a layer's digest says where they lie.
+    /// Takes off the blocks of which a layer's summary says where they lie.
     fn without_placed(
         &self,
         key: (u32, u32),
@@ -214,7 +214,7 @@ impl State {
         let mut left = blocks;
         for block in blocks.blocks() {
             self.prefetch_use(key, block);
-            let Some((slot, crc)) = self.digests.find(key, block) else {
+            let Some((slot, crc)) = self.summaries.find(key, block) else {
                 continue;
             };
             left.clear(block);

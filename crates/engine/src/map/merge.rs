@@ -295,7 +295,7 @@ impl Shard {
         state.shadow_chunks.retain(|key| key.0 != layer);
         state.leaf_queue.retain(|key| key.0 != layer);
         state.forget_heat(layer);
-        state.digests.forget_layer(layer);
+        state.summaries.forget_layer(layer);
     }
 
     /// Whether a layer has no page, in memory or on the drives.

@@ -282,7 +282,7 @@ impl Shard {
         let page = chunk_page(&state.alloc, page)?;
         let counts = self.count(&page);
         let leaf = Leaf::new(page, counts);
-        state.digests.page_is_back((volume, key));
+        state.summaries.page_is_back((volume, key));
         entry.tree.set_leaf(key, leaf.clone());
         state.leaf_queue.push_back((volume, key));
         if counts.fast > 0 {

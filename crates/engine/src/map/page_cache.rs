@@ -1,4 +1,4 @@
-//! Pages that leave memory: beyond what a shard may keep, and those for which digests stand in.
+//! Pages that leave memory: beyond what a shard may keep, and those for which summaries stand in.
 
 use super::page::Leaf;
 use super::radix::Lookup;
@@ -9,7 +9,7 @@ use crate::tiering::access_stats::extent_of;
 use crate::tiering::move_log::Move;
 use std::rc::Rc;
 
-/// Pages that are looked at in a row for digests: less than a tenth of a millisecond.
+/// Pages that are looked at in a row for summaries: less than a tenth of a millisecond.
 const STEPS: usize = 256;
 /// The same for room, by every operation that loads a page.
 const TRIM_STEPS: usize = 64;
@@ -41,10 +41,10 @@ impl Shard {
         }
     }
 
-    /// Gives up pages of frozen layers of which digests have all that a read needs: it is found sooner there than
+    /// Gives up pages of frozen layers of which summaries have all that a read needs: it is found sooner there than
     /// in pages, a hundred of which share what one page has of a volume without snapshots. Looks at
     /// some of all pages, and at the next ones the next time.
-    pub(crate) fn make_digests(&self) {
+    pub(crate) fn make_summaries(&self) {
         let mut state = self.state.borrow_mut();
         let pages = state.leaf_queue.len();
         for _ in 0..pages.min(STEPS) {
@@ -55,7 +55,7 @@ impl Shard {
             let stands_in = found.frozen
                 && found.is_idle()
                 && found.leaf.ram_extents() == 0
-                && state.digests.stands_in(&found.leaf, is_fast);
+                && state.summaries.stands_in(&found.leaf, is_fast);
             if stands_in {
                 self.give_up(&mut state, &found);
             } else {
@@ -64,13 +64,13 @@ impl Shard {
         }
     }
 
-    /// [`Shard::make_digests`] of all pages.
-    pub(crate) fn make_all_digests(&self) {
+    /// [`Shard::make_summaries`] of all pages.
+    pub(crate) fn make_all_summaries(&self) {
         let rounds = self.state.borrow().leaf_queue.len() / STEPS + 1;
-        (0..rounds).for_each(|_| self.make_digests());
+        (0..rounds).for_each(|_| self.make_summaries());
     }
 
-    /// Drops a page that is idle, and what of it is in RAM; its digest stays.
+    /// Drops a page that is idle, and what of it is in RAM; its summary stays.
     fn give_up(&self, state: &mut State, page: &Candidate) {
         let Candidate { key, leaf, .. } = page;
         let now_ns = self.handle.now_ns();
@@ -86,7 +86,7 @@ impl Shard {
         entry.expect("it has the page").tree.drop_leaf(key.1);
         if page.frozen {
             let is_fast = |place| self.class(place) == Class::Fast;
-            state.digests.keep(*key, leaf, is_fast);
+            state.summaries.keep(*key, leaf, is_fast);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What stays in memory of a page that was given up: where its blocks lie.
 //!
 //! Behind a hundred snapshots what a volume inherits is spread over as many pages, each of which has a
-//! few blocks. A digest has those blocks' places on the fast tier in a few bytes each, so that reading
+//! few blocks. A summary has those blocks' places on the fast tier in a few bytes each, so that reading
 //! them needs no page. There is one only while the page is not in memory, and nothing changes a page that is
-//! not: so a digest is never older than its page.
+//! not: so a summary is never older than its page.
 
 use super::page::Leaf;
 use format::BlockState;
@@ -13,11 +13,11 @@ use units::Place;
 use units::hash::Table;
 use units::mutation::{Mutation, is_on};
 
-/// Blocks that a page may have to be worth it: beyond that its digest is not much smaller.
+/// Blocks that a page may have to be worth it: beyond that its summary is not much smaller.
 const MOST: usize = 64;
-/// Blocks that lie beside the digest's key, so that they are found without another look into memory.
+/// Blocks that lie beside the summary's key, so that they are found without another look into memory.
 const BESIDE: usize = 8;
-/// Bytes that a digest takes with so many blocks: itself, its two keys, and what the table and the allocator
+/// Bytes that a summary takes with so many blocks: itself, its two keys, and what the table and the allocator
 /// need.
 const OVERHEAD: usize = 224;
 
@@ -48,7 +48,7 @@ impl Entry {
 type Entries = SmallVec<[Entry; BESIDE]>;
 
 /// The blocks of a page that are its own and lie on the fast tier.
-struct Digest {
+struct PageSummary {
     entries: Entries,
     /// Looked at since the hand last passed.
     touched: bool,
@@ -56,7 +56,7 @@ struct Digest {
     number: u64,
 }
 
-impl Digest {
+impl PageSummary {
     fn bytes(&self) -> usize {
         let apart = match self.entries.spilled() {
             true => self.entries.len() * size_of::<Entry>(),
@@ -66,7 +66,7 @@ impl Digest {
     }
 }
 
-/// What a page's digest has, when that is little and not nothing.
+/// What a page's summary has, when that is little and not nothing.
 fn entries_of(leaf: &Leaf, is_fast: impl Fn(Place) -> bool) -> Option<Entries> {
     let page = leaf.page.borrow();
     let slots = page.slot_mask();
@@ -85,10 +85,10 @@ fn entries_of(leaf: &Leaf, is_fast: impl Fn(Place) -> bool) -> Option<Entries> {
     (!entries.is_empty()).then_some(entries)
 }
 
-/// Digests of pages, by layer and chunk.
+/// Summaries of pages, by layer and chunk.
 #[derive(Default)]
-pub(crate) struct Digests {
-    known: Table<(u32, u32), Digest>,
+pub(crate) struct PageSummaries {
+    known: Table<(u32, u32), PageSummary>,
     /// In the order in which they are looked at for eviction; some may be gone.
     queue: VecDeque<((u32, u32), u64)>,
     made: u64,
@@ -96,7 +96,7 @@ pub(crate) struct Digests {
     limit: usize,
 }
 
-impl Digests {
+impl PageSummaries {
     /// None yet, and never more than `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self {
@@ -110,20 +110,20 @@ impl Digests {
         let Some(entries) = entries_of(leaf, is_fast) else {
             return;
         };
-        let digest = Digest {
+        let summary = PageSummary {
             entries,
             touched: false,
             number: self.made,
         };
         self.made += 1;
         self.forget(key);
-        self.bytes += digest.bytes();
-        self.queue.push_back((key, digest.number));
-        self.known.insert(key, digest);
+        self.bytes += summary.bytes();
+        self.queue.push_back((key, summary.number));
+        self.known.insert(key, summary);
         self.trim();
     }
 
-    /// Whether a page's digest would have all of its blocks that are stored, and no other has to go for it.
+    /// Whether a page's summary would have all of its blocks that are stored, and no other has to go for it.
     pub fn stands_in(&self, leaf: &Leaf, is_fast: impl Fn(Place) -> bool) -> bool {
         if self.bytes + OVERHEAD + MOST * size_of::<Entry>() > self.limit {
             return false;
@@ -143,24 +143,24 @@ impl Digests {
         Some((entry.slot(), entry.crc()))
     }
 
-    /// A digest told where a block was to be read.
+    /// A summary told where a block was to be read.
     pub fn used(&mut self, key: (u32, u32)) {
-        if let Some(digest) = self.known.get_mut(&key) {
-            digest.touched = true;
+        if let Some(summary) = self.known.get_mut(&key) {
+            summary.touched = true;
         }
     }
 
-    /// The page is in memory: it counts, and its digest goes.
+    /// The page is in memory: it counts, and its summary goes.
     pub fn page_is_back(&mut self, key: (u32, u32)) {
         if !is_on(Mutation::DigestKept) {
             self.forget(key);
         }
     }
 
-    /// Forgets the digest of a page.
+    /// Forgets the summary of a page.
     pub fn forget(&mut self, key: (u32, u32)) {
-        if let Some(digest) = self.known.remove(&key) {
-            self.bytes -= digest.bytes();
+        if let Some(summary) = self.known.remove(&key) {
+            self.bytes -= summary.bytes();
         }
     }
 
@@ -169,8 +169,8 @@ impl Digests {
         // The queue has every one of them.
         self.queue.retain(|(key, _)| {
             let stays = key.0 != layer;
-            if !stays && let Some(digest) = self.known.remove(key) {
-                self.bytes -= digest.bytes();
+            if !stays && let Some(summary) = self.known.remove(key) {
+                self.bytes -= summary.bytes();
             }
             stays
         });
@@ -181,18 +181,18 @@ impl Digests {
         self.bytes
     }
 
-    /// A clock hand over the digests: those that were not used since it last passed go. Also what the
+    /// A clock hand over the summaries: those that were not used since it last passed go. Also what the
     /// queue tells of and is gone, so that it stays at most twice as long as what there is.
     fn trim(&mut self) {
         while self.bytes > self.limit || self.queue.len() > 2 * self.known.len() + 64 {
             let Some((key, number)) = self.queue.pop_front() else {
                 return;
             };
-            let digest = self.known.get_mut(&key);
-            let Some(digest) = digest.filter(|digest| digest.number == number) else {
+            let summary = self.known.get_mut(&key);
+            let Some(summary) = summary.filter(|summary| summary.number == number) else {
                 continue;
             };
-            if std::mem::take(&mut digest.touched) || self.bytes <= self.limit {
+            if std::mem::take(&mut summary.touched) || self.bytes <= self.limit {
                 self.queue.push_back((key, number));
             } else {
                 self.forget(key);
@@ -228,65 +228,65 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_has_what_is_fast_until_its_page_is_back() {
-        let mut digests = Digests::new(1 << 20);
+    fn a_summary_has_what_is_fast_until_its_page_is_back() {
+        let mut summaries = PageSummaries::new(1 << 20);
         let leaf = page([3, 4, 7, 250].into_iter());
-        digests.keep((9, 2), &leaf, is_fast);
-        assert_eq!(digests.find((9, 2), 4), Some((place(1, 4), 28)));
-        assert_eq!(digests.find((9, 2), 250), Some((place(1, 250), 1750)));
+        summaries.keep((9, 2), &leaf, is_fast);
+        assert_eq!(summaries.find((9, 2), 4), Some((place(1, 4), 28)));
+        assert_eq!(summaries.find((9, 2), 250), Some((place(1, 250), 1750)));
         // On the slow tier, not there, of another page.
         for (key, block) in [((9, 2), 3), ((9, 2), 5), ((9, 3), 4), ((8, 2), 4)] {
-            assert_eq!(digests.find(key, block), None);
+            assert_eq!(summaries.find(key, block), None);
         }
-        digests.page_is_back((9, 2));
-        assert_eq!(digests.find((9, 2), 4), None);
-        assert_eq!(digests.bytes(), 0);
+        summaries.page_is_back((9, 2));
+        assert_eq!(summaries.find((9, 2), 4), None);
+        assert_eq!(summaries.bytes(), 0);
     }
 
     #[test]
     fn many_blocks_are_found_as_a_few_are() {
         for count in [BESIDE, BESIDE + 1, MOST] {
-            let mut digests = Digests::new(1 << 20);
+            let mut summaries = PageSummaries::new(1 << 20);
             let blocks = || (0..count).map(|at| 3 * at + 1);
-            digests.keep((1, 1), &page(blocks()), is_fast);
+            summaries.keep((1, 1), &page(blocks()), is_fast);
             for block in blocks() {
                 let found = Some((place(1, block), block as u32 * 7));
-                assert_eq!(digests.find((1, 1), block), found, "{block} of {count}");
-                assert_eq!(digests.find((1, 1), block + 1), None);
+                assert_eq!(summaries.find((1, 1), block), found, "{block} of {count}");
+                assert_eq!(summaries.find((1, 1), block + 1), None);
             }
         }
     }
 
     #[test]
     fn pages_with_much_or_nothing_have_none() {
-        let mut digests = Digests::new(1 << 20);
-        digests.keep((1, 1), &page(0..MOST + 1), is_fast);
-        digests.keep((1, 2), &page([3, 6].into_iter()), is_fast);
-        digests.keep((1, 3), &page(std::iter::empty()), is_fast);
-        assert_eq!(digests.bytes(), 0);
+        let mut summaries = PageSummaries::new(1 << 20);
+        summaries.keep((1, 1), &page(0..MOST + 1), is_fast);
+        summaries.keep((1, 2), &page([3, 6].into_iter()), is_fast);
+        summaries.keep((1, 3), &page(std::iter::empty()), is_fast);
+        assert_eq!(summaries.bytes(), 0);
     }
 
     #[test]
     fn they_stay_within_their_memory_and_what_is_used_stays_longest() {
         let limit = 100 * OVERHEAD;
-        let mut digests = Digests::new(limit);
+        let mut summaries = PageSummaries::new(limit);
         for chunk in 0..1000 {
-            digests.keep((1, chunk), &page([1].into_iter()), is_fast);
-            digests.used((1, 0));
-            assert!(digests.bytes() <= limit);
-            assert!(digests.queue.len() <= 2 * digests.known.len() + 64);
+            summaries.keep((1, chunk), &page([1].into_iter()), is_fast);
+            summaries.used((1, 0));
+            assert!(summaries.bytes() <= limit);
+            assert!(summaries.queue.len() <= 2 * summaries.known.len() + 64);
         }
-        assert!(digests.find((1, 0), 1).is_some());
-        assert!(digests.find((1, 1), 1).is_none());
-        assert!(digests.find((1, 999), 1).is_some());
+        assert!(summaries.find((1, 0), 1).is_some());
+        assert!(summaries.find((1, 1), 1).is_none());
+        assert!(summaries.find((1, 999), 1).is_some());
         // One page that comes and goes.
         for _ in 0..1000 {
-            digests.keep((2, 0), &page([1].into_iter()), is_fast);
-            assert!(digests.queue.len() <= 2 * digests.known.len() + 64);
-            digests.page_is_back((2, 0));
+            summaries.keep((2, 0), &page([1].into_iter()), is_fast);
+            assert!(summaries.queue.len() <= 2 * summaries.known.len() + 64);
+            summaries.page_is_back((2, 0));
         }
-        digests.forget_layer(1);
-        digests.forget_layer(2);
-        assert_eq!((digests.bytes(), digests.queue.len()), (0, 0));
+        summaries.forget_layer(1);
+        summaries.forget_layer(2);
+        assert_eq!((summaries.bytes(), summaries.queue.len()), (0, 0));
     }
 }

@@ -157,7 +157,7 @@ impl Shard {
                 // Who waits for its end goes first: another one may be pressing already.
                 self.handle.yield_now().await;
             }
-            self.make_digests();
+            self.make_summaries();
             futures_util::future::select(wake, self.handle.sleep(IDLE_TICK_NS)).await;
         }
     }

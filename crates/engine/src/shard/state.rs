@@ -13,7 +13,7 @@ use crate::maintenance::rebalance::Asking;
 use crate::maintenance::upkeep::{HurtUntil, Upkeep};
 use crate::map::layer_path::Paths;
 use crate::map::page::Leaf;
-use crate::map::page_summary::Digests;
+use crate::map::page_summary::PageSummaries;
 use crate::map::radix::{DirtyNodes, Tree};
 use crate::recovery::open_checkpoint::OpenedFrom;
 use crate::space::{
@@ -112,8 +112,8 @@ pub struct ShardConfig {
     pub spare_groups: u64,
     /// Chunks' pages that it keeps in memory.
     pub leaves: usize,
-    /// Bytes of digests of those that it gave up.
-    pub digests: usize,
+    /// Bytes of summaries of those that it gave up.
+    pub summaries: usize,
     /// Bytes of its log of moves.
     pub ledger: usize,
 }
@@ -191,7 +191,7 @@ pub(crate) struct State {
     pub opened_from: Option<OpenedFrom>,
     /// Chunks' pages in memory, in the order in which they are looked at for eviction.
     pub leaf_queue: VecDeque<(u32, u32)>,
-    pub digests: Digests,
+    pub summaries: PageSummaries,
     pub paths: Paths,
     pub dirty_leaves: Vec<(u32, u32, Rc<Leaf>)>,
     /// Changed pages that the checkpoint under way has no places for yet.
@@ -359,7 +359,7 @@ impl Shard {
             generation: 0,
             opened_from: None,
             leaf_queue: VecDeque::new(),
-            digests: Digests::new(config.digests),
+            summaries: PageSummaries::new(config.summaries),
             paths: Paths::default(),
             dirty_leaves: Vec::new(),
             unplaced: 0,

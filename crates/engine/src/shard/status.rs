@@ -78,7 +78,8 @@ impl Shard {
             volumes: volumes.collect(),
             used: used.collect(),
             page_room: self.page_room(&state),
-            map_bytes: (trees + leaves + own + state.alloc.bytes() + state.digests.bytes()) as u64,
+            map_bytes: (trees + leaves + own + state.alloc.bytes() + state.summaries.bytes())
+                as u64,
             ram_bytes: state.ram.bytes(),
             ram_limit: self.ram_limit(),
             now_ns: self.handle.now_ns(),

@@ -161,7 +161,7 @@ impl State {
         }
     }
 
-    /// [`State::note_use`] of blocks of which digests say where they lie.
+    /// [`State::note_use`] of blocks of which summaries say where they lie.
     pub(crate) fn note_placed(&mut self, by: By, chunk: u32, placed: &[Placed]) {
         for of_layer in placed.chunk_by(|one, next| one.layer == next.layer) {
             let blocks = of_layer.iter().map(|known| known.block).collect();

@@ -83,7 +83,7 @@ pub(crate) enum Looked {
     /// It is one block, which a fast drive has.
     Block(Seen),
     /// All lies in one chunk, and these blocks of it are still to be read. The uses are those of all blocks that the
-    /// pages have, and what digests gave already.
+    /// pages have, and what summaries gave already.
     Left(Parts, AllPlaced, Uses),
     /// It has to be looked for, all of it.
     Unknown,
@@ -242,7 +242,7 @@ impl Shard {
         Ok(left)
     }
 
-    /// Reads blocks where digests say that they lie. Returns those that could not be: their pages are to
+    /// Reads blocks where summaries say that they lie. Returns those that could not be: their pages are to
     /// say what is wrong with them.
     async fn read_placed(
         &self,
@@ -267,7 +267,7 @@ impl Shard {
         })
     }
 
-    /// Reads blocks that lie one after the other where digests say.
+    /// Reads blocks that lie one after the other where summaries say.
     async fn read_placed_run(&self, by: By, run: &[Placed]) -> Result<DmaBuf, DriveError> {
         let began = self.handle.now_ns();
         let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
@@ -291,10 +291,10 @@ impl Shard {
         let key = (run[0].layer, piece.chunk);
         let mut state = self.state.borrow_mut();
         let Ok(data) = read else {
-            state.digests.forget(key);
+            state.summaries.forget(key);
             return run.iter().map(|known| known.block).collect();
         };
-        state.digests.used(key);
+        state.summaries.used(key);
         state.note_placed(by, piece.chunk, run);
         state.count_of(by.volume, |counters| {
             counters.blocks_fast += run.len() as u64
@@ -407,7 +407,7 @@ impl Shard {
         Ok(served)
     }
 
-    /// The pages that have the blocks of a piece, and digests' places; those of zeroes are served, and counted. None when
+    /// The pages that have the blocks of a piece, and summaries' places; those of zeroes are served, and counted. None when
     /// pages are missing.
     fn look_now(
         &self,

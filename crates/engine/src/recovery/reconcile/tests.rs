@@ -56,7 +56,7 @@ fn shard(handle: &Handle, name: &str) -> Rc<Shard> {
         ram_bytes: 0,
         spare_groups: 0,
         leaves: 64,
-        digests: 0,
+        summaries: 0,
         ledger: 0,
     };
     let legs = Arc::<Legs>::default();

@@ -11,7 +11,7 @@ const LAYERS: u64 = 60;
 const MUCH: u64 = 256 * MIB;
 
 #[test]
-fn pages_of_many_snapshots_shrink_to_digests_and_are_read_by_them() {
+fn pages_of_many_snapshots_shrink_to_summaries_and_are_read_by_them() {
     let folder = Folder::new();
     let drives = [folder.drive("fast", 512)];
     let spec = pool(
