@@ -250,7 +250,7 @@ impl Shard {
                 entry.disk_counts += counts;
                 entry.disk_counts -= leaf.disk_counts.replace(counts);
                 entry.dirty = true;
-                let hint = u16::from(counts.fast > 0) | u16::from(counts.shadow > 0) << 1;
+                let hint = u16::from(counts.fast > 0) | u16::from(counts.clean > 0) << 1;
                 let old = entry.tree.set_ptr(*chunk, PagePtr { hint, ..ptr });
                 drop(state);
                 self.drop_page(work, old);

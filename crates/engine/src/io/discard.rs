@@ -294,7 +294,7 @@ impl Shard {
             ))
         });
         state.dirty_chunks.forget(volume);
-        state.shadow_chunks.retain(|key| key.0 != volume);
+        state.clean_chunks.retain(|key| key.0 != volume);
         state.forget_heat(volume);
         Ok(())
     }

@@ -88,7 +88,7 @@ impl Shard {
     /// Blocks of homes where nothing is valid.
     fn wasted_homes(&self, state: &State) -> u64 {
         let layers = state.volumes.values();
-        let valid = layers.map(|layer| layer.counts.home + layer.counts.shadow);
+        let valid = layers.map(|layer| layer.counts.home + layer.counts.clean);
         state.alloc.home_blocks().saturating_sub(valid.sum())
     }
 }
@@ -141,7 +141,7 @@ impl<'a> Compaction<'a> {
         !self.fast_alone
             || self.shard.surveying.get()
             || state.dirty_chunks.contains(&key)
-            || state.shadow_chunks.contains(&key)
+            || state.clean_chunks.contains(&key)
     }
 
     async fn look_at(&mut self, layer: u32, chunk: u32) -> Result<(), IoError> {
@@ -247,7 +247,7 @@ impl<'a> Compaction<'a> {
                 continue;
             }
             match page.state(block) {
-                BlockState::Shadow => copies.set(block),
+                BlockState::Clean => copies.set(block),
                 _ => blocks.push(Moving::of(page, block)),
             }
         }

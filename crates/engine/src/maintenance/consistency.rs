@@ -115,7 +115,7 @@ impl Shard {
             let counts = self.audit_volume(volume, &mut books).await?;
             audit.mapped += counts.mapped();
             audit.layers.insert(volume, counts.mapped());
-            audit.fast.insert(volume, counts.fast + counts.shadow);
+            audit.fast.insert(volume, counts.fast + counts.clean);
             let state = self.state.borrow();
             let known = state.volumes.get(&volume).map(|entry| entry.counts);
             if known != Some(counts) {

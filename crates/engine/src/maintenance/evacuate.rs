@@ -320,7 +320,7 @@ impl Shard {
         let mut moved = 0;
         for block in valid {
             let state = leaf.page.borrow().state(block);
-            if state == BlockState::Shadow || state == BlockState::Home {
+            if state == BlockState::Clean || state == BlockState::Home {
                 moved += self.move_slot((volume, chunk), leaf, block, unread).await?;
             }
         }

@@ -238,7 +238,7 @@ impl Shard {
         while self.is_tiered() && in_vain < PASSES && self.handle.now_ns() < until {
             let free = {
                 let state = self.state.borrow();
-                match state.shadow_chunks.is_empty() {
+                match state.clean_chunks.is_empty() {
                     true => break,
                     false => self.fast_coming_free(&state),
                 }

@@ -88,7 +88,7 @@ impl Shard {
                 BlockState::Zero => continue,
                 _ if in_ram(block) => &mut cell.ram,
                 BlockState::Home => &mut cell.slow,
-                BlockState::Shadow => &mut cell.fast,
+                BlockState::Clean => &mut cell.fast,
                 BlockState::Dirty if self.class(page.slot(block)) == Class::Fast => &mut cell.fast,
                 BlockState::Dirty => &mut cell.slow,
             };

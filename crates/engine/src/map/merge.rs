@@ -292,7 +292,7 @@ impl Shard {
         state.volumes.remove(&layer);
         state.paths.forget();
         state.dirty_chunks.forget(layer);
-        state.shadow_chunks.retain(|key| key.0 != layer);
+        state.clean_chunks.retain(|key| key.0 != layer);
         state.leaf_queue.retain(|key| key.0 != layer);
         state.forget_heat(layer);
         state.summaries.forget_layer(layer);

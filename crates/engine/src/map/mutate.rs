@@ -75,9 +75,9 @@ impl Shard {
             0 => state.dirty_chunks.remove(key),
             _ => state.dirty_chunks.found(key),
         }
-        match counts.shadow {
-            0 => state.shadow_chunks.remove(&key),
-            _ => state.shadow_chunks.insert(key),
+        match counts.clean {
+            0 => state.clean_chunks.remove(&key),
+            _ => state.clean_chunks.insert(key),
         };
         self.tell_placed(state, key, leaf, u16::MAX);
     }
@@ -308,7 +308,7 @@ impl Shard {
             self.check_content(run.place.plus(index as u64), crc);
         }
         state.journal.touch(run.place.vdrive());
-        state.shadow_chunks.insert((volume, chunk));
+        state.clean_chunks.insert((volume, chunk));
         let extents = extents_of(&(first..first + run.count).collect());
         self.tell_placed(&mut state, (volume, chunk), leaf, extents);
         self.mark_dirty(&mut state, volume, chunk, leaf);

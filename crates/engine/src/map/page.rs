@@ -288,10 +288,10 @@ impl Shard {
         if counts.fast > 0 {
             state.dirty_chunks.found((volume, key));
         }
-        if counts.shadow > 0 {
-            state.shadow_chunks.insert((volume, key));
+        if counts.clean > 0 {
+            state.clean_chunks.insert((volume, key));
         }
-        if counts.fast + counts.shadow > 0 {
+        if counts.fast + counts.clean > 0 {
             self.tell_placed(state, (volume, key), &leaf, u16::MAX);
         }
         Ok(())
@@ -306,7 +306,7 @@ impl Shard {
         BlockCounts {
             home: home.and_not(slots).count() as u64,
             fast,
-            shadow: home.and(slots).count() as u64,
+            clean: home.and(slots).count() as u64,
             slow: dirty.count() as u64 - fast,
         }
     }
@@ -321,7 +321,7 @@ impl Shard {
         match page.state(block) {
             BlockState::Zero => None,
             BlockState::Home => Some(&mut counts.home),
-            BlockState::Shadow => Some(&mut counts.shadow),
+            BlockState::Clean => Some(&mut counts.clean),
             BlockState::Dirty if self.class(page.slot(block)) == Class::Fast => {
                 Some(&mut counts.fast)
             }

@@ -80,7 +80,7 @@ fn entries_of(leaf: &Leaf, is_fast: impl Fn(Place) -> bool) -> Option<Entries> {
     entries.shrink_to_fit();
     debug_assert!(entries.iter().all(|entry| {
         let state = page.state(entry.block());
-        matches!(state, BlockState::Dirty | BlockState::Shadow)
+        matches!(state, BlockState::Dirty | BlockState::Clean)
     }));
     (!entries.is_empty()).then_some(entries)
 }

@@ -81,7 +81,7 @@ impl Shard {
                         state.dirty_chunks.found((volume, chunk));
                     }
                     if hint & 2 != 0 {
-                        state.shadow_chunks.insert((volume, chunk));
+                        state.clean_chunks.insert((volume, chunk));
                     }
                 }
                 (keys.last().copied(), need)

@@ -210,7 +210,7 @@ pub(crate) struct State {
     /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
     pub dirty_chunks: Sinking,
     /// Chunks with clean copies on the fast tier: eviction goes through them in order.
-    pub shadow_chunks: BTreeSet<(u32, u32)>,
+    pub clean_chunks: BTreeSet<(u32, u32)>,
     pub evict_hand: (u32, u32),
     pub demote_hand: (u32, u32),
     /// All that layers have, each once.
@@ -371,7 +371,7 @@ impl Shard {
             waits: Waits::default(),
             ledger: Ledger::new(config.ledger, handle.now_ns()),
             dirty_chunks: Sinking::default(),
-            shadow_chunks: BTreeSet::new(),
+            clean_chunks: BTreeSet::new(),
             evict_hand: (0, 0),
             demote_hand: (0, 0),
             knobs: Vec::new(),

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn eras_pass_without_reads() {
+    fn read_epochs_pass_without_reads() {
         let mut deferred_frees = DeferredFrees::default();
         for sequence in 0..100 {
             deferred_frees.slots(Place::new(VdriveId(1), 10), 1);

@@ -219,11 +219,11 @@ impl Shard {
     }
 
     /// Copies that extents of a chunk have on the fast tier.
-    pub(crate) fn shadows(leaf: &Leaf, extents: u16) -> BlockMask {
+    pub(crate) fn clean_copies(leaf: &Leaf, extents: u16) -> BlockMask {
         let page = leaf.page.borrow();
-        let shadows = page.home_mask().and(page.slot_mask());
+        let clean_copies = page.home_mask().and(page.slot_mask());
         let wanted = |block: &usize| extents >> (block / EXTENT_BLOCKS) & 1 == 1;
-        shadows.blocks().filter(wanted).collect()
+        clean_copies.blocks().filter(wanted).collect()
     }
 
     /// Extents of a chunk that no host has used since the pool was opened, as far as is known.

@@ -254,7 +254,7 @@ impl Shard {
             _ => Spot::Slow,
         };
         let kind = match (state, tier) {
-            (BlockState::Shadow, _) => CopyKind::Copy,
+            (BlockState::Clean, _) => CopyKind::Copy,
             (_, Spot::Slow) => CopyKind::Packed,
             _ => CopyKind::Only,
         };

@@ -181,7 +181,7 @@ impl Shard {
         self.fit_ram().await;
         self.look_at_sizes();
         let (reserve, share) = (self.reserve_slots(), self.fast_share());
-        let (free, has_shadows) = {
+        let (free, has_clean) = {
             let mut state = self.state.borrow_mut();
             state.pacing.reserve = reserve;
             if let Some(policy) = &mut state.policy {
@@ -190,12 +190,12 @@ impl Shard {
             }
             (
                 self.fast_coming_free(&state),
-                !state.shadow_chunks.is_empty(),
+                !state.clean_chunks.is_empty(),
             )
         };
         let short = free < reserve || starving;
         let mut worked = self.keep_pins().await?;
-        if free < reserve && has_shadows {
+        if free < reserve && has_clean {
             // A little more, so that not every round has to; each shard its part, as all see the same lack.
             let wanted = (reserve + reserve / 4 - free).div_ceil(u64::from(self.config.shards));
             worked |= self.evict(wanted).await? > 0;
@@ -307,7 +307,7 @@ impl Shard {
                 break;
             }
             let _room = self.journal_room(Work::Mover).await?;
-            let Some(chunk) = self.next_shadow() else {
+            let Some(chunk) = self.next_clean_chunk() else {
                 break;
             };
             let (extents, cause) = match self.cooling.get() {
@@ -331,7 +331,7 @@ impl Shard {
     ) -> Result<u64, IoError> {
         let Ok(Some(leaf)) = self.leaf(volume, chunk, false).await else {
             let mut state = self.state.borrow_mut();
-            state.shadow_chunks.remove(&(volume, chunk));
+            state.clean_chunks.remove(&(volume, chunk));
             state.forget_placed((volume, chunk));
             return Ok(0);
         };
@@ -342,7 +342,7 @@ impl Shard {
         let Some(_busy) = Busy::try_new(&leaf) else {
             return Ok(0);
         };
-        let mask = Self::shadows(&leaf, extents).and_not(pinned);
+        let mask = Self::clean_copies(&leaf, extents).and_not(pinned);
         if mask.is_empty() {
             // The policy may not know of the chunk yet, or take it for what it is no more.
             self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
@@ -352,17 +352,17 @@ impl Shard {
         Ok(mask.count() as u64)
     }
 
-    fn next_shadow(&self) -> Option<(u32, u32)> {
+    fn next_clean_chunk(&self) -> Option<(u32, u32)> {
         let mut state = self.state.borrow_mut();
         let after = (
             std::ops::Bound::Excluded(state.evict_hand),
             std::ops::Bound::Unbounded,
         );
-        let next = state.shadow_chunks.range(after).next().copied();
+        let next = state.clean_chunks.range(after).next().copied();
         if next.is_none() {
             self.looked_over.set(true);
         }
-        let next = next.or_else(|| state.shadow_chunks.first().copied())?;
+        let next = next.or_else(|| state.clean_chunks.first().copied())?;
         state.evict_hand = next;
         Some(next)
     }
@@ -396,15 +396,15 @@ impl Shard {
             self.state.borrow_mut().dirty_chunks.recall();
             let sunk = self.demote_batch(0, writeback::BATCH, true).await?;
             let worked = sunk.blocks + self.evict(u64::MAX).await? > 0;
-            let (left, shadows, may_sink) = {
+            let (left, clean_copies, may_sink) = {
                 let state = self.state.borrow();
-                let (dirty, shadows) = (state.dirty_chunks.len(), state.shadow_chunks.len());
-                (dirty + shadows, shadows, self.may_sink(&state))
+                let (dirty, clean_copies) = (state.dirty_chunks.len(), state.clean_chunks.len());
+                (dirty + clean_copies, clean_copies, self.may_sink(&state))
             };
             if left == 0 {
                 break;
             }
-            if shadows == 0 && !may_sink {
+            if clean_copies == 0 && !may_sink {
                 return Ok(Cooled::Unread(self.unread()));
             }
             if worked {

@@ -65,11 +65,11 @@ impl State {
             let chunks = pins.map(|pin| chunks_of(&pin.extents));
             ranges.extend(chunks.map(|(first, last)| (*layer, first)..=(*layer, last)));
         }
-        let (dirty, shadows) = (&self.dirty_chunks, &self.shadow_chunks);
+        let (dirty, clean_copies) = (&self.dirty_chunks, &self.clean_chunks);
         let [sinking, leaving] = &mut self.lower_hands;
         [
             next_of(&ranges, sinking, |range| dirty.between(range)),
-            next_of(&ranges, leaving, |range| shadows.range(range).copied()),
+            next_of(&ranges, leaving, |range| clean_copies.range(range).copied()),
         ]
     }
 }

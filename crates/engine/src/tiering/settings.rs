@@ -222,7 +222,7 @@ impl Knobs {
 impl Volume {
     /// Blocks that the layer has on the fast tier.
     pub(crate) fn fast(&self) -> i64 {
-        (self.counts.fast + self.counts.shadow) as i64
+        (self.counts.fast + self.counts.clean) as i64
     }
 
     /// It goes by these knobs from now on, which count what it has on the fast tier.

@@ -14,9 +14,9 @@ impl State {
     /// Whether some copy may leave the fast tier, as far as is seen soon.
     pub(super) fn has_victims(&self) -> bool {
         match self.knobs.is_empty() {
-            true => !self.shadow_chunks.is_empty(),
+            true => !self.clean_chunks.is_empty(),
             false => {
-                let mut chunks = self.shadow_chunks.iter().take(LOOKED_AT);
+                let mut chunks = self.clean_chunks.iter().take(LOOKED_AT);
                 chunks.any(|chunk| self.may_leave(*chunk, true) != 0)
             }
         }
@@ -29,7 +29,7 @@ impl State {
             policy,
             volumes,
             knobs,
-            shadow_chunks,
+            clean_chunks,
             over_hand,
             ..
         } = self;
@@ -44,7 +44,7 @@ impl State {
             // What is over may be so little of all that none of it is drawn.
             let next = || {
                 let mut over = volumes.keys().filter(|layer| is_over(**layer));
-                over.find_map(|layer| next_unpinned(shadow_chunks, of(*layer)?, *layer, over_hand))
+                over.find_map(|layer| next_unpinned(clean_chunks, of(*layer)?, *layer, over_hand))
             };
             if let Some((chunk, extents)) = drawn.or_else(next) {
                 return Some((chunk, extents, Cause::EvictedOver));
@@ -83,7 +83,7 @@ fn least(victim: Victim) -> ((u32, u32), u16, Cause) {
 
 /// The next chunk of a layer with copies that are not pinned, after the one that `hand` names.
 fn next_unpinned(
-    shadow_chunks: &BTreeSet<(u32, u32)>,
+    clean_chunks: &BTreeSet<(u32, u32)>,
     knobs: &Knobs,
     layer: u32,
     hand: &mut (u32, u32),
@@ -92,8 +92,8 @@ fn next_unpinned(
         true => hand.1.saturating_add(1),
         false => 0,
     };
-    let after = shadow_chunks.range((layer, from)..=(layer, u32::MAX));
-    let mut chunks = after.chain(shadow_chunks.range((layer, 0)..(layer, from)));
+    let after = clean_chunks.range((layer, from)..=(layer, u32::MAX));
+    let mut chunks = after.chain(clean_chunks.range((layer, 0)..(layer, from)));
     let found = chunks.find_map(|chunk| {
         let free = !knobs.pinned(chunk.1).fast;
         (free != 0).then_some((*chunk, free))

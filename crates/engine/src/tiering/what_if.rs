@@ -75,7 +75,7 @@ impl Shard {
         let mut has: BTreeMap<u32, u64> = BTreeMap::new();
         for (layer, entry) in volumes.iter() {
             if let Some(volume) = holders.get(layer) {
-                *has.entry(*volume).or_default() += entry.counts.fast + entry.counts.shadow;
+                *has.entry(*volume).or_default() += entry.counts.fast + entry.counts.clean;
             }
         }
         let of_volumes = has.iter().filter_map(|(volume, blocks)| {

@@ -2,6 +2,7 @@
 
 mod bitrot;
 mod bypass;
+mod clean_copies;
 mod data;
 mod diff;
 mod discards;
@@ -33,7 +34,6 @@ mod resync;
 mod room;
 mod schedules;
 mod scrub;
-mod shadows;
 mod snapshots;
 mod space;
 mod support;

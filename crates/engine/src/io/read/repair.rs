@@ -59,7 +59,7 @@ impl Shard {
                 return Some(copy);
             }
         }
-        if state != BlockState::Shadow {
+        if state != BlockState::Clean {
             return None;
         }
         let home = leaf.page.borrow().home().plus(block as u64);

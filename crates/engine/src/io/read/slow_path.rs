@@ -46,7 +46,7 @@ pub(crate) struct Run {
     /// At home (or in a slow slot): a candidate for RAM.
     cold: bool,
     /// At home, which answers sooner than the fast tier, where it is as well.
-    shadow: bool,
+    clean: bool,
 }
 
 /// Pages that have blocks of a chunk: layer, page, blocks.
@@ -486,7 +486,7 @@ impl Shard {
                     }
                     Err(error) => {
                         let (chunk, blocks) = ((layer, piece.chunk), (run.first, run.count));
-                        if run.shadow {
+                        if run.clean {
                             sides.home_failed();
                             self.mend_homes_soon(chunk, leaf, blocks);
                             continue;
@@ -495,7 +495,10 @@ impl Shard {
                             // All of the run is given up, and some of it may be wrong at home.
                             self.mend_homes(chunk, leaf, blocks).await;
                         }
-                        if self.give_up_shadows(chunk, leaf, blocks, run.place).await {
+                        if self
+                            .evict_clean_copies(chunk, leaf, blocks, run.place)
+                            .await
+                        {
                             continue;
                         }
                         failed = failed.or(Some((run, error)));
@@ -573,19 +576,19 @@ impl Shard {
                 wait = true;
                 continue;
             }
-            let shadow = !cold && self.reads_at_home(&page, block, todo.count(), sides);
-            let place = if cold || shadow {
+            let clean = !cold && self.reads_at_home(&page, block, todo.count(), sides);
+            let place = if cold || clean {
                 page.home().plus(block as u64)
             } else {
                 page.slot(block)
             };
             let class = self.class(place);
-            let cold = class == Class::Slow && !shadow;
+            let cold = class == Class::Slow && !clean;
             match runs.last_mut() {
                 Some(run)
                     if run.first + run.count == block
                         && run.place.plus(run.count as u64) == place
-                        && (run.cold, run.shadow) == (cold, shadow) =>
+                        && (run.cold, run.clean) == (cold, clean) =>
                 {
                     run.count += 1;
                     run.crcs.push(page.crc(block));
@@ -597,7 +600,7 @@ impl Shard {
                     crcs: vec![page.crc(block)],
                     class,
                     cold,
-                    shadow,
+                    clean,
                 }),
             }
         }

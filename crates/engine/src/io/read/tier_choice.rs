@@ -1,4 +1,4 @@
-//! Reads of shadows, which both tiers have: each goes to the one that is expected to answer sooner
+//! Reads of clean copies, which both tiers have: each goes to the one that is expected to answer sooner
 //! (`vdrive/latency.rs`), with fast and slow solid-state drives to both, with a disk to the fast tier. A copy
 //! at home that is wrong is written anew from the one on the fast tier.
 
@@ -10,7 +10,7 @@ use format::{BlockState, ChunkPage, crc32c};
 use std::rc::Rc;
 use units::{Place, VdriveId};
 
-/// Where a request's shadows of a chunk are read.
+/// Where a request's clean copies of a chunk are read.
 #[derive(Default)]
 pub(crate) struct Sides {
     /// The fast vdrive that was last asked about, and whether home answers sooner.
@@ -32,7 +32,7 @@ impl Sides {
 }
 
 impl Shard {
-    /// Whether a block, of `count` that a host waits for, is a shadow whose home answers sooner.
+    /// Whether a block, of `count` that a host waits for, is a clean copy whose home answers sooner.
     pub(super) fn reads_at_home(
         &self,
         page: &ChunkPage,
@@ -40,7 +40,7 @@ impl Shard {
         count: usize,
         sides: &mut Sides,
     ) -> bool {
-        if sides.home_failed || page.state(block) != BlockState::Shadow {
+        if sides.home_failed || page.state(block) != BlockState::Clean {
             return false;
         }
         let (slot, home) = (page.slot(block), page.home().plus(block as u64));
@@ -89,7 +89,7 @@ impl Shard {
         });
     }
 
-    /// Shadows could not be read at home: those that are wrong there are written anew in the
+    /// Clean copies could not be read at home: those that are wrong there are written anew in the
     /// background, unless other work has the chunk.
     pub(super) fn mend_homes_soon(
         &self,
@@ -115,13 +115,13 @@ impl Shard {
         leaf: &Rc<Leaf>,
         (first, count): (usize, usize),
     ) {
-        let shadow = |block: usize| {
+        let clean = |block: usize| {
             let page = leaf.page.borrow();
             let known = (page.home().plus(block as u64), page.crc(block));
-            (page.state(block) == BlockState::Shadow).then_some(known)
+            (page.state(block) == BlockState::Clean).then_some(known)
         };
         let (mut wrong, mut mended) = (0, 0);
-        let seen: Vec<_> = (first..first + count).map(shadow).collect();
+        let seen: Vec<_> = (first..first + count).map(clean).collect();
         for (block, seen) in (first..).zip(seen) {
             let Some((place, crc)) = seen else { continue };
             if self.closing.get() {
@@ -130,7 +130,7 @@ impl Shard {
             let check = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;
             match self.read_place(place, 1, &check).await {
                 Err(error) if !is_of_blocks(error) => break,
-                Err(_) if shadow(block) == seen => {
+                Err(_) if clean(block) == seen => {
                     wrong += 1;
                     mended += usize::from(self.rescue((volume, chunk), block).await);
                 }

@@ -27,28 +27,28 @@ impl Shard {
 
     /// Forgets copies on the fast tier that could not be read, `count` blocks of a chunk from `first`
     /// on, at `place`; what they were made from is at home. False when they are no such copies.
-    pub(super) async fn give_up_shadows(
+    pub(super) async fn evict_clean_copies(
         &self,
         (volume, chunk): (u32, u32),
         leaf: &Rc<Leaf>,
         (first, count): (usize, usize),
         place: Place,
     ) -> bool {
-        let shadows = || -> BlockMask {
+        let clean_copies = || -> BlockMask {
             let page = leaf.page.borrow();
-            let is_shadow = |block: &usize| {
-                page.state(*block) == BlockState::Shadow
+            let is_clean = |block: &usize| {
+                page.state(*block) == BlockState::Clean
                     && page.slot(*block) == place.plus((*block - first) as u64)
             };
-            (first..first + count).filter(is_shadow).collect()
+            (first..first + count).filter(is_clean).collect()
         };
-        if shadows().is_empty() {
+        if clean_copies().is_empty() {
             return false;
         }
         let Ok(_room) = self.journal_room(Work::Host(Due::NONE)).await else {
             return false;
         };
-        let mask = shadows();
+        let mask = clean_copies();
         tracing::warn!(
             volume,
             chunk,

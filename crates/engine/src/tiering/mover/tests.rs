@@ -43,7 +43,7 @@ fn copies(probe: &Probe) -> u64 {
     state
         .volumes
         .values()
-        .map(|volume| volume.counts.shadow)
+        .map(|volume| volume.counts.clean)
         .sum()
 }
 
@@ -95,7 +95,7 @@ fn what_is_used_stays_when_room_is_wanted() {
                 .await
                 .unwrap()
                 .unwrap();
-            there += Shard::shadows(&leaf, u16::MAX).count() as u64;
+            there += Shard::clean_copies(&leaf, u16::MAX).count() as u64;
         }
         assert!(there * 10 >= hot * 9, "{there} of {hot}");
     });

@@ -103,7 +103,7 @@ async fn fast_of(probe: &Probe, mib: Range<u64>) -> u64 {
         let leaf = probe.shard.leaf(probe.volume, chunk as u32, false).await;
         if let Some(leaf) = leaf.unwrap() {
             let counts = probe.shard.count(&leaf.page.borrow());
-            sum += counts.fast + counts.shadow;
+            sum += counts.fast + counts.clean;
         }
     }
     sum
