@@ -124,7 +124,7 @@ async fn measure(handle: &Handle, mib: u64, snapshots: usize) {
     let mut buf = IoBuf::zeroed(BLOCK as usize);
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); readers.len()];
     for round in 0..=ROUNDS {
-        harness.make_digests();
+        harness.make_summaries();
         for ((_, reader), times) in readers.iter().zip(&mut times) {
             let blocks = mib * MIB / BLOCK;
             let offsets: Vec<u64> = (0..READS)
@@ -137,7 +137,7 @@ async fn measure(handle: &Handle, mib: u64, snapshots: usize) {
                     .await
                     .expect("it is read");
             }
-            // The first round brings pages in, of which some give way to digests.
+            // The first round brings pages in, of which some give way to summaries.
             if round > 0 {
                 times.push((handle.now_ns() - began) as f64 / READS as f64);
             }

@@ -150,11 +150,11 @@ impl Harness {
         shard.look_and_read(by, offset, buf).await
     }
 
-    /// Gives up the pages for which digests stand in, as shards that serve hosts do while there is memory.
-    pub fn make_digests(&self) {
+    /// Gives up the pages for which summaries stand in, as shards that serve hosts do while there is memory.
+    pub fn make_summaries(&self) {
         self.shards
             .iter()
-            .for_each(|shard| shard.make_all_digests());
+            .for_each(|shard| shard.make_all_summaries());
     }
 
     /// Where `count` blocks of a volume from `first` on lie, all of one chunk, as a read would find them: `found`

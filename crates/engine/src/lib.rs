@@ -5,14 +5,21 @@
 //! Leaves out: front ends, protocols, HTTP, and the operating system's clock (see `reactor`).
 
 pub mod bench;
+mod cache;
+mod checkpoint;
 mod control;
 mod device;
 pub mod harness;
+mod io;
+mod maintenance;
+mod map;
 mod pool;
+mod recovery;
 mod shard;
 mod space;
-mod tree;
+mod tiering;
 mod vdrive;
+mod wal;
 
 pub use control::Engine;
 pub use control::explain::*;

@@ -27,7 +27,7 @@ pub enum BlockState {
     /// In a slot alone: newer than its home, or it has none.
     Dirty,
     /// In a slot and, the same, at its home.
-    Shadow,
+    Clean,
 }
 
 /// A chunk's page. In memory it is kept as it lies on the drive.
@@ -257,7 +257,7 @@ impl ChunkPage {
             (false, false) => BlockState::Zero,
             (false, true) => BlockState::Home,
             (true, false) => BlockState::Dirty,
-            (true, true) => BlockState::Shadow,
+            (true, true) => BlockState::Clean,
         }
     }
 }
@@ -277,7 +277,7 @@ mod tests {
         page.set_home_valid(0, true);
         page.set_home_valid(255, true);
         page.set_slot(7, slot.plus(1));
-        assert_eq!(page.state(255), BlockState::Shadow);
+        assert_eq!(page.state(255), BlockState::Clean);
         assert_eq!(page.state(0), BlockState::Home);
         assert_eq!(page.state(7), BlockState::Dirty);
         assert_eq!((page.slot(255), page.crc(255)), (slot, 0xdead_beef));

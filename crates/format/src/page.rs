@@ -66,7 +66,7 @@ pub struct PagePtr {
     pub place: Place,
     /// CRC32C of its 4,096 bytes.
     pub crc: u32,
-    /// For a pointer to a chunk's page: bit 0, it has dirty blocks; bit 1, it has shadows.
+    /// For a pointer to a chunk's page: bit 0, it has dirty blocks; bit 1, it has clean copies.
     pub hint: u16,
 }
 

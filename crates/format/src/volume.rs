@@ -15,7 +15,7 @@ pub struct BlockCounts {
     /// In a fast slot alone.
     pub fast: u64,
     /// In a fast slot and at home.
-    pub shadow: u64,
+    pub clean: u64,
     /// In a slot of the slow tier.
     pub slow: u64,
 }
@@ -23,7 +23,7 @@ pub struct BlockCounts {
 impl BlockCounts {
     /// Blocks that hold something.
     pub fn mapped(&self) -> u64 {
-        [self.fast, self.shadow, self.slow]
+        [self.fast, self.clean, self.slow]
             .into_iter()
             .fold(self.home, u64::saturating_add)
     }
@@ -38,7 +38,7 @@ impl AddAssign for BlockCounts {
     fn add_assign(&mut self, other: Self) {
         self.home = self.home.saturating_add(other.home);
         self.fast = self.fast.saturating_add(other.fast);
-        self.shadow = self.shadow.saturating_add(other.shadow);
+        self.clean = self.clean.saturating_add(other.clean);
         self.slow = self.slow.saturating_add(other.slow);
     }
 }
@@ -47,7 +47,7 @@ impl SubAssign for BlockCounts {
     fn sub_assign(&mut self, other: Self) {
         self.home = self.home.saturating_sub(other.home);
         self.fast = self.fast.saturating_sub(other.fast);
-        self.shadow = self.shadow.saturating_sub(other.shadow);
+        self.clean = self.clean.saturating_sub(other.clean);
         self.slow = self.slow.saturating_sub(other.slow);
     }
 }
@@ -71,7 +71,7 @@ impl VolumePage {
     pub fn encode(header: PageHeader, root: PagePtr, counts: BlockCounts) -> Page {
         let mut page = Page::new(header);
         root.encode(page.bytes_mut(), BODY);
-        let counts = [counts.home, counts.fast, counts.shadow, counts.slow];
+        let counts = [counts.home, counts.fast, counts.clean, counts.slow];
         for (index, count) in counts.iter().enumerate() {
             put(
                 page.bytes_mut(),
@@ -88,7 +88,7 @@ impl VolumePage {
         let counts = BlockCounts {
             home: count(0),
             fast: count(1),
-            shadow: count(2),
+            clean: count(2),
             slow: count(3),
         };
         (PagePtr::decode(page.bytes(), BODY), counts)
@@ -109,7 +109,7 @@ mod tests {
         let counts = BlockCounts {
             home: 1,
             fast: 2,
-            shadow: 3,
+            clean: 3,
             slow: 1 << 39,
         };
         let page = VolumePage::encode(VolumePage::header(1, 2, 3), root, counts);

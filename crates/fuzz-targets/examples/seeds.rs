@@ -228,7 +228,7 @@ fn pages() {
     let counts = BlockCounts {
         home: 1,
         fast: 2,
-        shadow: 3,
+        clean: 3,
         slow: 4,
     };
     let volume = VolumePage::encode(VolumePage::header(u32::MAX, 2, 3), ptr(3), counts);

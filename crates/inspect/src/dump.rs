@@ -371,7 +371,7 @@ fn map_page(found: Found, only: Option<u32>, out: Lines<'_>) -> bool {
                 pointer(ptr),
                 header.generation,
                 count(BlockState::Dirty),
-                count(BlockState::Shadow),
+                count(BlockState::Clean),
                 count(BlockState::Home)
             ));
             if only.is_some() {

@@ -5,7 +5,7 @@
 //! uniform is over all of the TiB.
 //!
 //! Uses come one after the other, each known only when it is there; and as a shard serves them, out of a batch of requests
-//! of which it knows the next ones (`engine/src/shard/ahead.rs`), with an order of RAM that is the owner's.
+//! of which it knows the next ones (`engine/src/io/cpu_prefetch.rs`), with an order of RAM that is the owner's.
 
 use placement::{Blocks, Config, Curve, Extent, Policy, WhatIf};
 use std::alloc::{GlobalAlloc, Layout, System};

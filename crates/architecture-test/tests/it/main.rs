@@ -2,5 +2,7 @@
 
 mod blocking;
 mod dependencies;
+mod modules;
 mod programs;
 mod sources;
+mod words;

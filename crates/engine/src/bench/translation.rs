@@ -78,7 +78,7 @@ impl Translation {
             ram_bytes: 0,
             spare_groups: 0,
             leaves: resident,
-            digests: 0,
+            summaries: 0,
             ledger: 0,
         };
         let vdrives = BTreeMap::from([(VdriveId(0), Rc::new(vdrive))]);

@@ -112,7 +112,7 @@ pub(super) fn has(holders: &BTreeMap<u32, u32>, shards: &[ShardStatus]) -> BTree
         if let Some(volume) = holders.get(layer) {
             let sum = sums.entry(*volume).or_default();
             sum.stored += totals.counts.mapped();
-            sum.fast += totals.counts.fast + totals.counts.shadow;
+            sum.fast += totals.counts.fast + totals.counts.clean;
         }
     }
     sums

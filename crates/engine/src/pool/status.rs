@@ -76,7 +76,7 @@ impl Pool {
             warn_at: config.warn_at.clone(),
             fast_capacity: fast.map(|vdrive| vdrive.capacity).sum(),
             fast_dirty: counts.fast * BLOCK as u64,
-            fast_shadow: counts.shadow * BLOCK as u64,
+            fast_shadow: counts.clean * BLOCK as u64,
             vdrives,
             volumes: config.volumes.len(),
             promotion_held: self.shared.promotion_held.load(Ordering::Relaxed),

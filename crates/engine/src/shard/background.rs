@@ -1,7 +1,7 @@
 //! What a shard does by itself: commits, checkpoints, moves.
 
-use super::journal::COMMIT_PAGES;
 use super::state::Shard;
+use crate::wal::log::COMMIT_PAGES;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -81,7 +81,7 @@ impl Shard {
                         state.dirty_chunks.found((volume, chunk));
                     }
                     if hint & 2 != 0 {
-                        state.shadow_chunks.insert((volume, chunk));
+                        state.clean_chunks.insert((volume, chunk));
                     }
                 }
                 (keys.last().copied(), need)
@@ -97,7 +97,7 @@ impl Shard {
     }
 
     /// Changed pages at which hosts wait for a checkpoint.
-    pub(super) fn most_changed(&self) -> usize {
+    pub(crate) fn most_changed(&self) -> usize {
         CHANGED_LEAVES.min(self.config.leaves)
     }
 
@@ -157,7 +157,7 @@ impl Shard {
                 // Who waits for its end goes first: another one may be pressing already.
                 self.handle.yield_now().await;
             }
-            self.make_digests();
+            self.make_summaries();
             futures_util::future::select(wake, self.handle.sleep(IDLE_TICK_NS)).await;
         }
     }

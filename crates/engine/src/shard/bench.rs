@@ -1,10 +1,10 @@
 //! Steps of a shard that benchmarks take by themselves.
 
 use super::dispatch::Counted;
-use super::heat::By;
-use super::leaf::Leaf;
 use super::state::{Shard, drive_error};
+use crate::map::page::Leaf;
 use crate::space::{Class, Run};
+use crate::tiering::access_stats::By;
 use crate::vdrive::Purpose;
 use block::{DmaBuf, IoError, OpKind};
 use format::crc32c;

@@ -16,7 +16,7 @@ pub struct ExportTotals {
 
 /// The exports by their numbers, of which the pool gives few (`pool/exported.rs`): every operation looks one up.
 #[derive(Default)]
-pub(super) struct ByExport(Vec<Option<Box<ExportTotals>>>);
+pub(crate) struct ByExport(Vec<Option<Box<ExportTotals>>>);
 
 impl ByExport {
     /// What came by an export. Its first operation allocates it.

@@ -1,12 +1,12 @@
 //! Operations on their way to a shard, and their end.
 
-use super::heat::By;
-use super::read::{Looked, Served};
 use super::state::{Shard, State};
-use super::trim::WhenFull;
 use crate::control::spread::{Cell, IoSpread, Source, Spreads};
 use crate::control::types::IoCounters;
+use crate::io::discard::WhenFull;
+use crate::io::read::slow_path::{Looked, Served};
 use crate::space::Class;
+use crate::tiering::access_stats::By;
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
 use reactor::Remote;
 use std::collections::VecDeque;
@@ -231,7 +231,7 @@ pub(super) fn finish(op: ShardOp, result: Result<(), IoError>, extents: Vec<Stat
 
 impl Shard {
     /// Carries out an operation that may have to wait.
-    pub(super) async fn execute(self: Rc<Self>, mut op: ShardOp, looked: Looked) {
+    pub(crate) async fn execute(self: Rc<Self>, mut op: ShardOp, looked: Looked) {
         let began = self.handle.now_ns();
         let (volume, offset, len) = (op.volume, op.op.offset, op.op.len);
         let due = self.due(volume);
@@ -241,7 +241,7 @@ impl Shard {
         let mut extents = Vec::new();
         let live = {
             let state = self.state.borrow();
-            super::leaf::live(state.volumes.get(&state.live(volume))).map(drop)
+            crate::map::page::live(state.volumes.get(&state.live(volume))).map(drop)
         };
         let mut result = match (live.and_then(|()| self.check()), op.op.kind) {
             (Err(error), _) => Err(error),
@@ -284,7 +284,7 @@ impl Shard {
     }
 
     /// Ends an operation, and tells of an error that is news.
-    pub(super) fn end(&self, op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) {
+    pub(crate) fn end(&self, op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) {
         if let Err(error) = &result
             && error.kind != ErrorKind::NoSpace
             && error.kind != ErrorKind::Gone
@@ -295,7 +295,7 @@ impl Shard {
         finish(op, result, extents);
     }
 
-    pub(super) fn count_op(&self, op: &ShardOp, took: u64) {
+    pub(crate) fn count_op(&self, op: &ShardOp, took: u64) {
         let counted = Counted::of(op);
         if counted.has_data() {
             self.upkeep.note(took, 1);
@@ -307,7 +307,7 @@ impl Shard {
 
 /// What of an operation counts.
 #[derive(Clone, Copy)]
-pub(super) struct Counted {
+pub(crate) struct Counted {
     pub volume: u32,
     pub kind: OpKind,
     pub export: u16,
@@ -365,7 +365,7 @@ impl Counted {
 
 impl State {
     /// Blocks of a volume that lie together took so long to be read.
-    pub(super) fn count_source(&mut self, volume: u32, class: Class, took: u64) {
+    pub(crate) fn count_source(&mut self, volume: u32, class: Class, took: u64) {
         let layer = self.live(volume);
         if let Some(volume) = self.volumes.get_mut(&layer) {
             let source = match class {
@@ -378,12 +378,12 @@ impl State {
     }
 
     /// Counts something of what hosts did to a volume, for the pool and for it.
-    pub(super) fn count_of(&mut self, volume: u32, more: impl Fn(&mut IoCounters)) {
+    pub(crate) fn count_of(&mut self, volume: u32, more: impl Fn(&mut IoCounters)) {
         self.count_moved(self.live(volume), more);
     }
 
     /// Counts what was moved of a layer, for the pool and for it.
-    pub(super) fn count_moved(&mut self, layer: u32, more: impl Fn(&mut IoCounters)) {
+    pub(crate) fn count_moved(&mut self, layer: u32, more: impl Fn(&mut IoCounters)) {
         more(&mut self.counters);
         if let Some(volume) = self.volumes.get_mut(&layer) {
             more(&mut volume.counters);

@@ -1,6 +1,6 @@
 //! A shard over drives in memory that count their flushes and take their time for them.
 
-use super::Shard;
+use super::state::Shard;
 use crate::harness::Harness;
 use crate::{
     Engine, EngineConfig, LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec,
@@ -33,7 +33,7 @@ impl Clock for Virtual {
 }
 
 /// Runs a test on a loop of its own, whose time is only a number: what a test waits for comes however busy the machine is.
-pub(super) fn run<T: Future<Output = ()> + 'static>(test: impl FnOnce(Handle) -> T) {
+pub(crate) fn run<T: Future<Output = ()> + 'static>(test: impl FnOnce(Handle) -> T) {
     let clock = Virtual::default();
     let handle = Handle::simulated(Box::new(clock.clone()), 1).unwrap();
     let ended = Rc::new(Cell::new(false));
@@ -139,7 +139,7 @@ impl DriveQueue for Queue {
 }
 
 /// The shard of a pool with a fast and a slow drive, which has one volume.
-pub(super) struct Probe {
+pub(crate) struct Probe {
     pub shard: Rc<Shard>,
     pub volume: u32,
     flushes: [Arc<Flushes>; 2],
@@ -300,7 +300,7 @@ async fn label_of(handle: &Handle, drive: &Arc<dyn OpenDrive>) -> Label {
 }
 
 /// How often another task of the loop has its turn while something is done.
-pub(super) async fn turns(probe: &Probe, work: impl Future<Output = ()>) -> u64 {
+pub(crate) async fn turns(probe: &Probe, work: impl Future<Output = ()>) -> u64 {
     let (turns, ended) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
     let (handle, counted, until) = (probe.shard.handle.clone(), turns.clone(), ended.clone());
     probe.shard.handle.spawn(async move {

@@ -20,7 +20,7 @@ const TICK_NS: u64 = 20_000_000;
 const STEP_NS: u64 = 500_000;
 
 /// A shard's gate, and who waits for it.
-pub(super) struct Entrance {
+pub(crate) struct Entrance {
     is_on: Cell<bool>,
     is_ticking: Cell<bool>,
     gate: RefCell<Gate<ShardOp>>,
@@ -50,7 +50,7 @@ impl Entrance {
 }
 
 /// See [`Shard::step_aside`].
-pub(super) struct Aside<'a>(Option<&'a Entrance>);
+pub(crate) struct Aside<'a>(Option<&'a Entrance>);
 
 impl Drop for Aside<'_> {
     fn drop(&mut self) {
@@ -236,13 +236,13 @@ impl Shard {
 
     /// Whether operations are due something, as the pool has policies.
     #[inline]
-    pub(super) fn has_policies(&self) -> bool {
+    pub(crate) fn has_policies(&self) -> bool {
         self.entrance.is_on.get()
     }
 
     /// Whoever carries out a host's operation waits for a slow drive or for room, until this is dropped: it keeps the shard
     /// from nothing meanwhile, so another operation may pass in its place.
-    pub(super) fn step_aside(&self) -> Aside<'_> {
+    pub(crate) fn step_aside(&self) -> Aside<'_> {
         if !self.has_policies() {
             return Aside(None);
         }
@@ -255,7 +255,7 @@ impl Shard {
     }
 
     /// What an operation of a volume is due that begins now: nothing without policies.
-    pub(super) fn due(&self, volume: u32) -> Due {
+    pub(crate) fn due(&self, volume: u32) -> Due {
         match self.has_policies() {
             true => {
                 let mut gate = self.entrance.gate.borrow_mut();

@@ -1,12 +1,12 @@
 //! A shard's operations as they arrive, a batch at a time: what waits for nothing is done here, one after the
 //! other, with a look at the clock and a word to its session for several; the rest becomes tasks.
 
-use super::ahead::{Ahead, Seen};
 use super::dispatch::{Counted, ShardOp, ShardPort, Taken};
-use super::heat::By;
-use super::read::{Looked, Served};
 use super::state::Shard;
+use crate::io::cpu_prefetch::{Ahead, Seen};
+use crate::io::read::slow_path::{Looked, Served};
 use crate::space::Class;
+use crate::tiering::access_stats::By;
 use block::{Completion, CompletionSink, OpKind};
 use smallvec::SmallVec;
 use std::collections::VecDeque;

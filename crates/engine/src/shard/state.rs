@@ -1,31 +1,33 @@
 //! What a shard holds.
 
-use super::budget::Budget;
 use super::by_export::ByExport;
-use super::digest::Digests;
-use super::journal::Journal;
-use super::knobs::Knobs;
-use super::leaf::Leaf;
-use super::ledger::Ledger;
-use super::levels::Line;
-use super::marks::Marks;
-use super::open_checkpoint::OpenedFrom;
-use super::pacing::Pacing;
-use super::path::Paths;
-use super::prefetch::STREAMS;
-use super::promote::Promotions;
 use super::qos::Entrance;
-use super::ram::RamTier;
-use super::sinking::Sinking;
-use super::spare::Asking;
-use super::stuck::Stuck;
-use super::upkeep::{HurtUntil, Upkeep};
-use super::what_if::Waits;
+use crate::cache::read_cache::RamTier;
+use crate::cache::readahead::STREAMS;
+use crate::checkpoint::marks::Marks;
 use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
-use crate::space::{Allocator, Allowance, Batch, Class, GroupTable, Quarantine, Run, SpaceShared};
-use crate::tree::{DirtyNodes, Tree};
+use crate::io::levels::Line;
+use crate::io::write::admission::Pacing;
+use crate::maintenance::rebalance::Asking;
+use crate::maintenance::upkeep::{HurtUntil, Upkeep};
+use crate::map::layer_path::Paths;
+use crate::map::page::Leaf;
+use crate::map::page_summary::PageSummaries;
+use crate::map::radix::{DirtyNodes, Tree};
+use crate::recovery::open_checkpoint::OpenedFrom;
+use crate::space::{
+    Allocator, Allowance, Batch, Class, DeferredFrees, GroupTable, Run, SpaceShared,
+};
+use crate::tiering::dirty_index::Sinking;
+use crate::tiering::move_log::Ledger;
+use crate::tiering::promote::Promotions;
+use crate::tiering::settings::Knobs;
+use crate::tiering::unreadable::Stuck;
+use crate::tiering::what_if::Waits;
+use crate::tiering::write_budget::Budget;
 use crate::vdrive::{Legs, VdriveIo};
+use crate::wal::log::Journal;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
 use placement::{Policy, Regions, WhatIf};
@@ -38,7 +40,7 @@ use std::sync::{Arc, Mutex};
 use units::invariant::{check, is_watched};
 use units::{CHUNK_BLOCKS, Fetching, Place, PoolId, ShardId, VdriveId};
 
-pub(super) use format::{DIRECTORY, HOMES, SLOTS};
+pub(crate) use format::{DIRECTORY, HOMES, SLOTS};
 
 /// What all shards of a pool share.
 pub struct PoolShared {
@@ -56,9 +58,9 @@ pub struct PoolShared {
     pub budget: Mutex<Option<Arc<Budget>>>,
     /// How far their metadata is.
     pub marks: Arc<Marks>,
-    pub(super) asking: Asking,
+    pub(crate) asking: Asking,
     /// Background work goes by it.
-    pub(super) hurt_until: Arc<HurtUntil>,
+    pub(crate) hurt_until: Arc<HurtUntil>,
     policy: AtomicU8,
 }
 
@@ -110,15 +112,15 @@ pub struct ShardConfig {
     pub spare_groups: u64,
     /// Chunks' pages that it keeps in memory.
     pub leaves: usize,
-    /// Bytes of digests of those that it gave up.
-    pub digests: usize,
+    /// Bytes of summaries of those that it gave up.
+    pub summaries: usize,
     /// Bytes of its log of moves.
     pub ledger: usize,
 }
 
 /// A layer of a volume (docs/snapshots.md), as far as it lies in this shard. Most volumes have one, with
 /// the volume's number.
-pub(super) struct Volume {
+pub(crate) struct Volume {
     pub tree: Tree<Rc<Leaf>>,
     /// The layer that this one stands on; 0: none.
     pub parent: u32,
@@ -171,7 +173,7 @@ impl Volume {
     }
 }
 
-pub(super) struct State {
+pub(crate) struct State {
     /// Layers, by number.
     pub volumes: BTreeMap<u32, Volume>,
     /// The layers that take volumes' writes, where they are not those with the volumes' numbers.
@@ -179,7 +181,7 @@ pub(super) struct State {
     /// Volumes whose pages do not change until they are let go.
     pub held: BTreeSet<u32>,
     pub alloc: Allocator,
-    pub quarantine: Quarantine,
+    pub deferred_frees: DeferredFrees,
     pub journal: Journal,
     pub directory: Tree<()>,
     pub slots: Tree<()>,
@@ -189,7 +191,7 @@ pub(super) struct State {
     pub opened_from: Option<OpenedFrom>,
     /// Chunks' pages in memory, in the order in which they are looked at for eviction.
     pub leaf_queue: VecDeque<(u32, u32)>,
-    pub digests: Digests,
+    pub summaries: PageSummaries,
     pub paths: Paths,
     pub dirty_leaves: Vec<(u32, u32, Rc<Leaf>)>,
     /// Changed pages that the checkpoint under way has no places for yet.
@@ -208,7 +210,7 @@ pub(super) struct State {
     /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
     pub dirty_chunks: Sinking,
     /// Chunks with clean copies on the fast tier: eviction goes through them in order.
-    pub shadow_chunks: BTreeSet<(u32, u32)>,
+    pub clean_chunks: BTreeSet<(u32, u32)>,
     pub evict_hand: (u32, u32),
     pub demote_hand: (u32, u32),
     /// All that layers have, each once.
@@ -231,9 +233,9 @@ pub(super) struct State {
     pub exports: ByExport,
 }
 
-/// When the journal's durable mark is written (`mark.rs`).
+/// When the journal's durable mark is written (`wal/durable_mark.rs`).
 #[derive(Default)]
-pub(super) struct Marking {
+pub(crate) struct Marking {
     pub due_ns: Cell<u64>,
     /// The task that writes it looks for that moment.
     pub awake: Cell<bool>,
@@ -241,91 +243,91 @@ pub(super) struct Marking {
 
 /// One single-threaded engine of a pool. All methods are for its own thread.
 pub struct Shard {
-    pub(super) config: ShardConfig,
-    pub(super) handle: Handle,
-    pub(super) shared: Arc<PoolShared>,
-    pub(super) vdrives: RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>,
+    pub(crate) config: ShardConfig,
+    pub(crate) handle: Handle,
+    pub(crate) shared: Arc<PoolShared>,
+    pub(crate) vdrives: RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>,
     /// Tier by vdrive, as far as it was asked for.
     classes: [Cell<Option<Class>>; 256],
-    pub(super) state: RefCell<State>,
+    pub(crate) state: RefCell<State>,
     /// Where operations enter.
     pub(super) entrance: Entrance,
     /// A barrier has ended.
-    pub(super) durable: Event,
+    pub(crate) durable: Event,
     /// Journal pages have been written.
-    pub(super) wrote: Event,
-    pub(super) journal_writing: Cell<bool>,
+    pub(crate) wrote: Event,
+    pub(crate) journal_writing: Cell<bool>,
     /// Space may have become free.
-    pub(super) space_made: Event,
+    pub(crate) space_made: Event,
     /// Somebody needs space, or work came up for the mover.
-    pub(super) mover_wake: Event,
+    pub(crate) mover_wake: Event,
     /// RAM extents wait for promotion.
-    pub(super) promote_wake: Event,
+    pub(crate) promote_wake: Event,
     /// Something may follow what hosts ask for.
-    pub(super) foresee_wake: Event,
+    pub(crate) foresee_wake: Event,
     /// A checkpoint has ended.
-    pub(super) checkpointed: Event,
-    pub(super) checkpoint_wake: Event,
+    pub(crate) checkpointed: Event,
+    pub(crate) checkpoint_wake: Event,
     /// A barrier may be due.
-    pub(super) commit_wake: Event,
+    pub(crate) commit_wake: Event,
     /// When the last one ended that the shard made by itself.
-    pub(super) committed_ns: Cell<u64>,
+    pub(crate) committed_ns: Cell<u64>,
     /// An extent was fetched.
-    pub(super) fetched: Event,
-    pub(super) barrier_running: Cell<bool>,
-    pub(super) marking: Marking,
+    pub(crate) fetched: Event,
+    pub(crate) barrier_running: Cell<bool>,
+    pub(crate) marking: Marking,
     /// Blocks that its opening found lost.
-    pub(super) opening_lost: Cell<u64>,
-    pub(super) checkpoint_running: Cell<bool>,
+    pub(crate) opening_lost: Cell<u64>,
+    pub(crate) checkpoint_running: Cell<bool>,
     /// Writes that wait for space.
-    pub(super) starving: Cell<usize>,
+    pub(crate) starving: Cell<usize>,
     /// The same, those that came since the pool has policies.
-    pub(super) line: Line,
+    pub(crate) line: Line,
     /// No write asks other shards for space before this moment.
-    pub(super) asked_in_vain_ns: Cell<u64>,
+    pub(crate) asked_in_vain_ns: Cell<u64>,
     /// What other shards have asked for and this one has done.
-    pub(super) heeded: Cell<u64>,
+    pub(crate) heeded: Cell<u64>,
     /// Groups of homes are being emptied: none is taken by what sinks.
-    pub(super) compacting: Cell<bool>,
+    pub(crate) compacting: Cell<bool>,
     /// Until then space is short: what sinks takes no home that it would leave empty in large part.
-    pub(super) sparing_ns: Cell<u64>,
+    pub(crate) sparing_ns: Cell<u64>,
     /// Another shard has asked for space.
-    pub(super) spare_wake: Event,
+    pub(crate) spare_wake: Event,
     /// This one last asked without having to at this moment.
-    pub(super) asked_early_ns: Cell<u64>,
-    pub(super) closing: Cell<bool>,
+    pub(crate) asked_early_ns: Cell<u64>,
+    pub(crate) closing: Cell<bool>,
     /// Background tasks that have not ended.
-    pub(super) background: Cell<usize>,
+    pub(crate) background: Cell<usize>,
     /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
-    pub(super) looked_over: Cell<bool>,
+    pub(crate) looked_over: Cell<bool>,
     /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
-    pub(super) raising: Cell<bool>,
-    pub(super) raise_again: Cell<bool>,
+    pub(crate) raising: Cell<bool>,
+    pub(crate) raise_again: Cell<bool>,
     /// One chunk of it is on its way.
-    pub(super) raising_chunk: Cell<bool>,
+    pub(crate) raising_chunk: Cell<bool>,
     /// The mover is at work; and so many want that nothing moves by itself.
-    pub(super) moving: Cell<bool>,
-    pub(super) moves_held: Cell<usize>,
+    pub(crate) moving: Cell<bool>,
+    pub(crate) moves_held: Cell<usize>,
     /// Somebody is waiting for the pool to be cold.
-    pub(super) cooling: Cell<bool>,
+    pub(crate) cooling: Cell<bool>,
     /// Chunks with data on the fast tier are still being looked for, after an opening.
-    pub(super) surveying: Cell<bool>,
+    pub(crate) surveying: Cell<bool>,
     /// Pieces of work that hold room in the journal.
-    pub(super) journal_users: Cell<u64>,
+    pub(crate) journal_users: Cell<u64>,
     /// Room in the journal may have come free.
-    pub(super) room: Event,
+    pub(crate) room: Event,
     /// Chunks that are being fetched ahead, or wait for it.
-    pub(super) prefetching: Cell<usize>,
+    pub(crate) prefetching: Cell<usize>,
     /// Of them, and of what hosts wait for in dense regions, so many are read at a time.
-    pub(super) streams: Limit,
+    pub(crate) streams: Limit,
     /// Volumes were let go that had been held.
-    pub(super) let_go: Event,
+    pub(crate) let_go: Event,
     /// What it does without a host waiting for it.
-    pub(super) upkeep: Upkeep,
+    pub(crate) upkeep: Upkeep,
     /// Slots of the write that is being made, kept between writes for its memory.
-    pub(super) scratch: RefCell<Vec<Run>>,
+    pub(crate) scratch: RefCell<Vec<Run>>,
     /// The block that is used next, where it lies in memory.
-    pub(super) fetching: Fetching,
+    pub(crate) fetching: Fetching,
     this: Weak<Self>,
 }
 
@@ -349,7 +351,7 @@ impl Shard {
             live: BTreeMap::new(),
             held: BTreeSet::new(),
             alloc,
-            quarantine: Quarantine::default(),
+            deferred_frees: DeferredFrees::default(),
             journal: Journal::new(&config, handle.dma().clone()),
             directory: tree(DIRECTORY),
             slots: tree(SLOTS),
@@ -357,7 +359,7 @@ impl Shard {
             generation: 0,
             opened_from: None,
             leaf_queue: VecDeque::new(),
-            digests: Digests::new(config.digests),
+            summaries: PageSummaries::new(config.summaries),
             paths: Paths::default(),
             dirty_leaves: Vec::new(),
             unplaced: 0,
@@ -369,7 +371,7 @@ impl Shard {
             waits: Waits::default(),
             ledger: Ledger::new(config.ledger, handle.now_ns()),
             dirty_chunks: Sinking::default(),
-            shadow_chunks: BTreeSet::new(),
+            clean_chunks: BTreeSet::new(),
             evict_hand: (0, 0),
             demote_hand: (0, 0),
             knobs: Vec::new(),
@@ -441,7 +443,7 @@ impl Shard {
     }
 
     /// This shard, for tasks of its own.
-    pub(super) fn this(&self) -> Option<Rc<Self>> {
+    pub(crate) fn this(&self) -> Option<Rc<Self>> {
         self.this.upgrade()
     }
 
@@ -481,7 +483,7 @@ impl Shard {
     }
 
     /// Invariant: what is freed is not being written.
-    pub(super) fn check_unwritten(&self, place: Place, count: usize) {
+    pub(crate) fn check_unwritten(&self, place: Place, count: usize) {
         if is_watched()
             && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive())
         {
@@ -490,7 +492,7 @@ impl Shard {
     }
 
     /// Invariant: released space is not being read by a scrub.
-    pub(super) fn check_unseen(&self, batch: &Batch) {
+    pub(crate) fn check_unseen(&self, batch: &Batch) {
         if !is_watched() {
             return;
         }
@@ -504,7 +506,7 @@ impl Shard {
     }
 
     /// Invariant: what a map says lies at a place was written there.
-    pub(super) fn check_content(&self, place: Place, crc: u32) {
+    pub(crate) fn check_content(&self, place: Place, crc: u32) {
         if is_watched()
             && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive())
         {
@@ -513,7 +515,7 @@ impl Shard {
     }
 
     /// The tier of a place. A vdrive's never changes, so the shared table is asked once.
-    pub(super) fn class(&self, place: Place) -> Class {
+    pub(crate) fn class(&self, place: Place) -> Class {
         let slot = &self.classes[usize::from(place.vdrive().0)];
         if let Some(class) = slot.get() {
             return class;
@@ -525,7 +527,7 @@ impl Shard {
     }
 
     /// The tier that takes writes.
-    pub(super) fn write_class(&self) -> Class {
+    pub(crate) fn write_class(&self) -> Class {
         if self.shared.groups.has_class(Class::Fast) {
             Class::Fast
         } else {
@@ -534,16 +536,16 @@ impl Shard {
     }
 
     /// Whether there are two tiers to move data between.
-    pub(super) fn is_tiered(&self) -> bool {
+    pub(crate) fn is_tiered(&self) -> bool {
         self.shared.groups.has_class(Class::Fast) && self.shared.groups.has_class(Class::Slow)
     }
 
-    pub(super) fn check(&self) -> Result<(), IoError> {
+    pub(crate) fn check(&self) -> Result<(), IoError> {
         self.state.borrow().failed.clone().map_or(Ok(()), Err)
     }
 
     /// Nothing can be made durable any more: every operation fails from here on.
-    pub(super) fn fail(&self, error: &IoError) {
+    pub(crate) fn fail(&self, error: &IoError) {
         let mut state = self.state.borrow_mut();
         if state.failed.is_none() {
             tracing::error!(shard = self.config.shard.0, %error, "the shard stops");
@@ -565,7 +567,7 @@ impl Shard {
 }
 
 /// A drive's error, said of a volume's block.
-pub(super) fn drive_error(error: block::DriveError, what: &str) -> IoError {
+pub(crate) fn drive_error(error: block::DriveError, what: &str) -> IoError {
     let kind = match error {
         block::DriveError::Checksum => ErrorKind::Medium,
         _ => ErrorKind::Device,

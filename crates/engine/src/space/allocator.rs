@@ -6,8 +6,8 @@ mod sparse;
 pub use checkpoint::NO_PAGE;
 
 use super::Batch;
-use super::by_group::ByGroup;
-use super::table::{Class, GroupTable, Spaces, VdriveSpace};
+use super::group_map::ByGroup;
+use super::group_table::{Class, GroupTable, Spaces, VdriveSpace};
 use format::{Bounds, GroupKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -496,7 +496,7 @@ impl Allocator {
         })
     }
 
-    /// Frees what a quarantine let go.
+    /// Frees what was deferred and nobody needs any more.
     pub fn release(&mut self, batch: &Batch) {
         batch
             .slots

@@ -1,23 +1,27 @@
-//! Which blocks of a pool are in use.
+//! Space: which blocks of a pool are in use, and by whom.
 //!
-//! Responsible for: handing groups of space to shards ([`GroupTable`]), and blocks and chunks of
-//! a shard's groups to whoever stores something ([`Allocator`]); keeping freed space back until
-//! nobody can need it any more ([`Quarantine`]); what is free of the pool ([`SpaceShared`]), and
-//! what a volume may still store and is promised ([`Allowance`]).
+//! The pool's space is divided into groups ([`GroupTable`], the only part that shards share), which are handed to shards.
+//! Within its groups a shard allocates slots and homes from bitmaps ([`Allocator`]), next-fit, so that what is written
+//! together lies together. Freed space is a **deferred free** ([`DeferredFrees`]): it is reused once the record that freed
+//! it is durable and reads that began before have ended (epoch-based reclamation). What is free of the pool is one number
+//! ([`SpaceShared`]); what a volume may still store and is promised is another ([`Allowance`]): both are taken in one
+//! step, before a map page changes.
+//!
 //! Leaves out: what is stored, and when bitmaps are written.
 
+mod account;
 mod allocator;
-mod allowance;
-mod books;
-mod by_group;
-mod quarantine;
-mod shared;
-mod table;
+mod deferred_free;
+mod group_map;
+mod group_table;
+mod pool_space;
+mod quota;
+pub(crate) mod quota_claim;
 
+pub use account::Books;
 pub use allocator::{Allocator, NO_PAGE, Run};
-pub use allowance::{Allowance, Refusal};
-pub use books::Books;
+pub use deferred_free::{Batch, DeferredFrees};
 pub use format::GroupKey;
-pub use quarantine::{Batch, Quarantine};
-pub use shared::SpaceShared;
-pub use table::{Class, GroupTable, VdriveSpace};
+pub use group_table::{Class, GroupTable, VdriveSpace};
+pub use pool_space::SpaceShared;
+pub use quota::{Allowance, Refusal};

@@ -1,34 +1,37 @@
-//! Vdrives: drives of one class under one layout.
+//! Vdrives: drives of one class under one layout (concat, stripe or mirror).
 //!
-//! Responsible for: which drive and byte a block lies on, reading with verification, mending a
-//! mirror's leg from the good one. Leaves out: what the blocks mean, and who may use them.
+//! A vdrive maps its blocks to drives and bytes, reads with verification (the caller gives the check), and repairs a member
+//! of a mirror from one that is right. Every request has a deadline, and its latency is measured: an exponentially weighted
+//! average says what a read costs now, which reads of clean copies are balanced by. Flushes of a drive are joined, and one
+//! counts only if no other that overlapped it failed. Where a drive's data lies in this process's memory, `direct` reads and
+//! writes it without a buffer or a task in between.
+//!
+//! Names no other part of the engine. Leaves out: what the blocks mean, and who may use them.
 
-mod copy;
-mod deadline;
-mod flights;
+mod device;
+mod direct;
+mod flush;
 mod flush_cost;
-mod flushing;
-mod in_place;
-mod io;
-mod legs;
+mod in_flight;
+mod latency;
+pub(crate) mod mirror;
 mod missing;
 mod pace;
-mod read_cost;
-mod stale;
-mod tally;
+mod stats;
 mod timed;
+mod timeout;
 mod verify;
 mod wear;
 
-pub use deadline::Watch;
-pub(crate) use deadline::patience;
+pub(crate) use device::all_ended;
+pub use device::{Check, DriveShared, PartIo, VdriveIo};
 pub use format::{Fragment, Layout};
-pub(crate) use io::all_ended;
-pub use io::{Check, DriveShared, PartIo, VdriveIo};
-pub use legs::{Leg, LegId, LegState, Legs};
+pub use mirror::dirty_region_log::{StaleMap, region_blocks};
+pub use mirror::members::{Leg, LegId, LegState, Legs};
 pub use missing::Missing;
-pub use stale::{StaleMap, region_blocks};
-pub use tally::Sums;
+pub use stats::Sums;
 pub(crate) use timed::Turn;
+pub use timeout::Watch;
+pub(crate) use timeout::patience;
 pub use verify::{Presence, Verified};
 pub use wear::{Purpose, Wear};

@@ -1,7 +1,7 @@
 //! Reads of a vdrive with their times: what is learned of them chooses between two that have a block.
 
-use super::io::{Check, TURNS, VdriveIo};
-use super::read_cost::{Begun, Choice, choose};
+use super::device::{Check, TURNS, VdriveIo};
+use super::latency::{Begun, Choice, choose};
 use block::{DmaBuf, DriveError};
 use qos::Due;
 use reactor::{Permit, Urgency};

@@ -1,6 +1,6 @@
 //! Reading every copy of a range, for the scrub and for recovery: a mirror's legs are all looked at.
 
-use super::io::{Check, VdriveIo};
+use super::device::{Check, VdriveIo};
 use super::{Leg, Purpose};
 use block::{DmaBuf, DriveError};
 use format::Fragment;

@@ -2,9 +2,9 @@
 
 mod bitrot;
 mod bypass;
+mod clean_copies;
 mod data;
 mod diff;
-mod digests;
 mod discards;
 mod evidence;
 mod explain;
@@ -22,6 +22,7 @@ mod maps;
 mod mirror;
 mod misses;
 mod openings;
+mod page_summaries;
 mod pausing;
 mod promote;
 mod qos;
@@ -33,7 +34,6 @@ mod resync;
 mod room;
 mod schedules;
 mod scrub;
-mod shadows;
 mod snapshots;
 mod space;
 mod support;

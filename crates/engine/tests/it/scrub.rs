@@ -167,9 +167,9 @@ fn a_clean_copy_that_is_wrong_comes_from_the_other_tier() {
     let folder = Folder::new();
     let engine = engine(1);
     let client = with_data(&engine, &tiered(&folder, "p", 1, 160, 256));
-    let shadow =
+    let clean =
         |status: &engine::PoolStatus| status.fast_dirty == 0 && status.fast_shadow >= 32 * MIB;
-    support::wait_status(&engine, "p", shadow);
+    support::wait_status(&engine, "p", clean);
     let file = std::fs::OpenOptions::new()
         .read(true)
         .write(true)

@@ -21,7 +21,7 @@ pub(crate) fn run(data: &[u8]) {
     });
     for block in 0..CHUNK_BLOCKS {
         assert_eq!(copy.state(block), chunk.state(block));
-        let at_home = matches!(chunk.state(block), BlockState::Home | BlockState::Shadow);
+        let at_home = matches!(chunk.state(block), BlockState::Home | BlockState::Clean);
         assert_eq!(chunk.home_mask().has(block), at_home);
     }
 }

@@ -50,29 +50,29 @@ const LAYERS: &[Layer] = &[
         name: "policy",
         words: &[
             "placement::",
-            "shard::heat",
-            "shard::knobs",
+            "tiering::access_stats",
+            "tiering::settings",
             "qos",
             "limits",
         ],
     },
     Layer {
         name: "map",
-        words: &[
-            "format::chunk",
-            "engine::tree",
-            "shard::locate",
-            "shard::layers",
-            "shard::digest",
-        ],
+        words: &["format::chunk", "engine::map"],
     },
     Layer {
         name: "space",
-        words: &["engine::space", "shard::quota", "shard::apply"],
+        words: &["engine::space"],
     },
     Layer {
         name: "journal",
-        words: &["journal", "barrier", "format::record", "checkpoint"],
+        words: &[
+            "engine::wal",
+            "journal",
+            "barrier",
+            "format::record",
+            "checkpoint",
+        ],
     },
     Layer {
         name: "drive",
@@ -128,10 +128,11 @@ mod tests {
             ("convect", "[.] placement::policy::Policy::used", "policy"),
             (
                 "convect",
-                "[.] engine::vdrive::io::VdriveIo::read_fragment",
+                "[.] engine::vdrive::device::VdriveIo::read_fragment",
                 "drive",
             ),
-            ("convect", "[.] engine::shard::read::read_now", "shard"),
+            ("convect", "[.] engine::io::fast_path::read", "shard"),
+            ("convect", "[.] engine::map::page::find", "map"),
             (
                 "convect",
                 "[.] frontend_vhost_user_blk::server::Server::answer_all",

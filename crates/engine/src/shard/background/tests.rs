@@ -1,7 +1,7 @@
 //! Barriers that nobody asked for, on a drive that takes longer for a flush the more was written.
 
-use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
+use crate::tiering::access_stats::By;
 use block::IoBuf;
 use reactor::Handle;
 use units::{BLOCK, CHUNK, VdriveId};

@@ -1,7 +1,7 @@
 //! What a checkpoint needs of a shard's space: groups loaded from its trees, and what it writes of them.
 
 use super::{Allocator, HomeGroup, SlotGroup, WORDS, set_bits};
-use crate::space::Quarantine;
+use crate::space::DeferredFrees;
 use format::{GroupKey, HOME_GROUPS, PagePtr};
 use std::collections::BTreeMap;
 use units::mutation::{Mutation, is_on};
@@ -159,9 +159,9 @@ impl Allocator {
 
     /// What is marked as in use but not yet, or not any more, part of what a checkpoint keeps:
     /// space kept back, space handed out without a record, and `freed` metadata pages.
-    pub fn holes(&self, quarantine: &Quarantine, freed: &[Place]) -> Holes {
+    pub fn holes(&self, deferred_frees: &DeferredFrees, freed: &[Place]) -> Holes {
         let mut holes = Holes::default();
-        let kept = quarantine.batches();
+        let kept = deferred_frees.batches();
         let slots = kept.flat_map(|batch| batch.slots.iter().copied());
         let pending = self
             .pending
@@ -175,7 +175,7 @@ impl Allocator {
                 group.push((piece.bit, piece.count));
             }
         }
-        let homes = quarantine
+        let homes = deferred_frees
             .batches()
             .flat_map(|batch| batch.homes.iter().copied());
         let pending_homes = pending

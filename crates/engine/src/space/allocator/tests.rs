@@ -2,7 +2,7 @@
 
 use super::super::VdriveSpace;
 use super::*;
-use crate::space::Quarantine;
+use crate::space::DeferredFrees;
 use format::HOME_GROUPS;
 use std::collections::BTreeSet;
 
@@ -60,15 +60,15 @@ fn every_slot_is_handed_out_once() {
 }
 
 #[test]
-fn freed_slots_come_back_after_their_quarantine() {
+fn freed_slots_come_back_once_their_record_is_durable() {
     let mut space = allocator(1);
     let mut runs = Vec::new();
     assert_eq!(space.take_slots(Class::Fast, 2000, &mut runs), 1024);
-    let mut quarantine = Quarantine::default();
-    quarantine.slots(runs[0].place.plus(10), 5);
-    quarantine.seal(1);
+    let mut deferred_frees = DeferredFrees::default();
+    deferred_frees.slots(runs[0].place.plus(10), 5);
+    deferred_frees.seal(1);
     assert_eq!(space.take_slots(Class::Fast, 1, &mut runs), 0);
-    space.release(&quarantine.release(1).expect("durable"));
+    space.release(&deferred_frees.release(1).expect("durable"));
     runs.clear();
     assert_eq!(space.take_slots(Class::Fast, 9, &mut runs), 5);
     assert_eq!(
@@ -88,10 +88,10 @@ fn a_checkpoint_keeps_only_what_is_recorded() {
     space.recorded(runs[0].place);
     let mut more = Vec::new();
     space.take_slots(Class::Fast, 2, &mut more);
-    let mut quarantine = Quarantine::default();
-    quarantine.slots(runs[0].place.plus(1), 1);
+    let mut deferred_frees = DeferredFrees::default();
+    deferred_frees.slots(runs[0].place.plus(1), 1);
     let home = space.take_home().expect("there is space");
-    let holes = space.holes(&quarantine, &[]);
+    let holes = space.holes(&deferred_frees, &[]);
     let key = space.key(runs[0].place).unwrap().0;
     assert_eq!(space.slots_for_checkpoint(key, &holes)[0], 0b1101);
     let home_key = space.key(home).unwrap().0;
@@ -106,7 +106,7 @@ fn a_checkpoint_keeps_only_what_is_recorded() {
     space.recorded(more[0].place);
     assert_eq!(space.take_dirty_homes(), [home_key.homes_page()]);
     assert!(space.dirty_slots().contains(&key));
-    let holes = space.holes(&quarantine, &[]);
+    let holes = space.holes(&deferred_frees, &[]);
     let page = space
         .homes_for_checkpoint(home_key.homes_page(), &holes)
         .unwrap();

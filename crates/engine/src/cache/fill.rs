@@ -1,0 +1,413 @@
+//! Fetching from the slow tier into RAM: what a host waits for, with its neighbours.
+
+use super::read_cache::{RamExtent, RamTier};
+use crate::control::explain::Cause;
+use crate::io::read::slow_path::{InLine, Run, span_of};
+use crate::map::page::Leaf;
+use crate::shard::state::{Shard, State};
+use crate::tiering::access_stats::{By, extent_of};
+use crate::tiering::move_log::{Grounds, Move};
+use crate::tiering::settings::{Admission, admission};
+use crate::vdrive::Turn;
+use block::{DmaBuf, DriveError};
+use format::{BlockMask, BlockState, crc32c};
+use placement::{Blocks, Policy};
+use qos::Due;
+use std::rc::Rc;
+use units::mutation::{Mutation, is_on};
+use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
+
+/// Extents ahead of the one that leaves RAM of which the policy's entry is fetched, and before that its cell.
+const LEAVES_SOON: [usize; 2] = [4, 8];
+
+/// Why extents are fetched.
+pub(crate) enum Why<'a> {
+    /// A host waits for some of them, and has its turn; what its operation is due.
+    Asked(Turn<'a>, Due),
+    /// The same, and they are part of a region in which misses are dense: read in turn with the rest of it.
+    Dense(Due),
+    /// Nobody waits: they are the rest of such a region.
+    Ahead,
+    /// Nobody waits: they followed what hosts ask for before. The disk has a turn for them.
+    Foreseen(Turn<'a>),
+}
+
+impl Why<'_> {
+    /// What the host's operation is due that waits.
+    fn due(&self) -> Due {
+        match self {
+            Self::Asked(_, due) | Self::Dense(due) => *due,
+            Self::Ahead | Self::Foreseen(_) => Due::NONE,
+        }
+    }
+}
+
+/// How blocks come to RAM.
+#[derive(Clone, Copy)]
+pub(crate) struct Came {
+    /// Extents that a host waits for.
+    asked: u16,
+    /// With others around them, as misses were dense there.
+    dense: bool,
+    foreseen: bool,
+}
+
+impl Came {
+    /// A host waits for those of these extents that are read.
+    pub fn asked(asked: u16) -> Self {
+        Self {
+            asked,
+            dense: false,
+            foreseen: false,
+        }
+    }
+}
+
+impl Shard {
+    /// Reads blocks at home with as much around them as the recent misses suggest, and keeps it
+    /// in RAM. More chunks are fetched in the background. How much it is is decided when the disk is free for it: by
+    /// then more misses are known. None when another read has brought them meanwhile, or is about to, or they are
+    /// there no more: they are to be looked for again.
+    pub(crate) async fn fetch(
+        &self,
+        by: By,
+        (volume, chunk): (u32, u32),
+        leaf: &Rc<Leaf>,
+        run: &Run,
+    ) -> Result<Option<DmaBuf>, DriveError> {
+        let extent = run.first / EXTENT_BLOCKS;
+        {
+            let mut state = self.state.borrow_mut();
+            state.regions.missed(volume, chunk, extent);
+            state.come_to((volume, chunk), run.first, true);
+        }
+        self.foresee_wake.notify();
+        let _aside = self.step_aside();
+        let vdrive = self.vdrive(run.place.vdrive());
+        let vdrive = vdrive.map_err(|_| DriveError::Gone)?;
+        let turn = vdrive.turn(run.place.block(), EXTENT_BLOCKS, by.due).await;
+        if !self.is_missing(leaf, run) {
+            return Ok(None);
+        }
+        let fetches = self.state.borrow().regions.fetch(volume, chunk, extent);
+        let mut wanted = BlockMask::default();
+        (run.first..run.first + run.count).for_each(|block| wanted.set(block));
+        // What is dense is read in turn with the rest of its region.
+        let why = match fetches.len() {
+            1 => Why::Asked(turn, by.due),
+            _ => {
+                drop(turn);
+                Why::Dense(by.due)
+            }
+        };
+        let mut extents = 0u16;
+        for fetch in &fetches {
+            if fetch.chunk == chunk {
+                extents = fetch.extents;
+            } else {
+                self.prefetch(volume, fetch.chunk, fetch.extents);
+            }
+        }
+        let needed = extents_of(&wanted);
+        // What is there already is not read again: the rest around it is another request's.
+        let mut others = 0;
+        let mut own = needed;
+        for part in parts(self.fetchable(leaf, extents) | needed) {
+            match part & needed {
+                0 => others |= part,
+                _ => own = part,
+            }
+        }
+        if others != 0 {
+            self.prefetch(volume, chunk, others);
+        }
+        let (data, start) = self
+            .fetch_extents((volume, chunk), leaf, own, &wanted, why)
+            .await?;
+        let data = data.slice((run.first - start) * BLOCK, run.count * BLOCK);
+        Ok(Some(data))
+    }
+
+    /// Somebody waits for what others fetch of a chunk, and is due so: they inherit that, as they may still wait for
+    /// their turns.
+    pub(crate) fn hurry(&self, leaf: &Leaf, due: Due) {
+        let home = leaf.page.borrow().home();
+        let Ok(vdrive) = self.vdrive(home.vdrive()) else {
+            return;
+        };
+        let blocks = home.block()..home.block() + CHUNK_BLOCKS as u64;
+        if let Some(urgency) = vdrive.urgency(due) {
+            vdrive.hurry(blocks.clone(), urgency);
+            self.streams.hurry(blocks, urgency);
+        }
+    }
+
+    /// Whether all of a run is at home alone, and nothing of it in RAM or on its way there.
+    fn is_missing(&self, leaf: &Leaf, run: &Run) -> bool {
+        let (state, page) = (self.state.borrow(), leaf.page.borrow());
+        let in_ram = |block: usize| {
+            let slot = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1);
+            let extent = slot.and_then(|slot| state.ram.get(slot));
+            extent.is_some_and(|extent| extent.block(block % EXTENT_BLOCKS).is_some())
+        };
+        let mut blocks = run.first..run.first + run.count;
+        !leaf.dissolved.get()
+            && page.home().plus(run.first as u64) == run.place
+            && blocks.all(|block| {
+                page.state(block) == BlockState::Home
+                    && !in_ram(block)
+                    && leaf.fetching.get() >> (block / EXTENT_BLOCKS) & 1 == 0
+            })
+    }
+
+    /// Those of these extents that have something at home alone, which neither is in RAM nor on its way there.
+    pub(super) fn fetchable(&self, leaf: &Leaf, extents: u16) -> u16 {
+        let at_home = {
+            let page = leaf.page.borrow();
+            extents_of(&page.home_mask().and_not(page.slot_mask()))
+        };
+        let absent = (0..16).filter(|extent| leaf.ram[*extent].get() == 0);
+        let absent = absent.fold(0u16, |mask, extent| mask | 1 << extent);
+        extents & at_home & absent & !leaf.fetching.get()
+    }
+
+    /// Fetches neighbouring extents of a chunk that are at home, in one read. Returns the data and its first
+    /// block.
+    pub(crate) async fn fetch_extents(
+        &self,
+        chunk: (u32, u32),
+        leaf: &Rc<Leaf>,
+        extents: u16,
+        wanted: &BlockMask,
+        why: Why<'_>,
+    ) -> Result<(DmaBuf, usize), DriveError> {
+        let (low, high) = (
+            extents.trailing_zeros() as usize,
+            16 - extents.leading_zeros() as usize,
+        );
+        let (start, count) = (low * EXTENT_BLOCKS, (high - low) * EXTENT_BLOCKS);
+        let span = (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !leaf.fetching.get();
+        leaf.fetching.set(leaf.fetching.get() | span);
+        let (ahead, foreseen) = (matches!(why, Why::Ahead), matches!(why, Why::Foreseen(_)));
+        let due = why.due();
+        let (turn, _stream) = match why {
+            Why::Asked(turn, _) | Why::Foreseen(turn) => (InLine::Has(turn), None),
+            // As the head goes: what is hot in one piece is then read in one piece.
+            Why::Dense(_) | Why::Ahead => {
+                let at = leaf.page.borrow().home().plus(start as u64);
+                let urgency =
+                    (self.vdrive(at.vdrive()).ok()).and_then(|vdrive| vdrive.urgency(due));
+                let stream = self.streams.get_at(at.block(), urgency).await;
+                (InLine::For(due), Some(stream))
+            }
+        };
+        if ahead && (self.closing.get() || !self.state.borrow().regions.goes_on()) {
+            leaf.fetching.set(leaf.fetching.get() & !span);
+            self.fetched.notify();
+            return Err(DriveError::Gone);
+        }
+        let (home, expected) = {
+            let page = leaf.page.borrow();
+            let expected = (start..start + count).map(|block| {
+                let at_home = page.state(block) == BlockState::Home;
+                (at_home || wanted.has(block)).then(|| page.crc(block))
+            });
+            (page.home(), expected.collect::<Vec<_>>())
+        };
+        let check =
+            |index: usize, bytes: &[u8]| expected[index].is_none_or(|crc| crc32c(bytes) == crc);
+        let mut start = start;
+        let mut data = self
+            .read_place_in(turn, home.plus(start as u64), count, &check)
+            .await;
+        let unasked = ahead || foreseen;
+        if data.is_err() && !unasked {
+            // What is wrong may be beside what the host asked for.
+            let (first, wanted_count) = span_of(wanted);
+            let narrow = |index: usize, bytes: &[u8]| check(first - start + index, bytes);
+            let (turn, place) = (InLine::For(due), home.plus(first as u64));
+            data = self.read_place_in(turn, place, wanted_count, &narrow).await;
+            start = first;
+        }
+        leaf.fetching.set(leaf.fetching.get() & !span);
+        if let Ok(data) = &data {
+            let needed = match unasked {
+                true => 0,
+                false => extents_of(wanted),
+            };
+            if !foreseen {
+                let ahead = (span & !needed).count_ones();
+                self.state.borrow_mut().regions.fetched(ahead);
+            }
+            let came = Came {
+                asked: needed,
+                dense: span != needed && !foreseen,
+                foreseen,
+            };
+            self.keep_in_ram(leaf, chunk, start, data, came);
+            if needed != 0 {
+                self.touch_ram(leaf, &wanted.blocks().collect::<Vec<_>>());
+            }
+        }
+        self.fetched.notify();
+        Ok((data?, start))
+    }
+
+    fn touch_ram(&self, leaf: &Leaf, blocks: &[usize]) {
+        let mut state = self.state.borrow_mut();
+        for block in blocks {
+            let Some(slot) = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1) else {
+                continue;
+            };
+            if let Some(extent) = state.ram.get_mut(slot) {
+                extent.touched |= 1 << (block % EXTENT_BLOCKS);
+                extent.referenced = true;
+            }
+        }
+    }
+
+    /// Keeps blocks that were read from the slow tier, those that are still what was read.
+    pub(crate) fn keep_in_ram(
+        &self,
+        leaf: &Rc<Leaf>,
+        chunk: (u32, u32),
+        start: usize,
+        data: &DmaBuf,
+        came: Came,
+    ) {
+        let now_ns = self.handle.now_ns();
+        let mut state = self.state.borrow_mut();
+        let page = leaf.page.borrow();
+        let blocks = data.len() / BLOCK;
+        for extent in start / EXTENT_BLOCKS..(start + blocks).div_ceil(EXTENT_BLOCKS) {
+            if leaf.ram[extent].get() != 0 {
+                continue;
+            }
+            let mut valid = 0u16;
+            let mut copy = None;
+            for block in extent * EXTENT_BLOCKS..(extent + 1) * EXTENT_BLOCKS {
+                if block < start || block >= start + blocks || page.state(block) == BlockState::Zero
+                {
+                    continue;
+                }
+                let bytes = &data[(block - start) * BLOCK..][..BLOCK];
+                if crc32c(bytes) == page.crc(block) || is_on(Mutation::RamUnproven) {
+                    let copy = copy.get_or_insert_with(|| state.ram.buffer());
+                    copy[block % EXTENT_BLOCKS * BLOCK..][..BLOCK].copy_from_slice(bytes);
+                    valid |= 1 << (block % EXTENT_BLOCKS);
+                }
+            }
+            let Some(data) = copy else { continue };
+            let was_asked = came.asked >> extent & 1 == 1;
+            let stays = state
+                .knobs_of(chunk.0)
+                .is_some_and(|knobs| knobs.stays_in_ram());
+            let left = state.ram.insert(RamExtent {
+                leaf: leaf.clone(),
+                chunk,
+                extent,
+                data,
+                valid,
+                touched: 0,
+                referenced: false,
+                rounds: u8::from(stays),
+                dense: came.dense,
+                ahead: !was_asked,
+                fresh: !came.foreseen,
+                foreseen: came.foreseen,
+            });
+            let cause = match was_asked {
+                true => Cause::Missed,
+                false if came.foreseen => Cause::Foreseen,
+                false => Cause::CameAlong,
+            };
+            let displaced = left.as_ref().map(RamExtent::name);
+            let moved = Move::new(now_ns, cause, extent_of(chunk, extent), valid);
+            state.ledger.note(moved.in_place_of(displaced));
+            if left.is_some_and(|left| state.leaves_ram(left, now_ns)) {
+                self.promote_wake.notify();
+            }
+        }
+    }
+}
+
+impl State {
+    /// Decides what becomes of an extent that left RAM. True when it is to rise to the fast tier, which waits for
+    /// the promoter.
+    fn leaves_ram(&mut self, left: RamExtent, now_ns: u64) -> bool {
+        if let Some(policy) = &self.policy {
+            prefetch_leaving(policy, &self.ram);
+            self.regions.tier_is_full(policy.is_nearly_full());
+        }
+        let budget = self.budget.as_deref();
+        let admitted = admission(&self.volumes, budget, left.chunk, left.extent, now_ns);
+        // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
+        // may be part of a stream, which nobody comes back to.
+        let is_dense = left.dense && self.regions.is_sound() && left.touched != u16::MAX;
+        let (rises, grounds) = match (&mut self.policy, admitted) {
+            (_, Admission::Never) => (0, Cause::StayedKnobs.into()),
+            (_, Admission::NotToday) => (0, Cause::StayedBudget.into()),
+            _ if self.promotions.are_full() => (0, Cause::StayedQueued.into()),
+            (_, Admission::Always) => (left.valid, Cause::RosePinned.into()),
+            (_, Admission::ByWorth(reluctance)) if reluctance <= 1.0 && is_dense => {
+                (left.valid, Cause::RoseDense.into())
+            }
+            (Some(policy), Admission::ByWorth(reluctance)) => {
+                let blocks = Blocks {
+                    extent: left.name(),
+                    mask: left.valid,
+                };
+                let admission = policy.left_ram(blocks, left.touched, reluctance);
+                (admission.promote, Grounds::from(admission))
+            }
+            (None, _) => (0, Cause::StayedUnasked.into()),
+        };
+        if rises == 0 {
+            self.ledger
+                .note(Move::new(now_ns, grounds, left.name(), left.valid));
+        } else {
+            self.promotions.add(left, rises, grounds);
+        }
+        rises != 0
+    }
+}
+
+/// Has the processor fetch what the policy knows of extents that leave RAM soon.
+fn prefetch_leaving(policy: &Policy, ram: &RamTier) {
+    if let Some(extent) = ram.leaves_in(LEAVES_SOON[1]) {
+        policy.prefetch(extent);
+    }
+    if let Some(extent) = ram.leaves_in(LEAVES_SOON[0]) {
+        policy.prefetch_entry(extent);
+    }
+}
+
+/// Extents that have some of these blocks.
+pub(crate) fn extents_of(blocks: &BlockMask) -> u16 {
+    let extents = blocks.blocks().map(|block| block / EXTENT_BLOCKS);
+    extents.fold(0, |mask, extent| mask | 1 << extent)
+}
+
+/// Extents of a chunk that lie side by side.
+pub(crate) fn parts(mut extents: u16) -> impl Iterator<Item = u16> {
+    std::iter::from_fn(move || {
+        let low = extents.trailing_zeros();
+        let long = (extents.checked_shr(low)?).trailing_ones();
+        let part = ((1u32 << long) - 1) << low;
+        extents &= !(part as u16);
+        Some(part as u16)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extents_side_by_side_are_fetched_together() {
+        assert_eq!(parts(0).count(), 0);
+        assert_eq!(parts(0xffff).collect::<Vec<_>>(), [0xffff]);
+        let all: Vec<u16> = parts(0b1000_0000_0110_1101).collect();
+        assert_eq!(all, [1, 0b1100, 0b110_0000, 1 << 15]);
+    }
+}

@@ -1,0 +1,49 @@
+//! Fetching ahead: what lies around a miss comes into RAM though nobody has asked for it yet.
+
+use super::fill::{Why, parts};
+use crate::map::page::Leaf;
+use crate::shard::state::Shard;
+use format::BlockMask;
+use futures_util::future::join_all;
+use units::EXTENT_BLOCKS;
+
+/// Reads of dense regions in flight at a time, of a chunk at most each: enough for a disk to read on.
+pub(crate) const STREAMS: usize = 12;
+/// Chunks that wait for their turn at most. What they are to bring is waited for, too.
+const WAITING_MOST: usize = 1024;
+
+impl Shard {
+    /// Fetches extents of a chunk into RAM in the background, in its turn, unless much waits already.
+    pub(crate) fn prefetch(&self, volume: u32, chunk: u32, extents: u16) {
+        let Some(shard) = self.this() else { return };
+        if self.prefetching.get() >= WAITING_MOST {
+            return;
+        }
+        self.prefetching.set(self.prefetching.get() + 1);
+        self.handle.spawn(async move {
+            if let Ok(Some(leaf)) = shard.leaf(volume, chunk, false).await {
+                let fetches = parts(shard.fetchable(&leaf, extents)).map(|part| {
+                    let wanted = at_home(&leaf, part);
+                    let (shard, leaf) = (&shard, &leaf);
+                    async move {
+                        let chunk = (volume, chunk);
+                        shard
+                            .fetch_extents(chunk, leaf, part, &wanted, Why::Ahead)
+                            .await
+                    }
+                });
+                // What cannot be fetched ahead is read, and its error told, when it is asked for.
+                drop(join_all(fetches).await);
+            }
+            shard.prefetching.set(shard.prefetching.get() - 1);
+        });
+    }
+}
+
+/// Blocks of these extents that are only at home.
+pub(crate) fn at_home(leaf: &Leaf, extents: u16) -> BlockMask {
+    let page = leaf.page.borrow();
+    let at_home = page.home_mask().and_not(page.slot_mask());
+    let wanted = |block: &usize| extents >> (block / EXTENT_BLOCKS) & 1 == 1;
+    at_home.blocks().filter(wanted).collect()
+}

@@ -1,0 +1,115 @@
+//! What hosts went on to after the same things before comes into RAM before they ask for it, while the disk has little else
+//! to do (docs/placement.md, "What follows").
+
+use super::fill::{Why, parts};
+use super::read_cache::Touch;
+use super::readahead::at_home;
+use crate::shard::state::{Shard, State};
+use crate::tiering::access_stats::{chunk_of, extent_of};
+use placement::{Arrival, Blocks, Extent};
+use qos::Due;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use units::EXTENT_BLOCKS;
+
+/// Reads that hosts wait for, at most, for a disk to have time for what nobody asked for yet.
+const WAITED_FOR_MOST: usize = 1;
+
+impl State {
+    /// A host comes to an extent anew: nothing of it was there, or what was there had come unasked. `saves`: it would not
+    /// have been there without being foreseen.
+    pub(super) fn come_to(&mut self, (layer, chunk): (u32, u32), block: usize, saves: bool) {
+        let Some(policy) = &mut self.policy else {
+            return;
+        };
+        let volumes = &self.volumes;
+        let is_there = |extent: Extent| {
+            let ((layer, chunk), at) = chunk_of(extent);
+            let leaf = volumes.get(&layer).and_then(|it| it.tree.leaf(chunk));
+            leaf.is_some_and(|leaf| leaf.ram[at].get() != 0 || leaf.fetching.get() >> at & 1 == 1)
+        };
+        let blocks = Blocks {
+            extent: extent_of((layer, chunk), block / EXTENT_BLOCKS),
+            mask: 1 << (block % EXTENT_BLOCKS),
+        };
+        policy.follow_where(blocks, saves, is_there);
+    }
+
+    /// Extents that are worth a read for which nobody waits, until there are no more.
+    fn next_foreseen(&mut self, found: &mut Vec<Arrival>) -> bool {
+        let policy = self.policy.as_mut();
+        policy.is_some_and(|policy| policy.foreseen(None, found).is_some())
+    }
+}
+
+impl Shard {
+    /// What a host's use of a block in RAM tells. `waited`: since before it came.
+    pub(crate) fn note_touch(&self, state: &mut State, slot: u32, block: usize, waited: bool) {
+        let saves = match state.ram.touch(slot, block % EXTENT_BLOCKS, waited) {
+            Touch::First { ahead, before } => {
+                state.regions.used(ahead, before);
+                if !ahead {
+                    return;
+                }
+                false
+            }
+            Touch::InTime => {
+                state.regions.saved();
+                false
+            }
+            Touch::Foreseen => true,
+            Touch::Again => return,
+        };
+        if let Some(chunk) = state.ram.get(slot).map(|extent| extent.chunk) {
+            state.come_to(chunk, block, saves);
+            self.foresee_wake.notify();
+        }
+    }
+
+    /// Reads what is foreseen, for as long as the shard runs.
+    pub(crate) async fn foresee_loop(self: Rc<Self>) {
+        let mut found = Vec::new();
+        while !self.closing.get() {
+            let wake = self.foresee_wake.wait();
+            if !self.state.borrow_mut().next_foreseen(&mut found) {
+                wake.await;
+                continue;
+            }
+            for arrival in &found {
+                if !self.closing.get() && !self.shared.promotion_held.load(Ordering::Relaxed) {
+                    self.read_foreseen(arrival.blocks.extent).await;
+                }
+            }
+        }
+    }
+
+    /// Reads an extent, if it is at home alone and the disk has time.
+    async fn read_foreseen(&self, extent: Extent) {
+        let ((layer, chunk), at) = chunk_of(extent);
+        let Ok(Some(leaf)) = self.leaf(layer, chunk, false).await else {
+            return;
+        };
+        let home = leaf.page.borrow().home();
+        let Some(part) = parts(self.fetchable(&leaf, 1 << at)).next() else {
+            return;
+        };
+        let Ok(vdrive) = self.vdrive(home.vdrive()) else {
+            return;
+        };
+        if vdrive.waited_for() > WAITED_FOR_MOST || self.streams.taken() > 0 {
+            return;
+        }
+        let turn = vdrive.turn(home.block(), EXTENT_BLOCKS, Due::NONE).await;
+        let part = part & self.fetchable(&leaf, part);
+        if part != 0 {
+            let wanted = at_home(&leaf, part);
+            let read =
+                self.fetch_extents((layer, chunk), &leaf, part, &wanted, Why::Foreseen(turn));
+            // What cannot be read ahead is read, and its error told, when it is asked for.
+            drop(read.await);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

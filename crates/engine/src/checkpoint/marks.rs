@@ -1,0 +1,48 @@
+//! How far shards' metadata is, for labels to tell: a label that is found later shows by it that metadata was put back.
+
+use crate::shard::state::Shard;
+use format::CheckpointMark;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The newest durable checkpoint of each shard of a pool. Written with each checkpoint, so never on the way of a request.
+#[derive(Default)]
+pub struct Marks(Mutex<BTreeMap<u16, CheckpointMark>>);
+
+impl Marks {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u16, CheckpointMark>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What they are now, by number of the shard.
+    pub fn all(&self) -> BTreeMap<u16, CheckpointMark> {
+        self.lock().clone()
+    }
+}
+
+impl Shard {
+    /// Its newest checkpoint is durable on every drive that counts.
+    pub(super) fn note_mark(&self) {
+        let mark = {
+            let state = self.state.borrow();
+            CheckpointMark {
+                generation: state.generation,
+                epoch: state.journal.epoch,
+                page: state.journal.from,
+            }
+        };
+        self.shared.marks.lock().insert(self.config.shard.0, mark);
+    }
+
+    /// What an opening found, once the journal was played, by the shard's number: the checkpoint, and the journal's end as
+    /// its page.
+    pub fn found(&self) -> (u16, CheckpointMark) {
+        let state = self.state.borrow();
+        let found = CheckpointMark {
+            generation: state.generation,
+            epoch: state.journal.epoch,
+            page: state.journal.next,
+        };
+        (self.config.shard.0, found)
+    }
+}

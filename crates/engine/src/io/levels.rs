@@ -1,0 +1,131 @@
+//! Who gets what is short first: room on the fast tier and in the journal, by the levels of those who wait.
+//!
+//! Two means, both only while the pool has policies. A **reserve**: of what hosts may take, an eighth is not for everyone;
+//! each level leaves a part of it to the levels above, so that a flood of a low one does not make a high one wait
+//! ([`left_to_others`]). And a **line** ([`Line`]) for those who wait for slots: the highest level goes first, and of one
+//! level who came first. Nobody starves: of a hundred writes one is of whoever has waited for longest, and a reserve
+//! delays, it refuses nobody.
+//!
+//! Leaves out: waiting, and taking (`io/write/slow_path.rs`, `wal/log.rs`); how fast room is taken that is short (`io/write/admission.rs`).
+
+use crate::shard::state::Shard;
+use qos::Due;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use units::mutation::{Mutation, is_on};
+
+/// Part of what hosts may take that is for some alone.
+const RESERVE: u64 = 8;
+/// Of so many that go, one is who has waited for longest.
+const ELDEST: u64 = 100;
+
+/// What somebody who is due so leaves of `all` that hosts may take.
+fn left_to_others(all: u64, due: Due) -> u64 {
+    match is_on(Mutation::RoomUndue) {
+        true => 0,
+        false => all / RESERVE * due.rank() as u64 / (Due::RANKS - 1) as u64,
+    }
+}
+
+/// Those who wait for slots.
+#[derive(Default)]
+pub(crate) struct Line {
+    /// By rank, and by when they came.
+    waiting: RefCell<BTreeSet<(usize, u64)>>,
+    /// Their ranks, by when they came.
+    came: RefCell<BTreeMap<u64, usize>>,
+    numbers: Cell<u64>,
+    went: Cell<u64>,
+    /// It is the turn of who came first, whatever the rank.
+    eldest: Cell<bool>,
+}
+
+/// A place in the line, until it is dropped.
+pub(crate) struct InLine<'a> {
+    line: &'a Line,
+    place: (usize, u64),
+}
+
+impl Line {
+    /// Who is due so takes a place.
+    pub fn join(&self, due: Due) -> InLine<'_> {
+        let number = self.numbers.get() + 1;
+        self.numbers.set(number);
+        let rank = match is_on(Mutation::RoomUndue) {
+            true => 0,
+            false => due.rank(),
+        };
+        self.waiting.borrow_mut().insert((rank, number));
+        self.came.borrow_mut().insert(number, rank);
+        InLine {
+            line: self,
+            place: (rank, number),
+        }
+    }
+
+    /// Whether somebody who is due so may take slots without a place in the line.
+    pub fn may_pass(&self, due: Due) -> bool {
+        let first = self.waiting.borrow().first().copied();
+        first.is_none_or(|(rank, _)| due.rank() < rank && !is_on(Mutation::RoomUndue))
+    }
+
+    /// Somebody has taken slots.
+    pub fn went(&self) {
+        if self.waiting.borrow().is_empty() {
+            return;
+        }
+        self.went.set(self.went.get() + 1);
+        if self.went.get().is_multiple_of(ELDEST) {
+            self.eldest.set(true);
+        }
+    }
+
+    /// Whether anybody waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.borrow().is_empty()
+    }
+}
+
+impl InLine<'_> {
+    /// It is the next one to go, by its rank or as it has waited for longest.
+    pub fn is_next(&self) -> bool {
+        let first = self.line.waiting.borrow().first().copied();
+        first == Some(self.place) || self.is_eldest()
+    }
+
+    /// It goes now, whatever its rank.
+    pub fn is_eldest(&self) -> bool {
+        let came = self.line.came.borrow();
+        let first = came.first_key_value().map(|(number, _)| *number);
+        self.line.eldest.get() && first == Some(self.place.1)
+    }
+
+    /// It has what it waited for.
+    pub fn goes(self) {
+        if self.is_eldest() {
+            self.line.eldest.set(false);
+        }
+        self.line.went();
+    }
+}
+
+impl Drop for InLine<'_> {
+    fn drop(&mut self) {
+        self.line.waiting.borrow_mut().remove(&self.place);
+        self.line.came.borrow_mut().remove(&self.place.1);
+    }
+}
+
+impl Shard {
+    /// What somebody who is due so leaves of `all` that hosts may take: nothing without policies.
+    #[inline]
+    pub(crate) fn kept_for_others(&self, all: u64, due: Due) -> u64 {
+        match self.has_policies() {
+            true => left_to_others(all, due),
+            false => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! A block of which one place has no right copy, from another place that has.
+
+use crate::control::explain::Cause;
+use crate::map::page::Leaf;
+use crate::shard::state::Shard;
+use crate::space::{Class, Run};
+use crate::vdrive::Purpose;
+use crate::wal::log::Work;
+use block::DmaBuf;
+use format::{BlockState, crc32c};
+use std::rc::Rc;
+use units::{BLOCK, EXTENT_BLOCKS, Place};
+
+impl Shard {
+    /// Writes a block of which one place has no right copy into a new slot, from RAM or from its
+    /// other place. False when there is no right one.
+    pub(crate) async fn rescue(&self, (volume, chunk): (u32, u32), block: usize) -> bool {
+        let Ok(_room) = self.journal_room(Work::Mover).await else {
+            return false;
+        };
+        let Ok(Some(leaf)) = self.leaf(volume, chunk, false).await else {
+            return false;
+        };
+        let before = block_of(&leaf, block);
+        let Some(good) = self.good_copy(&leaf, block).await else {
+            return false;
+        };
+        let mut runs: Vec<Run> = Vec::new();
+        if !self.try_slots(self.write_class(), 1, &mut runs)
+            && !self.try_slots(Class::Slow, 1, &mut runs)
+        {
+            return false;
+        }
+        if let Err(error) = self.write_runs(&runs, &good, Purpose::Upkeep).await {
+            self.give_back_after(&runs, error);
+            return false;
+        }
+        if block_of(&leaf, block) != before {
+            // It was written, or moved, meanwhile: nothing is wrong with it any more.
+            self.give_back(&runs);
+            return true;
+        }
+        let mended = [Cause::MendedFast, Cause::MendedSlow];
+        self.note_block(mended, (volume, chunk), block, runs[0].place);
+        let crc = [before.1];
+        self.apply_write(volume, chunk, &leaf, block, runs[0], &crc)
+            .is_ok()
+    }
+
+    async fn good_copy(&self, leaf: &Rc<Leaf>, block: usize) -> Option<DmaBuf> {
+        let (slot, crc, state) = block_of(leaf, block);
+        if let Some(slot) = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1) {
+            let mut copy = self.handle.dma().get(BLOCK);
+            let state = self.state.borrow();
+            let extent = state.ram.get(slot);
+            let bytes = extent.and_then(|extent| extent.block(block % EXTENT_BLOCKS));
+            if let Some(bytes) = bytes.filter(|bytes| crc32c(bytes) == crc) {
+                copy.copy_from_slice(bytes);
+                return Some(copy);
+            }
+        }
+        if state != BlockState::Clean {
+            return None;
+        }
+        let home = leaf.page.borrow().home().plus(block as u64);
+        let check = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;
+        for place in [slot, home] {
+            if let Ok(good) = self.read_place(place, 1, &check).await {
+                return Some(good);
+            }
+        }
+        None
+    }
+}
+
+fn block_of(leaf: &Leaf, block: usize) -> (Place, u32, BlockState) {
+    let page = leaf.page.borrow();
+    (page.slot(block), page.crc(block), page.state(block))
+}

@@ -1,0 +1,66 @@
+//! Reads of one block from a fast drive that has to be asked, as most reads of hosts are where drives are not memory: what
+//! [`Shard::read`] does for any, without the lists of pieces and runs that those need.
+
+use super::slow_path::{Looked, is_right};
+use super::tier_choice::Sides;
+use crate::io::cpu_prefetch::Seen;
+use crate::shard::dispatch::ShardOp;
+use crate::shard::state::Shard;
+use crate::space::Class;
+use crate::tiering::access_stats::By;
+use block::{IoBuf, Shown};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use units::BLOCK;
+use units::mutation::{Mutation, is_on};
+
+impl Shard {
+    /// Carries out a read of one block that [`Shard::read_seen`] left.
+    pub(crate) async fn read_one(self: Rc<Self>, mut op: ShardOp, seen: Seen) {
+        let began = self.handle.now_ns();
+        let by = By::read(op.volume).bypassed(op.by.bypassed);
+        if !self.read_from_drive(by, &seen, &mut op.op.buf).await {
+            // Elsewhere is found what is wrong, and what can be done.
+            return Box::pin(self.execute(op, Looked::Block(seen))).await;
+        }
+        self.count_op(&op, self.handle.now_ns() - began);
+        self.end(op, Ok(()), Vec::new());
+    }
+
+    /// Reads a block from the fast drive that has it; false when it is to be read in another way.
+    async fn read_from_drive(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> bool {
+        let (leaf, block) = (&seen.leaf, seen.block);
+        let (place, crc, at_home) = {
+            let page = leaf.page.borrow();
+            let at_home = self.reads_at_home(&page, block, 1, &mut Sides::default());
+            (page.slot(block), page.crc(block), at_home)
+        };
+        if at_home || place.is_none() || self.class(place) != Class::Fast {
+            return false;
+        }
+        // It is copied as it is checked. What is wrong is read once more, to the same memory.
+        let (buf, right) = (RefCell::new(buf), Cell::new(false));
+        let check = |_: usize, bytes: &[u8]| {
+            let sum = Shown::from(bytes).read_into(0..BLOCK, &mut buf.borrow_mut(), 0);
+            right.set(is_right(sum, crc));
+            right.get()
+        };
+        let began = self.handle.now_ns();
+        let Ok(data) = self.read_place(place, 1, &check).await else {
+            return false;
+        };
+        // A mirror that mends looks at every leg: the last one that was copied may be one that is wrong.
+        if !right.get() && !is_on(Mutation::LegLast) {
+            buf.borrow_mut().write(0, &data);
+        }
+        let took = self.handle.now_ns() - began;
+        let mut state = self.state.borrow_mut();
+        state.note_use_of(by, seen.chunk, block);
+        state.count_source(by.volume, Class::Fast, took);
+        if !by.bypassed {
+            state.waits.note(Class::Fast, took);
+        }
+        state.count_of(by.volume, |counters| counters.blocks_fast += 1);
+        true
+    }
+}

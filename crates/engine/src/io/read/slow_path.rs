@@ -1,0 +1,762 @@
+//! Reads: from RAM, slots or homes, every block checked.
+
+use super::tier_choice::Sides;
+use crate::cache::fill::Came;
+use crate::control::types::IoCounters;
+use crate::io::cpu_prefetch::Seen;
+use crate::io::fast_path::Block;
+use crate::io::write::slow_path::{Piece, pieces};
+use crate::map::layer_table::{AllPlaced, Placed};
+use crate::map::page::{Leaf, live};
+use crate::map::radix::Lookup;
+use crate::shard::state::{Shard, State, drive_error};
+use crate::space::Class;
+use crate::tiering::access_stats::By;
+use crate::tiering::unreadable::is_of_blocks;
+use crate::vdrive::Turn;
+use block::{DmaBuf, DriveError, IoBuf, IoError};
+use format::{BlockMask, BlockState, crc32c};
+use futures_util::future::join_all;
+use qos::Due;
+use smallvec::{SmallVec, smallvec};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use units::mutation::{Mutation, is_on};
+use units::{BLOCK, EXTENT_BLOCKS, Place};
+
+/// Failures after which a read gives up: the data may have moved beneath it, so that what it
+/// found wrong is right elsewhere.
+const ATTEMPTS: usize = 8;
+
+/// Where a read stands that may have to take turns at a drive.
+pub(crate) enum InLine<'a> {
+    /// It has its turn.
+    Has(Turn<'a>),
+    /// It is still to get one, and is due so.
+    For(Due),
+}
+
+/// Blocks that lie one after the other.
+pub(crate) struct Run {
+    pub first: usize,
+    pub count: usize,
+    pub place: Place,
+    crcs: Vec<u32>,
+    class: Class,
+    /// At home (or in a slow slot): a candidate for RAM.
+    cold: bool,
+    /// At home, which answers sooner than the fast tier, where it is as well.
+    clean: bool,
+}
+
+/// Pages that have blocks of a chunk: layer, page, blocks.
+type Parts = SmallVec<[(u32, Rc<Leaf>, BlockMask); 2]>;
+
+/// Uses of blocks of chunks (layer and number) that are noted once all of a read is known to be right.
+type Uses = SmallVec<[((u32, u32), BlockMask); 1]>;
+
+/// Blocks that were read without waiting, by where they were.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Served {
+    pub ram: u32,
+    /// In a fast drive's memory.
+    pub fast: u32,
+    pub zero: u32,
+}
+
+impl Served {
+    pub(crate) fn add_to(self, counters: &mut IoCounters) {
+        counters.blocks_ram += u64::from(self.ram);
+        counters.blocks_fast += u64::from(self.fast);
+        counters.blocks_zero += u64::from(self.zero);
+    }
+
+    pub(crate) fn add(&mut self, more: Self) {
+        self.ram += more.ram;
+        self.fast += more.fast;
+        self.zero += more.zero;
+    }
+}
+
+/// What a look at a read without waiting left to be done.
+pub(crate) enum Looked {
+    /// It is one block, which a fast drive has.
+    Block(Seen),
+    /// All lies in one chunk, and these blocks of it are still to be read. The uses are those of all blocks that the
+    /// pages have, and what summaries gave already.
+    Left(Parts, AllPlaced, Uses),
+    /// It has to be looked for, all of it.
+    Unknown,
+}
+
+impl Looked {
+    /// Where what is left is to be read, and whose use is noted then.
+    fn left(self) -> Option<(Parts, AllPlaced, Uses)> {
+        match self {
+            Self::Block(seen) => {
+                let block = BlockMask::of(seen.block, 1);
+                let uses = smallvec![(seen.chunk, block)];
+                let parts = smallvec![(seen.chunk.0, seen.leaf, block)];
+                Some((parts, AllPlaced::new(), uses))
+            }
+            Self::Left(parts, placed, uses) => Some((parts, placed, uses)),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl Shard {
+    /// Reads into `buf` from `offset` (bytes) of `by`'s volume, after [`Shard::read_now`] left it there.
+    ///
+    /// # Errors
+    /// `Medium` when a block is not what was written on any drive that has it, or what a drive
+    /// said.
+    pub(crate) async fn read(
+        &self,
+        by: By,
+        offset: u64,
+        buf: &mut IoBuf,
+        looked: Looked,
+    ) -> Result<(), IoError> {
+        if let (Some((parts, placed, uses)), Some(piece)) =
+            (looked.left(), pieces(offset, buf.len() as u64).next())
+        {
+            let mut left = BlockMask::default();
+            if !placed.is_empty() {
+                left = self.read_placed(by, piece, &placed, buf).await;
+            }
+            left = left.or(self.read_parts(by, piece, parts, buf).await?);
+            self.note_uses(by, &uses, left);
+            return self.read_blocks(by, piece, left, buf).await;
+        }
+        for piece in pieces(offset, buf.len() as u64) {
+            self.read_chunk(by, piece, buf).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads what a piece of a chunk of `by`'s volume holds, whichever layers have it.
+    ///
+    /// # Errors
+    /// As [`Shard::read`].
+    pub(crate) async fn read_chunk(
+        &self,
+        by: By,
+        piece: Piece,
+        buf: &mut IoBuf,
+    ) -> Result<(), IoError> {
+        let (first, count) = piece.blocks();
+        let all = (first..first + count).collect();
+        self.read_blocks(by, piece, all, buf).await
+    }
+
+    /// The same, of some blocks of the piece.
+    async fn read_blocks(
+        &self,
+        by: By,
+        piece: Piece,
+        mut todo: BlockMask,
+        buf: &mut IoBuf,
+    ) -> Result<(), IoError> {
+        while !todo.is_empty() {
+            let layer = self.state.borrow().live(by.volume);
+            // The layer may be merged with another one meanwhile.
+            let leaf = self.leaf(layer, piece.chunk, false).await.ok().flatten();
+            match leaf {
+                Some(leaf) if !self.inherits(layer, &leaf, &todo) => {
+                    let asked = todo;
+                    let stored = stored(&leaf, asked);
+                    todo = self
+                        .read_piece((by, layer), &leaf, piece, asked, buf)
+                        .await?;
+                    self.note_uses(by, &[((layer, piece.chunk), stored)], todo);
+                }
+                _ => todo = self.read_owned(by, piece, todo, buf).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes uses of blocks, but of those that are still to be read.
+    fn note_uses(&self, by: By, uses: &[((u32, u32), BlockMask)], left: BlockMask) {
+        let mut state = self.state.borrow_mut();
+        for (chunk, blocks) in uses {
+            state.note_use(by, *chunk, &blocks.and_not(left));
+        }
+    }
+
+    /// Whether a page leaves some of these blocks to layers beneath its own.
+    fn inherits(&self, layer: u32, leaf: &Leaf, blocks: &BlockMask) -> bool {
+        let state = self.state.borrow();
+        let page = leaf.page.borrow();
+        state
+            .volumes
+            .get(&layer)
+            .is_some_and(|entry| entry.parent != 0)
+            && blocks.blocks().any(|block| page.from(block) != 0)
+    }
+
+    /// The same, of blocks of which at least one is not the layer's own. Returns what has to be
+    /// looked for again.
+    async fn read_owned(
+        &self,
+        by: By,
+        piece: Piece,
+        blocks: BlockMask,
+        buf: &mut IoBuf,
+    ) -> Result<BlockMask, IoError> {
+        let find = |state: &State| {
+            let layer = state.live(by.volume);
+            live(state.volumes.get(&layer))?;
+            Ok(state.places(layer, piece.chunk, blocks))
+        };
+        let owned = self.look(find).await?;
+        serve_zeroes(piece, &owned.zero, buf);
+        let zeroes = owned.zero.count() as u64;
+        let more = |counters: &mut IoCounters| counters.blocks_zero += zeroes;
+        self.state.borrow_mut().count_of(by.volume, more);
+        let of_part = |(layer, leaf, blocks): &(u32, Rc<Leaf>, BlockMask)| {
+            ((*layer, piece.chunk), stored(leaf, *blocks))
+        };
+        let uses: Uses = owned.parts.iter().map(of_part).collect();
+        let mut left = self.read_placed(by, piece, &owned.placed, buf).await;
+        left = left.or(self.read_parts(by, piece, owned.parts, buf).await?);
+        self.note_uses(by, &uses, left);
+        Ok(left)
+    }
+
+    /// Reads blocks from the pages that have them. Returns what has to be looked for again.
+    async fn read_parts(
+        &self,
+        by: By,
+        piece: Piece,
+        parts: Parts,
+        buf: &mut IoBuf,
+    ) -> Result<BlockMask, IoError> {
+        let mut left = BlockMask::default();
+        for (layer, leaf, blocks) in parts {
+            left = left.or(self
+                .read_piece((by, layer), &leaf, piece, blocks, buf)
+                .await?);
+        }
+        Ok(left)
+    }
+
+    /// Reads blocks where summaries say that they lie. Returns those that could not be: their pages are to
+    /// say what is wrong with them.
+    async fn read_placed(
+        &self,
+        by: By,
+        piece: Piece,
+        placed: &[Placed],
+        buf: &mut IoBuf,
+    ) -> BlockMask {
+        // Mostly it is one block: nothing is allocated for that.
+        if placed.len() == 1 {
+            let read = self.read_placed_run(by, placed).await;
+            return self.take_placed((by, piece), placed, read, buf);
+        }
+        let follows = |one: &Placed, next: &Placed| {
+            (one.layer, one.block + 1, one.slot.plus(1)) == (next.layer, next.block, next.slot)
+        };
+        let runs: SmallVec<[&[Placed]; 4]> = placed.chunk_by(follows).collect();
+        let reads = join_all(runs.iter().map(|run| self.read_placed_run(by, run))).await;
+        let taken = runs.iter().zip(reads);
+        taken.fold(BlockMask::default(), |left, (run, read)| {
+            left.or(self.take_placed((by, piece), run, read, buf))
+        })
+    }
+
+    /// Reads blocks that lie one after the other where summaries say.
+    async fn read_placed_run(&self, by: By, run: &[Placed]) -> Result<DmaBuf, DriveError> {
+        let began = self.handle.now_ns();
+        let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
+        let data = self
+            .read_place_in(InLine::For(by.due), run[0].slot, run.len(), &check)
+            .await?;
+        let took = self.handle.now_ns() - began;
+        let class = self.class(run[0].slot);
+        self.state.borrow_mut().count_source(by.volume, class, took);
+        Ok(data)
+    }
+
+    /// Takes what was read there. Returns the blocks, when they could not be.
+    fn take_placed(
+        &self,
+        (by, piece): (By, Piece),
+        run: &[Placed],
+        read: Result<DmaBuf, DriveError>,
+        buf: &mut IoBuf,
+    ) -> BlockMask {
+        let key = (run[0].layer, piece.chunk);
+        let mut state = self.state.borrow_mut();
+        let Ok(data) = read else {
+            state.summaries.forget(key);
+            return run.iter().map(|known| known.block).collect();
+        };
+        state.summaries.used(key);
+        state.note_placed(by, piece.chunk, run);
+        state.count_of(by.volume, |counters| {
+            counters.blocks_fast += run.len() as u64
+        });
+        self.copy_out(piece, run[0].block, &data, buf);
+        BlockMask::default()
+    }
+
+    /// Reads as an operation of `by` does.
+    ///
+    /// # Errors
+    /// As [`Shard::read`].
+    pub(crate) async fn look_and_read(
+        &self,
+        by: By,
+        offset: u64,
+        buf: &mut IoBuf,
+    ) -> Result<(), IoError> {
+        let seen = self.state.borrow().see(by.volume, offset, true);
+        match self.read_seen(by, offset, buf, seen) {
+            Ok(served) => {
+                let mut state = self.state.borrow_mut();
+                state.count_of(by.volume, |counters| served.add_to(counters));
+                Ok(())
+            }
+            Err(looked) => self.read(by, offset, buf, looked).await,
+        }
+    }
+
+    /// Reads what can be had without waiting, with what was seen of its first block. What was served as a whole the
+    /// caller counts.
+    ///
+    /// # Errors
+    /// What is left.
+    #[inline]
+    pub(crate) fn read_seen(
+        &self,
+        by: By,
+        offset: u64,
+        buf: &mut IoBuf,
+        seen: Option<Seen>,
+    ) -> Result<Served, Looked> {
+        let is_block = buf.len() == BLOCK && offset.is_multiple_of(BLOCK as u64);
+        if let Some(seen) = seen.filter(|seen| is_block && seen.is_alone) {
+            match self.read_block_now(by, &seen, buf) {
+                Block::Served(served) => return Ok(served),
+                Block::Left => return Err(Looked::Block(seen)),
+                Block::Elsewhere => {}
+            }
+        }
+        self.read_now(by, offset, buf)
+    }
+
+    /// The same without having seen anything of it.
+    ///
+    /// # Errors
+    /// What is left.
+    pub(crate) fn read_now(&self, by: By, offset: u64, buf: &mut IoBuf) -> Result<Served, Looked> {
+        let mut state = self.state.borrow_mut();
+        let layer = state.live(by.volume);
+        let mut pieces = pieces(offset, buf.len() as u64).peekable();
+        let (mut is_only, mut served) = (true, Served::default());
+        let mut uses = Uses::new();
+        while let Some(piece) = pieces.next() {
+            is_only &= pieces.peek().is_none();
+            let Some((parts, mut placed, zero)) = self.look_now(&mut state, layer, piece, buf)
+            else {
+                return Err(Looked::Unknown);
+            };
+            served.zero += zero;
+            let mut left = Parts::new();
+            for (layer, leaf, mut blocks) in parts {
+                let asked = blocks;
+                let by = (by, false);
+                let present = self.serve_present(&mut state, by, (&leaf, piece), &mut blocks, buf);
+                served.add(present);
+                let used = match present.zero {
+                    0 => asked,
+                    _ => stored(&leaf, asked),
+                };
+                uses.push(((layer, piece.chunk), used));
+                served.fast += self.serve_in_place((&leaf, piece), &mut blocks, buf);
+                if !blocks.is_empty() {
+                    left.push((layer, leaf, blocks));
+                }
+            }
+            if is_only && !placed.is_empty() {
+                let found = placed.clone();
+                served.fast += self.serve_placed(&mut state, piece, &mut placed, buf);
+                let is_left = |known: &Placed| placed.iter().any(|left| left.block == known.block);
+                let given = found.iter().filter(|known| !is_left(known));
+                uses.extend(given.map(|known| {
+                    let chunk = (known.layer, piece.chunk);
+                    (chunk, BlockMask::of(known.block, 1))
+                }));
+            }
+            match left.is_empty() && placed.is_empty() {
+                true => {}
+                false if is_only => {
+                    state.count_of(by.volume, |counters| served.add_to(counters));
+                    return Err(Looked::Left(left, placed, uses));
+                }
+                // All of it is read once more, and counted then.
+                false => return Err(Looked::Unknown),
+            }
+        }
+        for (chunk, blocks) in &uses {
+            state.note_use(by, *chunk, blocks);
+        }
+        Ok(served)
+    }
+
+    /// The pages that have the blocks of a piece, and summaries' places; those of zeroes are served, and counted. None when
+    /// pages are missing.
+    fn look_now(
+        &self,
+        state: &mut State,
+        layer: u32,
+        piece: Piece,
+        buf: &mut IoBuf,
+    ) -> Option<(Parts, AllPlaced, u32)> {
+        let (first, count) = piece.blocks();
+        let all = BlockMask::of(first, count);
+        let entry = state.volumes.get(&layer)?;
+        if entry.parent == 0 {
+            state.prefetch_use((layer, piece.chunk), first);
+            let Lookup::Loaded(leaf) = entry.tree.lookup(piece.chunk) else {
+                return None;
+            };
+            let parts = smallvec![(layer, leaf.clone(), all)];
+            return Some((parts, AllPlaced::new(), 0));
+        }
+        let owned = state.places(layer, piece.chunk, all).ok()?;
+        serve_zeroes(piece, &owned.zero, buf);
+        Some((owned.parts, owned.placed, owned.zero.count() as u32))
+    }
+
+    /// Reads blocks of a piece that are the page's own. Returns those that it had no more when it
+    /// came to read them.
+    pub(super) async fn read_piece(
+        &self,
+        (by, layer): (By, u32),
+        leaf: &Rc<Leaf>,
+        piece: Piece,
+        blocks: BlockMask,
+        buf: &mut IoBuf,
+    ) -> Result<BlockMask, IoError> {
+        let mut todo = blocks;
+        leaf.touched.set(true);
+        let (mut failures, mut waited) = (0, false);
+        let mut sides = Sides::default();
+        loop {
+            if leaf.dissolved.get() && !is_on(Mutation::ReadDissolved) {
+                return Ok(todo);
+            }
+            let fetched = self.fetched.wait();
+            let (runs, wait) = {
+                let mut state = self.state.borrow_mut();
+                let served =
+                    self.serve_present(&mut state, (by, waited), (leaf, piece), &mut todo, buf);
+                state.count_of(by.volume, |counters| served.add_to(counters));
+                if todo.is_empty() {
+                    return Ok(todo);
+                }
+                sides.renew();
+                self.plan(leaf, &todo, &mut sides)
+            };
+            if wait {
+                self.hurry(leaf, by.due);
+            }
+            if runs.is_empty() && wait {
+                fetched.await;
+                self.check()?;
+                waited = true;
+                continue;
+            }
+            let reads = runs
+                .iter()
+                .map(|run| self.read_run_timed(by, (layer, piece.chunk), leaf, run));
+            let results = join_all(reads).await;
+            let mut failed = None;
+            for (run, result) in runs.iter().zip(results) {
+                match result {
+                    Ok(None) => waited = true,
+                    Ok(Some(data)) => {
+                        self.copy_out(piece, run.first, &data, buf);
+                        self.count_read(by, run);
+                        todo = without(todo, run.first, run.count);
+                    }
+                    Err(error) => {
+                        let (chunk, blocks) = ((layer, piece.chunk), (run.first, run.count));
+                        if run.clean {
+                            sides.home_failed();
+                            self.mend_homes_soon(chunk, leaf, blocks);
+                            continue;
+                        }
+                        if is_of_blocks(error) {
+                            // All of the run is given up, and some of it may be wrong at home.
+                            self.mend_homes(chunk, leaf, blocks).await;
+                        }
+                        if self
+                            .evict_clean_copies(chunk, leaf, blocks, run.place)
+                            .await
+                        {
+                            continue;
+                        }
+                        failed = failed.or(Some((run, error)));
+                    }
+                }
+            }
+            // Counted by rounds: of many pieces some may fail in each, and none of them twice.
+            if let Some((run, error)) = failed {
+                failures += 1;
+                if failures >= ATTEMPTS {
+                    let chunk = (layer, piece.chunk);
+                    self.tell_lost(chunk, run.first, run.place, &run.crcs).await;
+                    return Err(drive_error(error, "a read failed"));
+                }
+            }
+            if todo.is_empty() {
+                return Ok(todo);
+            }
+        }
+    }
+
+    /// Copies zeroes and blocks in RAM, and takes them off `todo`. What somebody reads who is bypassed becomes no
+    /// younger there. `waited`: since before they came.
+    fn serve_present(
+        &self,
+        state: &mut State,
+        (by, waited): (By, bool),
+        (leaf, piece): (&Rc<Leaf>, Piece),
+        todo: &mut BlockMask,
+        buf: &mut IoBuf,
+    ) -> Served {
+        let (first, count) = piece.blocks();
+        let page = leaf.page.borrow();
+        let mut served = Served::default();
+        for block in todo
+            .blocks()
+            .filter(|block| (first..first + count).contains(block))
+        {
+            if page.state(block) == BlockState::Zero {
+                let (skip, at, len) = overlap(piece, block);
+                debug_assert!(skip + len <= BLOCK);
+                buf.zero(at, len);
+                *todo = without(*todo, block, 1);
+                served.zero += 1;
+                continue;
+            }
+            let extent = block / EXTENT_BLOCKS;
+            let Some(slot) = leaf.ram[extent].get().checked_sub(1) else {
+                continue;
+            };
+            let present = state.ram.get(slot);
+            let Some(bytes) = present.and_then(|extent| extent.block(block % EXTENT_BLOCKS)) else {
+                continue;
+            };
+            let (skip, at, len) = overlap(piece, block);
+            buf.write(at, &bytes[skip..skip + len]);
+            if !by.bypassed {
+                self.note_touch(state, slot, block, waited);
+            }
+            served.ram += 1;
+            *todo = without(*todo, block, 1);
+        }
+        served
+    }
+
+    /// Groups the blocks that are still to be read; the flag says that some are being fetched
+    /// by another read.
+    fn plan(&self, leaf: &Leaf, todo: &BlockMask, sides: &mut Sides) -> (Vec<Run>, bool) {
+        let page = leaf.page.borrow();
+        let mut runs: Vec<Run> = Vec::new();
+        let mut wait = false;
+        for block in todo.blocks() {
+            let cold = page.slot(block).is_none();
+            if cold && leaf.fetching.get() >> (block / EXTENT_BLOCKS) & 1 == 1 {
+                wait = true;
+                continue;
+            }
+            let clean = !cold && self.reads_at_home(&page, block, todo.count(), sides);
+            let place = if cold || clean {
+                page.home().plus(block as u64)
+            } else {
+                page.slot(block)
+            };
+            let class = self.class(place);
+            let cold = class == Class::Slow && !clean;
+            match runs.last_mut() {
+                Some(run)
+                    if run.first + run.count == block
+                        && run.place.plus(run.count as u64) == place
+                        && (run.cold, run.clean) == (cold, clean) =>
+                {
+                    run.count += 1;
+                    run.crcs.push(page.crc(block));
+                }
+                _ => runs.push(Run {
+                    first: block,
+                    count: 1,
+                    place,
+                    crcs: vec![page.crc(block)],
+                    class,
+                    cold,
+                    clean,
+                }),
+            }
+        }
+        (runs, wait)
+    }
+
+    /// The same as [`Shard::read_run`]; what forecasts are made from is how long a host waits for each tier.
+    async fn read_run_timed(
+        &self,
+        by: By,
+        chunk: (u32, u32),
+        leaf: &Rc<Leaf>,
+        run: &Run,
+    ) -> Result<Option<DmaBuf>, DriveError> {
+        let began = self.handle.now_ns();
+        let data = self.read_run(by, chunk, leaf, run).await?;
+        if data.is_some() {
+            let took = self.handle.now_ns() - began;
+            let mut state = self.state.borrow_mut();
+            state.count_source(by.volume, run.class, took);
+            if !by.bypassed {
+                state.waits.note(run.class, took);
+            }
+        }
+        Ok(data)
+    }
+
+    async fn read_run(
+        &self,
+        by: By,
+        (layer, chunk): (u32, u32),
+        leaf: &Rc<Leaf>,
+        run: &Run,
+    ) -> Result<Option<DmaBuf>, DriveError> {
+        let hold =
+            by.bypassed || self.shared.promotion_held.load(Ordering::Relaxed) || !self.is_tiered();
+        let at_home = leaf.page.borrow().slot(run.first).is_none();
+        if run.cold && at_home && !hold {
+            let fetched = self.fetch(by, (layer, chunk), leaf, run).await;
+            // What was fetched with it may be what is lost: the blocks that are wanted may be right.
+            if fetched.is_ok() {
+                return fetched;
+            }
+        }
+        let check = |index: usize, bytes: &[u8]| is_right(crc32c(bytes), run.crcs[index]);
+        let data = self
+            .read_place_in(InLine::For(by.due), run.place, run.count, &check)
+            .await?;
+        if run.cold && !hold {
+            self.keep_in_ram(
+                leaf,
+                (layer, chunk),
+                run.first,
+                &data,
+                Came::asked(u16::MAX),
+            );
+        }
+        Ok(Some(data))
+    }
+
+    /// Reads blocks at a place; what lies there is not given to anybody else meanwhile.
+    pub(crate) async fn read_place(
+        &self,
+        place: Place,
+        count: usize,
+        check: crate::vdrive::Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
+        self.read_place_in(InLine::For(Due::NONE), place, count, check)
+            .await
+    }
+
+    /// The same; a read that has its turn already makes use of it.
+    pub(crate) async fn read_place_in(
+        &self,
+        turn: InLine<'_>,
+        place: Place,
+        count: usize,
+        check: crate::vdrive::Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
+        let vdrive = self.vdrive(place.vdrive()).map_err(|_| DriveError::Gone)?;
+        let read_epoch = self.state.borrow_mut().deferred_frees.begin_read();
+        let data = match (turn, self.class(place)) {
+            (InLine::Has(turn), _) => turn.read(place.block(), count, check).await,
+            (InLine::For(due), Class::Slow) => {
+                let read = vdrive.read_in_turn(place.block(), count, due, check);
+                read.await
+            }
+            (InLine::For(_), _) => vdrive.read(place.block(), count, check).await,
+        };
+        self.end_read(read_epoch);
+        data
+    }
+
+    fn copy_out(&self, piece: Piece, first: usize, data: &[u8], buf: &mut IoBuf) {
+        for (index, bytes) in data.chunks_exact(BLOCK).enumerate() {
+            let (skip, at, len) = overlap(piece, first + index);
+            buf.write(at, &bytes[skip..skip + len]);
+        }
+    }
+
+    fn count_read(&self, by: By, run: &Run) {
+        let mut state = self.state.borrow_mut();
+        let blocks = run.count as u64;
+        if run.class != Class::Slow {
+            state.count_of(by.volume, |counters| counters.blocks_fast += blocks);
+            return;
+        }
+        state.count_of(by.volume, |counters| counters.blocks_slow += blocks);
+        if let (Some(what_if), false) = (&mut state.what_if, by.bypassed) {
+            what_if.waited(blocks);
+        }
+    }
+}
+
+/// Those of these blocks that are not zeroes, by what a page says.
+fn stored(leaf: &Leaf, blocks: BlockMask) -> BlockMask {
+    let page = leaf.page.borrow();
+    let is_stored = |block: &usize| page.state(*block) != BlockState::Zero;
+    blocks.blocks().filter(is_stored).collect()
+}
+
+fn serve_zeroes(piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {
+    for block in blocks.blocks() {
+        let (_, at, len) = overlap(piece, block);
+        buf.zero(at, len);
+    }
+}
+
+/// Whether a block that a host reads is what was written.
+pub(crate) fn is_right(found: u32, crc: u32) -> bool {
+    found == crc || is_on(Mutation::ReuseRead) || is_on(Mutation::ReadUnchecked)
+}
+
+/// Which part of a block a piece has: first byte within the block, first byte within the buffer,
+/// length.
+pub(crate) fn overlap(piece: Piece, block: usize) -> (usize, usize, usize) {
+    let from = piece.start.max(block * BLOCK);
+    let to = (piece.start + piece.len).min((block + 1) * BLOCK);
+    (
+        from - block * BLOCK,
+        piece.at + from - piece.start,
+        to - from,
+    )
+}
+
+/// First block of a mask that has some, and the number from there to the last.
+pub(crate) fn span_of(mask: &BlockMask) -> (usize, usize) {
+    let first = mask.blocks().next().unwrap_or(0);
+    let last = mask.blocks().last().unwrap_or(first);
+    (first, last + 1 - first)
+}
+
+fn without(mut mask: BlockMask, first: usize, count: usize) -> BlockMask {
+    (first..first + count).for_each(|block| mask.clear(block));
+    mask
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,427 @@
+//! Writes: copied and checksummed in one pass, sent to free slots, then recorded.
+
+use crate::io::levels::InLine;
+use crate::map::page::Leaf;
+use crate::shard::state::{Shard, drive_error};
+use crate::space::quota_claim::new_blocks;
+use crate::space::{Class, Refusal, Run};
+use crate::tiering::access_stats::By;
+use crate::vdrive::{Purpose, all_ended};
+use crate::wal::log::Work;
+use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError};
+use format::{BlockMask, BlockState, crc32c};
+use futures_util::future::join_all;
+use qos::Due;
+use std::rc::Rc;
+use units::mutation::{Mutation, is_on};
+use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place};
+
+/// Rounds of making space before a write gives up.
+const SPACE_ROUNDS: usize = 64;
+/// Times that a write of part of a block starts again because the block changed beneath it.
+pub(super) const MERGE_ROUNDS: usize = 64;
+
+/// A part of an operation that lies in one chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub chunk: u32,
+    /// First byte within the chunk.
+    pub start: usize,
+    /// Length in bytes.
+    pub len: usize,
+    /// First byte within the operation's buffer.
+    pub at: usize,
+}
+
+/// Cuts a range of a volume (in bytes) where chunks end.
+pub(crate) fn pieces(offset: u64, len: u64) -> impl Iterator<Item = Piece> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        (done < len).then(|| {
+            let (chunk, start) = (
+                (offset + done) / CHUNK as u64,
+                (offset + done) % CHUNK as u64,
+            );
+            let take = (CHUNK as u64 - start).min(len - done);
+            let piece = Piece {
+                chunk: chunk as u32,
+                start: start as usize,
+                len: take as usize,
+                at: done as usize,
+            };
+            done += take;
+            piece
+        })
+    })
+}
+
+impl Piece {
+    /// First block and number of blocks that it touches.
+    pub fn blocks(&self) -> (usize, usize) {
+        let first = self.start / BLOCK;
+        (first, (self.start + self.len).div_ceil(BLOCK) - first)
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.start.is_multiple_of(BLOCK) && self.len.is_multiple_of(BLOCK)
+    }
+}
+
+impl Shard {
+    /// Writes `buf` at `offset` (bytes) of `by`'s volume. Visible to reads once it returns; durable
+    /// after the next barrier.
+    ///
+    /// # Errors
+    /// `NoSpace` when the pool is full or the volume's quota is reached, or what a drive said.
+    pub(crate) async fn write(&self, by: By, offset: u64, buf: &IoBuf) -> Result<(), IoError> {
+        for piece in pieces(offset, buf.len() as u64) {
+            let _room = self.journal_room(Work::Host(by.due)).await?;
+            if piece.is_whole() {
+                let send = async |runs: &[Run]| self.send_piece(runs, piece, buf).await;
+                self.write_blocks(by, piece, send, None).await?;
+            } else {
+                self.write_merged(by, piece, buf).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes part of blocks: reads them, merges, and starts again when they changed meanwhile.
+    async fn write_merged(&self, by: By, piece: Piece, buf: &IoBuf) -> Result<(), IoError> {
+        let (first, count) = piece.blocks();
+        let whole = Piece {
+            start: first * BLOCK,
+            len: count * BLOCK,
+            ..piece
+        };
+        let read = By::read(by.volume).bypassed(by.bypassed).due(by.due);
+        for _ in 0..MERGE_ROUNDS {
+            let (_, leaf) = self.writable(by.volume, piece.chunk).await?;
+            let seen = versions(&leaf, first, count);
+            let mut old = IoBuf::zeroed(count * BLOCK);
+            self.read_chunk(read, whole_at_zero(whole), &mut old)
+                .await?;
+            let mut data = self.handle.dma().get(count * BLOCK);
+            old.read(0, &mut data);
+            let skip = piece.start - first * BLOCK;
+            buf.read(piece.at, &mut data[skip..skip + piece.len]);
+            let crcs = data.chunks_exact(BLOCK).map(crc32c).collect();
+            let send = async |runs: &[Run]| {
+                let sent = self.write_runs(runs, &data, Purpose::Hosts).await;
+                sent.map(|()| crcs)
+            };
+            let seen = Some((&leaf, &seen[..]));
+            if self.write_blocks(by, whole, send, seen).await? {
+                return Ok(());
+            }
+        }
+        Err(IoError::new(
+            ErrorKind::Device,
+            "a block changed too often while part of it was written",
+        ))
+    }
+
+    /// The layer and page that take a write to a chunk now, until the caller waits for something.
+    async fn writable(&self, volume: u32, chunk: u32) -> Result<(u32, Rc<Leaf>), IoError> {
+        let found = self.live_leaf(volume, chunk, true).await?;
+        found.ok_or_else(|| IoError::new(ErrorKind::Gone, "it was deleted"))
+    }
+
+    /// Writes whole blocks, which `send` brings to their slots and gives the checksums of; with `seen`, only if the page and
+    /// the blocks are still those. False if not.
+    async fn write_blocks(
+        &self,
+        by: By,
+        piece: Piece,
+        send: impl AsyncFnOnce(&[Run]) -> Result<Vec<u32>, DriveError>,
+        seen: Option<(&Rc<Leaf>, &[Version])>,
+    ) -> Result<bool, IoError> {
+        let (first, count) = piece.blocks();
+        let (layer, leaf) = self.writable(by.volume, piece.chunk).await?;
+        self.admit(layer, &leaf, first, count)?;
+        let runs = self.take_slots(by.due, count).await?;
+        let crcs = match send(&runs).await {
+            Ok(crcs) => crcs,
+            Err(error) => {
+                self.give_back_after(&runs, error);
+                return Err(drive_error(error, "a write failed"));
+            }
+        };
+        // A snapshot may have been taken meanwhile: the page may be another one.
+        let (layer, leaf) = match self.writable(by.volume, piece.chunk).await {
+            Ok(_) if is_on(Mutation::WriteBehind) => (layer, leaf),
+            Ok(found) => found,
+            Err(error) => {
+                self.give_back(&runs);
+                return Err(error);
+            }
+        };
+        let changed = seen.is_some_and(|(page, seen)| {
+            !Rc::ptr_eq(page, &leaf) || *seen != versions(&leaf, first, count)[..]
+        });
+        if changed && !is_on(Mutation::MergeRace) {
+            self.give_back(&runs);
+            return Ok(false);
+        }
+        self.record_write((by, layer), &leaf, piece, &runs, &crcs)?;
+        Ok(true)
+    }
+
+    /// What lies in `runs` is what a piece of a layer's chunk holds from now on.
+    ///
+    /// # Errors
+    /// `NoSpace`, or the journal takes no record any more.
+    pub(crate) fn record_write(
+        &self,
+        (by, layer): (By, u32),
+        leaf: &Rc<Leaf>,
+        piece: Piece,
+        runs: &[Run],
+        crcs: &[u32],
+    ) -> Result<(), IoError> {
+        let (first, count) = piece.blocks();
+        let are_fast = runs.iter().all(|run| self.class(run.place) == Class::Fast);
+        let blocks = first..first + count;
+        // What the fast tier had alone and gets again takes no more space, and did not move: most writes are like that.
+        if !(are_fast && self.are_fast_alone(&leaf.page.borrow(), blocks)) {
+            if let Err(error) = self.claim(layer, leaf, first, count) {
+                self.give_back(runs);
+                return Err(error);
+            }
+            self.note_written((layer, piece.chunk), leaf, first, runs);
+        }
+        self.fetching.some();
+        let mut done = 0;
+        for run in runs {
+            let crcs = &crcs[done..done + run.count];
+            self.apply_write(layer, piece.chunk, leaf, first + done, *run, crcs)?;
+            done += run.count;
+        }
+        self.fetching.some();
+        leaf.written_ns.set(self.handle.seen_ns());
+        leaf.touched.set(true);
+        let mut state = self.state.borrow_mut();
+        let chunk = (layer, piece.chunk);
+        match count {
+            1 => state.note_use_of(by, chunk, first),
+            _ => state.note_use(by, chunk, &BlockMask::of(first, count)),
+        }
+        Ok(())
+    }
+
+    /// Refuses a write that needs space that nobody has, that others were promised or that is beyond
+    /// the volume's quota.
+    pub(crate) fn admit(
+        &self,
+        volume: u32,
+        leaf: &Leaf,
+        first: usize,
+        count: usize,
+    ) -> Result<(), IoError> {
+        let new = new_blocks(leaf, first, count);
+        if new == 0 {
+            return Ok(());
+        }
+        // Counted when it is written: until then others may take the room, or make some.
+        let state = self.state.borrow();
+        let entry = state.volumes.get(&volume);
+        let space = &self.shared.space;
+        let refusal = match entry.and_then(|entry| entry.allowance.as_ref()) {
+            Some(allowance) => allowance.refuses(new, space),
+            None => (!space.has(new)).then_some(Refusal::Space),
+        };
+        refusal.map_or(Ok(()), |refusal| Err(self.refused(refusal)))
+    }
+
+    pub(crate) fn no_space(&self) -> IoError {
+        self.shared
+            .space
+            .full
+            .store(true, std::sync::atomic::Ordering::Relaxed);
+        IoError::new(ErrorKind::NoSpace, "add a vdrive or delete data")
+    }
+
+    /// Gives back the space of a write that failed. After a timeout the write may still land, so
+    /// the space stays taken until the pool is opened again.
+    pub(crate) fn give_back_after(&self, runs: &[Run], error: DriveError) {
+        if error != DriveError::Timeout {
+            self.give_back(runs);
+        }
+    }
+
+    pub(crate) fn give_back(&self, runs: &[Run]) {
+        let mut state = self.state.borrow_mut();
+        runs.iter().for_each(|run| state.alloc.give_back(*run));
+        drop(state);
+        self.space_made.notify();
+    }
+
+    /// Sends data to its slots, for some purpose.
+    pub(crate) async fn write_runs(
+        &self,
+        runs: &[Run],
+        data: &DmaBuf,
+        purpose: Purpose,
+    ) -> Result<(), DriveError> {
+        let gone = |_| DriveError::Gone;
+        if let [run] = runs {
+            let vdrive = self.vdrive(run.place.vdrive()).map_err(gone)?;
+            return vdrive.write(run.place.block(), data.clone(), purpose).await;
+        }
+        let mut done = 0;
+        let mut writes = Vec::new();
+        for run in runs {
+            let vdrive = self.vdrive(run.place.vdrive()).map_err(gone)?;
+            let part = data.slice(done * BLOCK, run.count * BLOCK);
+            done += run.count;
+            writes.push(async move { vdrive.write(run.place.block(), part, purpose).await });
+        }
+        all_ended(join_all(writes).await)
+    }
+
+    /// Takes `count` slots on the fast tier; waits for the mover to make space there; takes the
+    /// slow tier's when it cannot. Who waits goes by what is `due`, where the pool has policies.
+    async fn take_slots(&self, due: Due, count: usize) -> Result<Vec<Run>, IoError> {
+        assert!(count <= CHUNK_BLOCKS, "a piece lies in one chunk");
+        let class = self.write_class();
+        let wait = {
+            let mut state = self.state.borrow_mut();
+            let free = state.alloc.free_slots_or(class, state.pacing.reserve);
+            let kept = self.kept_for_others(state.pacing.reserve, due);
+            let now = self.handle.now_ns();
+            let pacing = &mut state.pacing;
+            pacing.wait_ns(now, due, count as u64, [free, kept])
+        };
+        if wait > 0 {
+            self.mover_wake.notify();
+            let _aside = self.step_aside();
+            self.handle.sleep(wait).await;
+        }
+        let mut runs = Vec::new();
+        if self.line.may_pass(due) && self.slots_of_rank(class, due, count, &mut runs) {
+            self.line.went();
+            return Ok(runs);
+        }
+        let _starving = Starving::new(self);
+        let _aside = self.step_aside();
+        let place = self.has_policies().then(|| self.line.join(due));
+        let mut rounds = 0;
+        while rounds < SPACE_ROUNDS {
+            let made = self.space_made.wait();
+            self.mover_wake.notify();
+            self.check()?;
+            if !self.can_make_space() {
+                break;
+            }
+            made.await;
+            // Who is not next waits for those before, each of whom has so many rounds at most.
+            if !place.as_ref().is_none_or(InLine::is_next) {
+                continue;
+            }
+            rounds += 1;
+            let due = match &place {
+                Some(place) if !place.is_eldest() => due,
+                // Nothing is kept from who has waited for longest.
+                _ => Due::new(1, u64::MAX),
+            };
+            if self.slots_of_rank(class, due, count, &mut runs) {
+                self.leave_line(place);
+                return Ok(runs);
+            }
+        }
+        let other = if class == Class::Fast {
+            Class::Slow
+        } else {
+            Class::Fast
+        };
+        // What is kept for others delays, and refuses nobody: where there is no other tier, it is taken.
+        let classes = match place {
+            Some(_) => [other, class],
+            None => [class, other],
+        };
+        drop(place);
+        self.space_made_in_line();
+        if self.host_slots(classes[0], count, &mut runs)
+            || self.host_slots(classes[1], count, &mut runs)
+            || self.slots_given_up([class, other], count, &mut runs).await
+        {
+            return Ok(runs);
+        }
+        Err(self.no_space())
+    }
+
+    /// Slots for a host's write that leaves some to those who were promised more.
+    fn slots_of_rank(&self, class: Class, due: Due, count: usize, runs: &mut Vec<Run>) -> bool {
+        let leaves = {
+            let state = self.state.borrow();
+            let kept = self.kept_for_others(state.pacing.reserve, due);
+            kept == 0 || state.alloc.free_slots(class) >= kept + count as u64
+        };
+        leaves && self.host_slots(class, count, runs)
+    }
+
+    /// It has what it waited for; whoever is next may find more.
+    fn leave_line(&self, place: Option<InLine<'_>>) {
+        if let Some(place) = place {
+            place.goes();
+            self.space_made_in_line();
+        }
+    }
+
+    fn space_made_in_line(&self) {
+        if !self.line.is_empty() {
+            self.space_made.notify();
+        }
+    }
+
+    /// Slots for a host's write: it leaves a group's worth, so that something can always be moved.
+    pub(crate) fn host_slots(&self, class: Class, count: usize, runs: &mut Vec<Run>) -> bool {
+        let leaves = self.state.borrow().alloc.leaves_a_group(count as u64);
+        leaves && self.try_slots(class, count, runs)
+    }
+
+    pub(crate) fn try_slots(&self, class: Class, count: usize, runs: &mut Vec<Run>) -> bool {
+        let mut state = self.state.borrow_mut();
+        if state.alloc.take_slots(class, count, runs) == count {
+            return true;
+        }
+        runs.drain(..).for_each(|run| state.alloc.give_back(run));
+        false
+    }
+}
+
+pub(super) fn whole_at_zero(piece: Piece) -> Piece {
+    Piece { at: 0, ..piece }
+}
+
+/// What a page says of a block.
+pub(crate) type Version = (Place, u32, BlockState, u32);
+
+pub(super) fn versions(leaf: &Leaf, first: usize, count: usize) -> Vec<Version> {
+    let page = leaf.page.borrow();
+    let version = |block| {
+        (
+            page.slot(block),
+            page.crc(block),
+            page.state(block),
+            page.from(block),
+        )
+    };
+    (first..first + count).map(version).collect()
+}
+
+/// Counts a write that waits for space, for as long as it does.
+struct Starving<'a>(&'a Shard);
+
+impl<'a> Starving<'a> {
+    fn new(shard: &'a Shard) -> Self {
+        shard.starving.set(shard.starving.get() + 1);
+        Self(shard)
+    }
+}
+
+impl Drop for Starving<'_> {
+    fn drop(&mut self) {
+        self.0.starving.set(self.0.starving.get() - 1);
+    }
+}

@@ -1,0 +1,187 @@
+//! Whether a shard's books are right: every block has one owner, and every count is exact.
+
+use crate::map::page::Leaf;
+use crate::shard::state::Shard;
+use crate::space::Books;
+use block::IoError;
+use format::BlockCounts;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use units::CHUNK_BLOCKS;
+
+/// How often it is looked whether space is still being given up for other shards, in nanoseconds, and how often
+/// an audit begins anew because that began meanwhile.
+const LOOK_NS: u64 = 10_000_000;
+const TRIES: usize = 10;
+
+/// How soon it is seen that nothing moves any more, in nanoseconds.
+const MOVES_NS: u64 = 1_000_000;
+
+/// What an audit found.
+#[derive(Clone, Default, Debug)]
+pub struct Audit {
+    /// Blocks that volumes store in this shard.
+    pub mapped: u64,
+    /// Of those, each layer's.
+    pub layers: BTreeMap<u32, u64>,
+    /// Those of them that are on the fast tier.
+    pub fast: BTreeMap<u32, u64>,
+    /// What is wrong, a sentence each; of many only the first.
+    pub wrong: Vec<String>,
+    /// How much is wrong.
+    pub count: usize,
+}
+
+impl Audit {
+    /// The shards' findings together; `mapped` blocks is what the pool counts.
+    pub fn sum(shards: impl IntoIterator<Item = Self>, mapped: i64) -> Self {
+        let mut sum = Self::default();
+        for audit in shards {
+            sum.mapped += audit.mapped;
+            for (layer, blocks) in audit.layers {
+                *sum.layers.entry(layer).or_default() += blocks;
+            }
+            for (layer, blocks) in audit.fast {
+                *sum.fast.entry(layer).or_default() += blocks;
+            }
+            sum.count += audit.count;
+            sum.wrong.extend(audit.wrong);
+        }
+        if mapped != sum.mapped as i64 {
+            sum.count += 1;
+            let has = sum.mapped;
+            sum.wrong
+                .push(format!("the pool counts {mapped} blocks stored of {has}"));
+        }
+        sum
+    }
+}
+
+/// Keeps blocks from moving by themselves.
+struct MovesHeld<'a>(&'a Shard);
+
+impl Drop for MovesHeld<'_> {
+    fn drop(&mut self) {
+        self.0.moves_held.set(self.0.moves_held.get() - 1);
+    }
+}
+
+impl Shard {
+    /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation and nothing
+    /// that sinks because it was written. Checkpoints, the mover and what comes up because it is pinned wait; what the
+    /// shard gives up for others, which it does at rest too, is waited for.
+    ///
+    /// # Errors
+    /// When the shard has failed, or a page cannot be loaded.
+    pub async fn audit(&self) -> Result<Audit, IoError> {
+        let mut tries = 0;
+        loop {
+            while self.compacting.get() {
+                self.check()?;
+                self.handle.sleep(LOOK_NS).await;
+            }
+            let heeded = self.heeded.get();
+            let _moves = self.hold_moves().await?;
+            self.hold_checkpoints().await?;
+            let audit = self.audit_all().await;
+            self.let_checkpoints_go();
+            tries += 1;
+            let disturbed = self.compacting.get() || self.heeded.get() != heeded;
+            if !disturbed || tries == TRIES {
+                return audit;
+            }
+        }
+    }
+
+    /// Nothing moves by itself for as long as this is kept: neither the mover's rounds nor what is pinned.
+    ///
+    /// # Errors
+    /// Why the shard has failed.
+    async fn hold_moves(&self) -> Result<MovesHeld<'_>, IoError> {
+        self.moves_held.set(self.moves_held.get() + 1);
+        let held = MovesHeld(self);
+        while self.moving.get() || self.raising_chunk.get() {
+            self.check()?;
+            self.handle.sleep(MOVES_NS).await;
+        }
+        Ok(held)
+    }
+
+    async fn audit_all(&self) -> Result<Audit, IoError> {
+        let mut books = Books::default();
+        let volumes: Vec<u32> = self.state.borrow().volumes.keys().copied().collect();
+        let mut audit = Audit::default();
+        for volume in volumes {
+            let counts = self.audit_volume(volume, &mut books).await?;
+            audit.mapped += counts.mapped();
+            audit.layers.insert(volume, counts.mapped());
+            audit.fast.insert(volume, counts.fast + counts.clean);
+            let state = self.state.borrow();
+            let known = state.volumes.get(&volume).map(|entry| entry.counts);
+            if known != Some(counts) {
+                books.note(|| format!("volume {volume} counts {known:?} and has {counts:?}"));
+            }
+        }
+        let state = self.state.borrow();
+        let trees = [&state.directory, &state.slots, &state.homes];
+        for (tree, name) in trees.into_iter().zip(["directory", "slots", "homes"]) {
+            tree.visit(&mut |ptr| {
+                books.slot(&state.alloc, ptr.place, &|| format!("a page of the {name}"));
+            });
+        }
+        (audit.wrong, audit.count) = books.compare(&state.alloc, &state.deferred_frees);
+        Ok(audit)
+    }
+
+    async fn audit_volume(&self, volume: u32, books: &mut Books) -> Result<BlockCounts, IoError> {
+        let mut sum = BlockCounts::default();
+        let mut from = Some(0u32);
+        while let Some(start) = from {
+            let keys = self.next_chunks(volume, start).await?;
+            for key in &keys {
+                if let Some(leaf) = self.leaf_even_if_gone(volume, *key).await? {
+                    sum += self.audit_chunk(volume, *key, &leaf, books);
+                }
+            }
+            from = keys.last().and_then(|last| last.checked_add(1));
+        }
+        let state = self.state.borrow();
+        if let Some(entry) = state.volumes.get(&volume) {
+            entry.tree.visit(&mut |ptr| {
+                let who = || format!("a page of volume {volume}'s map");
+                books.slot(&state.alloc, ptr.place, &who);
+            });
+        }
+        Ok(sum)
+    }
+
+    fn audit_chunk(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        books: &mut Books,
+    ) -> BlockCounts {
+        let page = leaf.page.borrow();
+        let state = self.state.borrow();
+        for block in 0..CHUNK_BLOCKS {
+            let slot = page.slot(block);
+            if slot.is_some() {
+                let who = || format!("block {block} of chunk {chunk} of volume {volume}");
+                books.slot(&state.alloc, slot, &who);
+            }
+        }
+        if page.home().is_some() {
+            let who = || format!("chunk {chunk} of volume {volume}");
+            books.home(&state.alloc, page.home(), &who);
+        } else if (0..CHUNK_BLOCKS).any(|block| page.home_valid(block)) {
+            books.note(|| format!("chunk {chunk} of volume {volume} has valid blocks and no home"));
+        }
+        let counts = self.count(&page);
+        // Writes of what the fast tier has alone go by that.
+        if counts.fast > 0 && !state.dirty_chunks.contains(&(volume, chunk)) {
+            books.note(|| format!("chunk {chunk} of volume {volume} is not known to sink"));
+        }
+        counts
+    }
+}

@@ -1,0 +1,410 @@
+//! Emptying a vdrive that is to leave the pool.
+
+use super::progress::Progress;
+use crate::control::explain::Cause;
+use crate::map::page::{Busy, Leaf};
+use crate::shard::state::{Shard, drive_error};
+use crate::space::{Class, Run};
+use crate::tiering::unreadable::{StuckBlock, Unread, is_of_blocks};
+use crate::vdrive::Purpose;
+use crate::wal::log::Work;
+use block::{DmaBuf, DriveError, ErrorKind, IoError};
+use format::{BlockState, Record, crc32c};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use units::mutation::{Mutation, is_on};
+use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place, VdriveId};
+
+/// Passes over the volumes before evacuation gives up: each sees what the last one could not move.
+const PASSES: usize = 8;
+/// Times that a chunk is tried while other work has it.
+const TRIES: usize = 2000;
+
+/// Why what moves is told to have moved.
+const CLEARED: [Cause; 2] = [Cause::ClearedFast, Cause::ClearedSlow];
+
+/// What came of emptying a vdrive.
+#[derive(Clone, Debug)]
+pub enum Evacuated {
+    /// Nothing is left on it.
+    Empty,
+    /// It was cancelled.
+    Cancelled,
+    /// Blocks of it cannot be read; the rest has gone.
+    Unread(Unread),
+}
+
+/// What a pass over the volumes could not move.
+#[derive(Default)]
+struct Pass {
+    failure: Option<IoError>,
+    unread: Unread,
+}
+
+impl Shard {
+    /// Moves everything off a vdrive that gives no new space any more.
+    ///
+    /// # Errors
+    /// `NoSpace` when the rest of the pool cannot take it, or what a drive said.
+    pub async fn evacuate(
+        &self,
+        vdrive: VdriveId,
+        progress: &Progress,
+    ) -> Result<Evacuated, IoError> {
+        let mut left = u64::MAX;
+        for _ in 0..PASSES {
+            let volumes: Vec<u32> = self.state.borrow().volumes.keys().copied().collect();
+            let mut pass = Pass::default();
+            for volume in volumes {
+                if !self
+                    .evacuate_volume(volume, vdrive, progress, &mut pass)
+                    .await?
+                {
+                    return Ok(Evacuated::Cancelled);
+                }
+            }
+            self.barrier().await?;
+            // A checkpoint lets go of groups that were empty since before the one before it.
+            for _ in 0..3 {
+                self.checkpoint().await?;
+            }
+            let now = self.used_on(vdrive);
+            if now == 0 || is_on(Mutation::EvacuatedEarly) {
+                return Ok(Evacuated::Empty);
+            }
+            if now >= left {
+                if let Some(error) = pass.failure {
+                    return Err(error);
+                }
+                if pass.unread.count > 0 {
+                    return Ok(Evacuated::Unread(pass.unread));
+                }
+            }
+            left = now;
+        }
+        Err(self.no_space())
+    }
+
+    pub(crate) fn used_on(&self, vdrive: VdriveId) -> u64 {
+        let state = self.state.borrow();
+        state.alloc.used_slots(vdrive) + state.alloc.used_homes(vdrive) * CHUNK_BLOCKS as u64
+    }
+
+    /// False when it was cancelled.
+    async fn evacuate_volume(
+        &self,
+        volume: u32,
+        vdrive: VdriveId,
+        progress: &Progress,
+        pass: &mut Pass,
+    ) -> Result<bool, IoError> {
+        let mut from = Some(0);
+        while let Some(start) = from {
+            let keys = self.next_chunks(volume, start).await?;
+            for chunk in &keys {
+                progress.rest(&self.handle, || !self.closing.get()).await;
+                if progress.is_cancelled() || self.closing.get() {
+                    return Ok(false);
+                }
+                let moved = self.evacuate_chunk(volume, *chunk, vdrive, &mut pass.unread);
+                match moved.await {
+                    Ok(bytes) => drop(progress.done.fetch_add(bytes, Ordering::Relaxed)),
+                    Err(error) => pass.failure = Some(error),
+                }
+            }
+            self.trim_leaves();
+            from = keys.last().and_then(|last| last.checked_add(1));
+        }
+        Ok(true)
+    }
+
+    /// Returns the bytes that moved.
+    async fn evacuate_chunk(
+        &self,
+        volume: u32,
+        chunk: u32,
+        vdrive: VdriveId,
+        unread: &mut Unread,
+    ) -> Result<u64, IoError> {
+        let Some(leaf) = self.leaf(volume, chunk, false).await? else {
+            return Ok(0);
+        };
+        let mut busy = Busy::try_new(&leaf);
+        for _ in 0..TRIES {
+            if busy.is_some() {
+                break;
+            }
+            self.handle.sleep(1_000_000).await;
+            busy = Busy::try_new(&leaf);
+        }
+        if busy.is_none() {
+            return Ok(0);
+        }
+        let mut moved = 0;
+        if leaf.page.borrow().home().is_some() && leaf.page.borrow().home().vdrive() == vdrive {
+            moved += self.move_home(volume, chunk, &leaf, unread).await?;
+        }
+        let on_it: Vec<usize> = {
+            let page = leaf.page.borrow();
+            let here =
+                |block: &usize| page.slot(*block).is_some() && page.slot(*block).vdrive() == vdrive;
+            (0..CHUNK_BLOCKS).filter(here).collect()
+        };
+        for block in on_it {
+            moved += self
+                .move_slot((volume, chunk), &leaf, block, unread)
+                .await?;
+        }
+        Ok(moved)
+    }
+
+    /// Moves a home to another vdrive, or what is valid there into slots. The caller holds no room in the journal.
+    pub(crate) async fn move_home(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        unread: &mut Unread,
+    ) -> Result<u64, IoError> {
+        let room = self.journal_room(Work::Mover).await?;
+        let old = leaf.page.borrow().home();
+        let data = match self.read_home(leaf, old).await {
+            Ok(data) => data,
+            // What can be read of it goes by itself.
+            Err(error) if is_of_blocks(error) => {
+                drop(room);
+                return self.dissolve_home(volume, chunk, leaf, unread).await;
+            }
+            Err(error) => return Err(drive_error(error, "a chunk cannot be moved")),
+        };
+        let new = self.state.borrow_mut().alloc.take_home();
+        let Some(new) = new else {
+            drop(room);
+            return self.dissolve_home(volume, chunk, leaf, unread).await;
+        };
+        if let Err(error) = self.write_moved(new, data).await {
+            // A write that may still land keeps its space until the pool is opened again.
+            if error != DriveError::Timeout {
+                self.state.borrow_mut().alloc.give_home(new);
+            }
+            return Err(drive_error(error, "a chunk cannot be moved"));
+        }
+        let mut state = self.state.borrow_mut();
+        self.append(
+            &mut state,
+            &Record::MoveHome {
+                volume,
+                chunk,
+                new,
+                old,
+            },
+        )?;
+        state.alloc.recorded(new);
+        self.check_home(leaf, new, leaf.page.borrow().home_mask());
+        state.alloc.touch_home(old);
+        self.check_unwritten(old, CHUNK_BLOCKS);
+        state.deferred_frees.home(old);
+        leaf.page.borrow_mut().set_home(new);
+        self.mark_dirty(&mut state, volume, chunk, leaf);
+        Ok(CHUNK as u64)
+    }
+
+    async fn read_home(&self, leaf: &Leaf, home: Place) -> Result<DmaBuf, DriveError> {
+        let expected: Vec<Option<u32>> = {
+            let page = leaf.page.borrow();
+            (0..CHUNK_BLOCKS)
+                .map(|block| page.home_valid(block).then(|| page.crc(block)))
+                .collect()
+        };
+        // A block that is written meanwhile is stale at home whatever is copied.
+        let check = |index: usize, bytes: &[u8]| {
+            expected[index]
+                .is_none_or(|crc| crc32c(bytes) == crc || !leaf.page.borrow().home_valid(index))
+        };
+        self.read_place(home, CHUNK_BLOCKS, &check).await
+    }
+
+    async fn write_moved(&self, new: Place, data: DmaBuf) -> Result<(), DriveError> {
+        let target = self.vdrive(new.vdrive()).map_err(|_| DriveError::Gone)?;
+        target.write(new.block(), data, Purpose::Upkeep).await?;
+        match is_on(Mutation::MovedUnflushed) {
+            true => Ok(()),
+            false => target.flush().await,
+        }
+    }
+
+    /// What is valid at home goes into slots of any tier, in one piece. The caller holds no room in the journal.
+    ///
+    /// # Errors
+    /// `NoSpace` when there are not so many slots, or what a drive said: then nothing has moved.
+    pub(super) async fn dissolve_whole(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+    ) -> Result<u64, IoError> {
+        let _room = self.journal_room(Work::Mover).await?;
+        let home = leaf.page.borrow().home();
+        let valid: Vec<usize> = leaf.page.borrow().home_mask().blocks().collect();
+        let cannot = |error| drive_error(error, "a home cannot be dissolved");
+        let mut moved = 0;
+        if !valid.is_empty() {
+            let data = self.read_home(leaf, home).await.map_err(cannot)?;
+            let mut packed = self.handle.dma().get(valid.len() * BLOCK);
+            for (index, block) in valid.iter().enumerate() {
+                packed[index * BLOCK..][..BLOCK].copy_from_slice(&data[block * BLOCK..][..BLOCK]);
+            }
+            let mut runs: Vec<Run> = Vec::new();
+            if !self.try_slots(Class::Slow, valid.len(), &mut runs)
+                && !self.try_slots(Class::Fast, valid.len(), &mut runs)
+            {
+                // No host's write has failed by that: the pool does not count as full.
+                let text = "there are not so many slots as a home has blocks";
+                return Err(IoError::new(ErrorKind::NoSpace, text));
+            }
+            if let Err(error) = self.write_runs(&runs, &packed, Purpose::Upkeep).await {
+                self.give_back_after(&runs, error);
+                return Err(cannot(error));
+            }
+            moved = self.settle_dissolved(volume, chunk, leaf, (home, &valid), &runs)?;
+        }
+        self.drop_stale_home(volume, chunk, leaf)?;
+        Ok(moved)
+    }
+
+    /// Records what went from a home into slots, unless it was written meanwhile.
+    fn settle_dissolved(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        (home, valid): (Place, &[usize]),
+        runs: &[Run],
+    ) -> Result<u64, IoError> {
+        let mut moved = 0;
+        let mut blocks = valid.iter().copied();
+        for run in runs {
+            self.state.borrow_mut().alloc.recorded(run.place);
+            for (index, block) in (0..run.count as u64).zip(blocks.by_ref()) {
+                let slot = Run {
+                    place: run.place.plus(index),
+                    count: 1,
+                };
+                let (is_there, crc) = {
+                    let page = leaf.page.borrow();
+                    let is_there = page.home() == home && page.home_valid(block);
+                    (is_there, page.crc(block))
+                };
+                if is_there {
+                    self.note_block(CLEARED, (volume, chunk), block, slot.place);
+                    self.apply_write(volume, chunk, leaf, block, slot, &[crc])?;
+                    moved += BLOCK as u64;
+                } else {
+                    self.give_back(&[slot]);
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// With no other home to be had, the blocks go into slots of any tier. Each takes room in the journal for
+    /// itself, since a barrier may end a page after every one: the caller holds none.
+    pub(crate) async fn dissolve_home(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        unread: &mut Unread,
+    ) -> Result<u64, IoError> {
+        let valid: Vec<usize> = leaf.page.borrow().home_mask().blocks().collect();
+        let mut moved = 0;
+        for block in valid {
+            let state = leaf.page.borrow().state(block);
+            if state == BlockState::Clean || state == BlockState::Home {
+                moved += self.move_slot((volume, chunk), leaf, block, unread).await?;
+            }
+        }
+        let _room = self.journal_room(Work::Mover).await?;
+        self.drop_stale_home(volume, chunk, leaf)?;
+        Ok(moved)
+    }
+
+    fn drop_stale_home(&self, volume: u32, chunk: u32, leaf: &Rc<Leaf>) -> Result<(), IoError> {
+        let (home, empty) = {
+            let page = leaf.page.borrow();
+            (page.home(), page.home_mask().is_empty())
+        };
+        match empty && home.is_some() {
+            true => self.drop_home(&mut self.state.borrow_mut(), volume, chunk, leaf, home),
+            false => Ok(()),
+        }
+    }
+
+    /// Moves one block into another slot; its home, if it was valid, is stale afterwards. One that
+    /// cannot be read stays, and is noted.
+    async fn move_slot(
+        &self,
+        (volume, chunk): (u32, u32),
+        leaf: &Rc<Leaf>,
+        block: usize,
+        unread: &mut Unread,
+    ) -> Result<u64, IoError> {
+        let _room = self.journal_room(Work::Mover).await?;
+        let (from, crc, before) = {
+            let page = leaf.page.borrow();
+            let slot = page.slot(block);
+            let from = if slot.is_some() {
+                slot
+            } else {
+                page.home().plus(block as u64)
+            };
+            (
+                from,
+                page.crc(block),
+                (slot, page.crc(block), page.state(block)),
+            )
+        };
+        let check = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;
+        let data = match self.read_place(from, 1, &check).await {
+            Ok(data) => data,
+            Err(error) if is_of_blocks(error) => {
+                let place = from;
+                let stuck = StuckBlock {
+                    block,
+                    place,
+                    error,
+                };
+                self.note_unread(unread, (volume, chunk), &stuck);
+                return Ok(0);
+            }
+            Err(error) => return Err(drive_error(error, "a block cannot be moved")),
+        };
+        let other = if self.class(from) == Class::Fast {
+            Class::Slow
+        } else {
+            Class::Fast
+        };
+        let mut runs: Vec<Run> = Vec::new();
+        if !self.try_slots(self.class(from), 1, &mut runs) && !self.try_slots(other, 1, &mut runs) {
+            return Err(self.no_space());
+        }
+        if let Err(error) = self.write_runs(&runs, &data, Purpose::Upkeep).await {
+            self.give_back_after(&runs, error);
+            return Err(drive_error(error, "a block cannot be moved"));
+        }
+        let now = {
+            let page = leaf.page.borrow();
+            (page.slot(block), page.crc(block), page.state(block))
+        };
+        if now != before && !is_on(Mutation::EvacuationRace) {
+            self.give_back(&runs);
+            return Ok(0);
+        }
+        self.note_block(CLEARED, (volume, chunk), block, runs[0].place);
+        self.apply_write(volume, chunk, leaf, block, runs[0], &[crc])?;
+        Ok(BLOCK as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Layers that nobody names any more give back what they have, at a pace that hosts do not feel.
+
+use super::progress::Progress;
+use super::upkeep::Throttle;
+use crate::shard::state::Shard;
+use block::{ErrorKind, IoError};
+use format::Reap;
+use std::sync::atomic::Ordering;
+use units::CHUNK;
+
+/// When the next chunk's turn is.
+pub(crate) struct Turns<'a> {
+    throttle: Throttle<'a>,
+    /// Told of each chunk that is done, and says whether the next one is to follow.
+    progress: &'a Progress,
+}
+
+impl<'a> Turns<'a> {
+    pub fn new(shard: &'a Shard, progress: &'a Progress) -> Self {
+        Self {
+            throttle: Throttle::reclaim(&shard.upkeep),
+            progress,
+        }
+    }
+
+    /// A chunk is done; waits for the next one's turn. Hosts that wait for space wait for this: then it is at
+    /// once, also while it is paused.
+    ///
+    /// # Errors
+    /// `Gone` when none is to follow.
+    pub async fn next(&mut self, shard: &Shard) -> Result<(), IoError> {
+        self.progress
+            .done
+            .fetch_add(CHUNK as u64, Ordering::Relaxed);
+        self.rest(shard).await;
+        if self.progress.is_cancelled() {
+            return Err(IoError::new(
+                ErrorKind::Gone,
+                "it goes on when the pool is opened again",
+            ));
+        }
+        match shard.starving.get() > 0 || shard.closing.get() {
+            true => shard.handle.yield_now().await,
+            false => self.throttle.wait(1).await,
+        }
+        Ok(())
+    }
+
+    /// Waits while it is paused, and no host waits for space.
+    async fn rest(&self, shard: &Shard) {
+        let may = || !shard.closing.get() && shard.starving.get() == 0;
+        self.progress.rest(&shard.handle, may).await;
+    }
+}
+
+impl Shard {
+    /// Empties layers, one after the other: frees what they have, or merges it into the one beneath.
+    /// Reports each chunk that is done, rests when it is paused and ends when it is cancelled. Durable with the next checkpoint.
+    ///
+    /// # Errors
+    /// What a drive said, or `Gone` when it was told to end, of each; calling again goes on.
+    pub async fn empty_layers(
+        &self,
+        layers: &[Reap],
+        progress: &Progress,
+    ) -> Vec<Result<(), IoError>> {
+        let mut turns = Turns::new(self, progress);
+        turns.rest(self).await;
+        let mut results = Vec::new();
+        for reap in layers {
+            results.push(match *reap {
+                Reap::Free(layer) => self.free_layer(layer, &mut turns).await,
+                Reap::Merge { upper, .. } => self.merge_layer(upper, &mut turns).await,
+            });
+        }
+        results
+    }
+
+    async fn free_layer(&self, layer: u32, turns: &mut Turns<'_>) -> Result<(), IoError> {
+        self.end_volume(layer);
+        self.free_chunks(layer, turns).await?;
+        self.forget_volume(layer)
+    }
+}

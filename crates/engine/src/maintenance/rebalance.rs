@@ -1,0 +1,257 @@
+//! Space that one shard has and another needs.
+//!
+//! Responsible for: asking the pool's other shards for groups when there is none to be had, and giving
+//! up groups for others: those that are empty, and those that can be emptied, by giving up what is kept for reads
+//! alone and by compaction.
+
+use crate::shard::state::Shard;
+use crate::space::{Class, Run};
+use block::IoError;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use units::CHUNK_BLOCKS;
+
+/// How long a write waits for other shards, in nanoseconds.
+const PATIENCE_NS: u64 = 20_000_000_000;
+/// And how often it looks, in nanoseconds.
+const LOOK_NS: u64 = 2_000_000;
+/// How often shards are asked in a row while nothing comes of it, and the time between, in nanoseconds.
+const TRIES: u64 = 3;
+const AGAIN_NS: u64 = 100_000_000;
+/// After it was in vain no other write asks for so long, in nanoseconds. Before one has to, a shard asks no more often
+/// than that either.
+const IN_VAIN_NS: u64 = 10_000_000_000;
+/// How long space counts as short after a shard has asked, in nanoseconds.
+const SPARING_NS: u64 = 60_000_000_000;
+/// How long copies are given up for others, in nanoseconds.
+const EVICTING_NS: u64 = 2_000_000_000;
+/// Passes of eviction that bring nothing before the rest stays: hot copies cool by half in each.
+const PASSES: usize = 8;
+/// Groups of each kind that are given up at once.
+const GROUPS: usize = 8;
+/// Homes with at most so many blocks that are valid are dissolved; the next number counts when nothing could be given
+/// up by then.
+const SPARSE: [usize; 4] = [
+    CHUNK_BLOCKS / 2,
+    CHUNK_BLOCKS * 3 / 4,
+    CHUNK_BLOCKS * 15 / 16,
+    CHUNK_BLOCKS - 1,
+];
+/// Checkpoints after which a group that is empty belongs to nobody.
+const CHECKPOINTS: usize = 3;
+
+/// What shards of a pool ask of one another.
+#[derive(Default, Debug)]
+pub struct Asking {
+    /// Times that one found no space while the pool should have some.
+    asked: AtomicU64,
+    /// How many of those each shard has done something about.
+    heeded: Mutex<BTreeMap<u16, u64>>,
+    /// Times that something came of it.
+    worked: AtomicU64,
+    /// Writes that wait for it.
+    waiting: AtomicU64,
+}
+
+/// Counts a write that waits for other shards, for as long as it does.
+struct Waiting<'a>(&'a AtomicU64);
+
+impl<'a> Waiting<'a> {
+    fn new(asking: &'a Asking) -> Self {
+        asking.waiting.fetch_add(1, Ordering::AcqRel);
+        Self(&asking.waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Asking {
+    fn ask(&self) -> u64 {
+        self.asked.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    fn heed(&self, shard: u16, asked: u64) {
+        let mut heeded = self.heeded.lock().unwrap_or_else(PoisonError::into_inner);
+        heeded.insert(shard, asked);
+    }
+
+    /// Whether so many shards have done what they could.
+    fn is_heeded(&self, asked: u64, shards: usize) -> bool {
+        let heeded = self.heeded.lock().unwrap_or_else(PoisonError::into_inner);
+        heeded.values().filter(|upto| **upto >= asked).count() >= shards
+    }
+}
+
+impl Shard {
+    /// Takes slots once all shards have given up what they can, for a write that the pool has space
+    /// for. False when that does not bring enough.
+    pub(crate) async fn slots_given_up(
+        &self,
+        classes: [Class; 2],
+        count: usize,
+        runs: &mut Vec<Run>,
+    ) -> bool {
+        let now = self.handle.now_ns();
+        if now < self.asked_in_vain_ns.get() {
+            return false;
+        }
+        let asking = &self.shared.asking;
+        let _waiting = Waiting::new(asking);
+        let mut asked = (asking.ask(), asking.worked.load(Ordering::Acquire));
+        let mut in_vain = 0;
+        self.mover_wake.notify();
+        while self.handle.now_ns() < now + PATIENCE_NS && !self.closing.get() {
+            let heeded = asking.is_heeded(asked.0, self.config.shards.into());
+            for class in classes {
+                if self.host_slots(class, count, runs) {
+                    return true;
+                }
+            }
+            if !heeded {
+                self.handle.sleep(LOOK_NS).await;
+                continue;
+            }
+            // Others may have been quicker, and what came of it may be enough for more; what sinks may be on its way.
+            let worked = asking.worked.load(Ordering::Acquire);
+            in_vain = if worked == asked.1 { in_vain + 1 } else { 0 };
+            if in_vain == TRIES {
+                break;
+            }
+            self.handle.sleep(in_vain * AGAIN_NS).await;
+            asked = (asking.ask(), worked);
+            self.mover_wake.notify();
+        }
+        self.asked_in_vain_ns.set(self.handle.now_ns() + IN_VAIN_NS);
+        false
+    }
+
+    /// Whether some write, of this shard or another, waits for space.
+    pub(super) fn is_space_awaited(&self) -> bool {
+        self.starving.get() > 0 || self.shared.asking.waiting.load(Ordering::Acquire) > 0
+    }
+
+    /// Takes up what other shards have asked for, and asks them before a write has to.
+    pub(crate) fn look_for_others(&self) {
+        let asking = &self.shared.asking;
+        let now = self.handle.now_ns();
+        let asked_ns = self.asked_early_ns.get();
+        if self.is_short() && now >= asked_ns + IN_VAIN_NS {
+            self.asked_early_ns.set(now);
+            asking.ask();
+        }
+        if asking.asked() != self.heeded.get() {
+            self.spare_wake.notify();
+        }
+    }
+
+    /// Whether fewer groups are free for it than there should be, while the pool has more.
+    fn is_short(&self) -> bool {
+        let own = {
+            let state = self.state.borrow();
+            state.alloc.free_slots(Class::Fast) + state.alloc.free_slots(Class::Slow)
+        };
+        let group = self.config.group_blocks;
+        let space = &self.shared.space;
+        let rest = space.capacity() - space.stored();
+        own < self.config.spare_groups * group && rest > own.min(group) as i64
+    }
+
+    /// Gives up groups for other shards, for as long as the shard runs.
+    pub(crate) async fn spare_loop(self: Rc<Self>) {
+        while !self.closing.get() {
+            let wake = self.spare_wake.wait();
+            let asked = self.shared.asking.asked();
+            if self.heeded.replace(asked) != asked {
+                let asking = &self.shared.asking;
+                match self.heed().await {
+                    Ok(true) => drop(asking.worked.fetch_add(1, Ordering::AcqRel)),
+                    Ok(false) => {}
+                    Err(error) => {
+                        tracing::warn!(shard = self.config.shard.0, %error, "space was not given up");
+                    }
+                }
+                asking.heed(self.config.shard.0, asked);
+                continue;
+            }
+            wake.await;
+        }
+    }
+
+    /// Does for other shards what it can: copies for reads go, slots are moved together, and groups that are
+    /// empty are everybody's. Whether anything came of it.
+    ///
+    /// # Errors
+    /// What a drive said.
+    async fn heed(&self) -> Result<bool, IoError> {
+        self.check()?;
+        self.sparing_ns.set(self.handle.now_ns() + SPARING_NS);
+        let worked = self.give_up_copies().await?;
+        self.barrier().await?;
+        self.compacting.set(true);
+        let given = self.give_groups().await;
+        self.compacting.set(false);
+        Ok(given? || worked)
+    }
+
+    /// Empties groups and gives them up, with homes dissolved where nothing else helps. Whether anything came of it.
+    async fn give_groups(&self) -> Result<bool, IoError> {
+        self.move_together(GROUPS).await?;
+        let mut given = self.give_empty().await?;
+        for valid in SPARSE {
+            if given {
+                break;
+            }
+            if self.dissolve_homes(valid, GROUPS).await? > 0 {
+                self.move_together(GROUPS).await?;
+                given = self.give_empty().await?;
+            }
+        }
+        Ok(given)
+    }
+
+    /// Whether there were empty groups.
+    async fn give_empty(&self) -> Result<bool, IoError> {
+        if !self.state.borrow_mut().alloc.let_go_of_empty() {
+            return Ok(false);
+        }
+        for _ in 0..CHECKPOINTS {
+            self.checkpoint().await?;
+        }
+        Ok(true)
+    }
+
+    /// Until so much is free that it can give. Whether any went.
+    async fn give_up_copies(&self) -> Result<bool, IoError> {
+        let mut worked = false;
+        let until = self.handle.now_ns() + EVICTING_NS;
+        let (wanted, mut in_vain) = (GROUPS as u64 * self.config.group_blocks, 0);
+        while self.is_tiered() && in_vain < PASSES && self.handle.now_ns() < until {
+            let free = {
+                let state = self.state.borrow();
+                match state.clean_chunks.is_empty() {
+                    true => break,
+                    false => self.fast_coming_free(&state),
+                }
+            };
+            if free >= wanted {
+                break;
+            }
+            in_vain = match self.evict(wanted - free).await? {
+                0 => in_vain + 1,
+                _ => 0,
+            };
+            worked |= in_vain == 0;
+        }
+        Ok(worked)
+    }
+}

@@ -1,0 +1,172 @@
+//! Bringing a mirror's leg up to date: each shard copies what lies in its own groups.
+
+use super::progress::Progress;
+use super::upkeep::Kind;
+use crate::shard::state::Shard;
+use crate::vdrive::{DriveShared, LegState, Missing, VdriveIo};
+use block::{DriveError, DriveQueue, ErrorKind, IoError};
+use drives::OpenDrive;
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use units::mutation::{Mutation, is_on};
+use units::{BLOCK, VdriveId};
+
+/// Blocks copied at a time, while writes to them wait: 1 MiB.
+const RANGE: u64 = 256;
+
+/// A mirror's leg: vdrive and part.
+pub type LegPlace = (VdriveId, usize);
+
+impl Shard {
+    /// A part lies on this drive from now on, or on none.
+    ///
+    /// # Errors
+    /// When this thread cannot reach the drive.
+    pub fn attach(
+        &self,
+        (vdrive, part): LegPlace,
+        (spec, drive): (&str, Option<&Arc<dyn OpenDrive>>),
+        shared: &Arc<DriveShared>,
+    ) -> Result<(), String> {
+        let queue: Rc<dyn DriveQueue> = match drive {
+            Some(drive) => drive
+                .queue(&self.handle)
+                .map_err(|failed| failed.to_string())?,
+            None => Rc::new(Missing),
+        };
+        let vdrive = self.vdrive(vdrive).map_err(|failed| failed.to_string())?;
+        vdrive.attach(&self.handle, part, queue, spec, shared);
+        Ok(())
+    }
+
+    /// Before a leg returns: what it may have lost is told to its map.
+    ///
+    /// # Errors
+    /// When there is no such vdrive.
+    pub fn before_resync(&self, (vdrive, leg): LegPlace) -> Result<(), IoError> {
+        self.vdrive(vdrive)?.give_up_written(leg);
+        Ok(())
+    }
+
+    /// After a leg has begun to take writes: those that left it out have ended.
+    ///
+    /// # Errors
+    /// When there is no such vdrive.
+    pub async fn begin_resync(&self, (vdrive, _): LegPlace) -> Result<(), IoError> {
+        self.vdrive(vdrive)?.settle_writes().await;
+        Ok(())
+    }
+
+    /// Bytes that this shard has to copy to the leg.
+    ///
+    /// # Errors
+    /// When there is no such vdrive.
+    pub fn resync_bytes(&self, (vdrive, leg): LegPlace) -> Result<u64, IoError> {
+        let io = self.vdrive(vdrive)?;
+        io.check_taken_along(leg);
+        let own: u64 = self
+            .own_ranges(vdrive)
+            .iter()
+            .map(|(_, count)| *count)
+            .sum();
+        let state = self.state.borrow();
+        let groups = state.alloc.groups_of(vdrive);
+        let stale = groups
+            .iter()
+            .filter(|(_, first)| io.leg(leg).stale.covers(*first));
+        let used = stale.flat_map(|(key, _)| state.alloc.used_runs(*key));
+        let used: u64 = used.map(|run| run.count as u64).sum();
+        Ok((own + used) * BLOCK as u64)
+    }
+
+    /// Copies what is in use in stale regions with these numbers; false when it was cancelled.
+    ///
+    /// # Errors
+    /// When the leg has gone out again.
+    pub async fn resync(
+        &self,
+        (vdrive, leg): LegPlace,
+        window: RangeInclusive<u64>,
+        progress: &Progress,
+    ) -> Result<bool, IoError> {
+        let io = self.vdrive(vdrive)?;
+        if *window.start() == 0 {
+            for (first, count) in self.own_ranges(vdrive) {
+                for block in (first..first + count).step_by(RANGE as usize) {
+                    let count = RANGE.min(first + count - block);
+                    if !self.copy_range(&io, leg, block, count, progress).await? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        let groups = self.state.borrow().alloc.groups_of(vdrive);
+        let region = io.leg(leg).stale.region_blocks();
+        let stale = groups.into_iter().filter(|(_, first)| {
+            let last = is_on(Mutation::ResyncRegion) && first / region == *window.end();
+            !last && window.contains(&(first / region)) && io.leg(leg).stale.covers(*first)
+        });
+        for (key, _) in stale {
+            // What comes into use from here on goes to the leg by itself.
+            let runs = self.state.borrow().alloc.used_runs(key);
+            for run in runs {
+                let (block, count) = (run.place.block(), run.count as u64);
+                if !self.copy_range(&io, leg, block, count, progress).await? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    async fn copy_range(
+        &self,
+        io: &VdriveIo,
+        leg: usize,
+        block: u64,
+        count: u64,
+        progress: &Progress,
+    ) -> Result<bool, IoError> {
+        progress.rest(&self.handle, || !self.closing.get()).await;
+        if progress.is_cancelled() || self.closing.get() {
+            return Ok(false);
+        }
+        self.upkeep.wait(Kind::Resync, count * BLOCK as u64).await;
+        let copied = io.copy(leg, block, count as usize).await;
+        copied.map_err(|error| leg_failed(&error))?;
+        let bytes = count * BLOCK as u64;
+        progress.done.fetch_add(bytes, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// Makes what a leg has durable.
+    ///
+    /// # Errors
+    /// When it fails, or is not being brought up to date any more.
+    pub async fn flush_leg(&self, (vdrive, leg): LegPlace) -> Result<(), IoError> {
+        let io = self.vdrive(vdrive)?;
+        if io.leg(leg).state() != LegState::Syncing {
+            return Err(leg_failed(&DriveError::Gone));
+        }
+        io.flush_leg(leg).await.map_err(|error| leg_failed(&error))
+    }
+
+    /// What a shard has in the metadata region besides groups: its journal and checkpoints.
+    fn own_ranges(&self, vdrive: VdriveId) -> Vec<(u64, u64)> {
+        if vdrive != VdriveId(0) || is_on(Mutation::ResyncJournal) {
+            return Vec::new();
+        }
+        let checkpoints = self.checkpoint_block(0);
+        vec![
+            (checkpoints, 2),
+            (self.config.journal_base, self.config.journal_blocks),
+        ]
+    }
+}
+
+fn leg_failed(error: &DriveError) -> IoError {
+    let text = format!("the drive that is brought up to date has failed: {error}");
+    IoError::new(ErrorKind::Device, text)
+}

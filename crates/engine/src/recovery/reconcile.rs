@@ -1,0 +1,257 @@
+//! The books after recovery left a record out, as its data is not on the drives: the block keeps the
+//! slot, or the chunk the home, that it had before. The bitmaps may be of a checkpoint that came
+//! after that record, and after a flush that lied others may even have been given that space.
+//!
+//! What is kept is marked as used, and what only the record named as free. Where two have a slot,
+//! what lies there tells whose it is; the other block is lost, and gets a slot that does not hold it,
+//! so that reads of it fail.
+
+use crate::map::page::Leaf;
+use crate::shard::state::{Shard, State};
+use crate::space::Class;
+use block::{ErrorKind, IoError};
+use format::{BlockState, Record, crc32c};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use units::Place;
+use units::mutation::{Mutation, is_on};
+
+/// Bits of the filter that most places do not pass.
+const FILTER: u64 = 1 << 16;
+
+/// Who has a slot: the index of a changed chunk, and a block of it.
+type Owner = (usize, usize);
+
+/// Who has one slot: mostly there is one.
+type Owners = SmallVec<[Owner; 1]>;
+
+/// What records say that were left out, wholly or in part.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// Chunks by volume and number.
+    chunks: BTreeSet<(u32, u32)>,
+    /// Where the records say that blocks are.
+    slots: BTreeSet<Place>,
+    /// Where they say that chunks' homes are.
+    homes: BTreeSet<Place>,
+}
+
+impl Kept {
+    /// Some of this record was left out.
+    pub(crate) fn note(&mut self, record: &Record) {
+        self.chunks.insert(record.subject());
+        let mut slots = |slot: Place, count: usize| {
+            let end = (1u64 << Place::BLOCK_BITS).saturating_sub(slot.block());
+            let count = end.min(count as u64);
+            self.slots.extend((0..count).map(|index| slot.plus(index)));
+        };
+        match record {
+            Record::Write { slot, crcs, .. } => slots(*slot, crcs.len()),
+            Record::Promote { slot, count, .. } => slots(*slot, usize::from(*count)),
+            Record::Home { home, .. } | Record::MoveHome { new: home, .. } => {
+                self.homes.extend(home.is_some().then_some(*home));
+            }
+            Record::Trim { .. } | Record::Evict { .. } | Record::Merge { .. } => {}
+        }
+    }
+
+    /// A page's blocks went into the page of another layer.
+    pub(crate) fn moved(&mut self, chunk: u32, upper: u32, lower: u32) {
+        if self.chunks.contains(&(upper, chunk)) {
+            self.chunks.insert((lower, chunk));
+        }
+    }
+
+    fn has(&self, (volume, chunk, _): &Changed) -> bool {
+        self.chunks.contains(&(*volume, *chunk))
+    }
+}
+
+/// A chunk's page that recovery changed, with its volume and number.
+type Changed = (u32, u32, Rc<Leaf>);
+
+#[derive(Default)]
+struct Claims {
+    filter: Vec<u64>,
+    slots: BTreeMap<Place, Owners>,
+    homes: BTreeMap<Place, Vec<usize>>,
+}
+
+impl Claims {
+    fn bit(place: Place) -> (usize, u64) {
+        let hash = (place.block() ^ u64::from(place.vdrive().0) << 8) % FILTER;
+        ((hash / 64) as usize, 1 << (hash % 64))
+    }
+
+    fn expect(&mut self, place: Place) {
+        self.filter.resize(FILTER as usize / 64, 0);
+        let (word, bit) = Self::bit(place);
+        self.filter[word] |= bit;
+        self.slots.entry(place).or_default();
+    }
+
+    fn slot(&mut self, place: Place, owner: Owner) {
+        let (word, bit) = Self::bit(place);
+        if self.filter.get(word).is_some_and(|word| word & bit != 0)
+            && let Some(owners) = self.slots.get_mut(&place)
+        {
+            owners.push(owner);
+        }
+    }
+}
+
+impl Shard {
+    /// Makes the books right about what these records name, and about what their chunks have. Every
+    /// chunk that the journal names is among the changed ones, so nobody else can have any of it.
+    ///
+    /// # Errors
+    /// `NoSpace` when a block is lost and there is no slot to say so with.
+    pub(crate) async fn keep(&self, kept: &Kept) -> Result<(), IoError> {
+        if kept.chunks.is_empty() || is_on(Mutation::KeptFree) {
+            return Ok(());
+        }
+        let (leaves, claims) = {
+            let state = self.state.borrow();
+            let leaves = state.dirty_leaves.clone();
+            let claims = claims(&leaves, kept);
+            (leaves, claims)
+        };
+        for (place, owners) in &claims.homes {
+            self.keep_home(&leaves, kept, *place, owners)?;
+        }
+        for (place, owners) in &claims.slots {
+            let winner = match owners[..] {
+                [] => None,
+                [one] => Some(one),
+                _ => self.right_owner(&leaves, kept, *place, owners).await,
+            };
+            let mut state = self.state.borrow_mut();
+            let marked = state.alloc.replay_slots(*place, 1, winner.is_some());
+            for owner in owners {
+                if !marked || winner != Some(*owner) {
+                    self.lose(&mut state, &leaves[owner.0], owner.1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Of several blocks in one slot the one that lies there; else one whose newest record counts.
+    async fn right_owner(
+        &self,
+        leaves: &[Changed],
+        kept: &Kept,
+        place: Place,
+        owners: &[Owner],
+    ) -> Option<Owner> {
+        let crc = |owner: &Owner| leaves[owner.0].2.page.borrow().crc(owner.1);
+        let certain = |owner: &Owner| !kept.has(&leaves[owner.0]);
+        let mut sorted = owners.to_vec();
+        sorted.sort_by_key(|owner| !certain(owner));
+        for owner in &sorted {
+            let crc = crc(owner);
+            let right = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;
+            if self.read_place(place, 1, &right).await.is_ok() {
+                return Some(*owner);
+            }
+        }
+        sorted.first().copied()
+    }
+
+    fn keep_home(
+        &self,
+        leaves: &[Changed],
+        kept: &Kept,
+        home: Place,
+        owners: &[usize],
+    ) -> Result<(), IoError> {
+        let mut state = self.state.borrow_mut();
+        let certain = |owner: &&usize| !kept.has(&leaves[**owner]);
+        let winner = owners.iter().find(certain).or(owners.first()).copied();
+        let marked = state.alloc.replay_home(home, winner.is_some());
+        for owner in owners
+            .iter()
+            .filter(|owner| !marked || winner != Some(**owner))
+        {
+            let leaf = &leaves[*owner];
+            let valid = leaf.2.page.borrow().home_mask();
+            for block in valid.blocks() {
+                if leaf.2.page.borrow().state(block) == BlockState::Home {
+                    self.lose(&mut state, leaf, block)?;
+                } else {
+                    self.change(&mut state, leaf.0, &leaf.2, block, |page| {
+                        page.set_home_valid(block, false);
+                    });
+                }
+            }
+            leaf.2.page.borrow_mut().set_home(Place::NONE);
+        }
+        Ok(())
+    }
+
+    /// What the block held is lost: it keeps its checksum, and gets a slot that holds something
+    /// else.
+    fn lose(
+        &self,
+        state: &mut State,
+        (volume, chunk, leaf): &Changed,
+        block: usize,
+    ) -> Result<(), IoError> {
+        let classes = [Class::Fast, Class::Slow];
+        let mut found = classes
+            .iter()
+            .filter_map(|class| state.alloc.take_own_slot(*class));
+        let Some(place) = found.next() else {
+            let text = format!(
+                "shard {}: a flushed write of volume {volume} is lost and the shard has no free \
+                 block to note it in: copy the volumes out with `convect restore`",
+                self.config.shard
+            );
+            return Err(IoError::new(ErrorKind::NoSpace, text));
+        };
+        self.note_opening_lost(1);
+        tracing::error!(
+            volume,
+            chunk,
+            block,
+            "a block is lost: a drive lost a write that it had said was safe, and what was there \
+             before has been overwritten; write it anew or restore it"
+        );
+        self.change(state, *volume, leaf, block, |page| {
+            page.set_slot(block, place);
+            page.set_home_valid(block, false);
+        });
+        Ok(())
+    }
+}
+
+/// Who has the slots and homes that the kept chunks have.
+fn claims(leaves: &[Changed], kept: &Kept) -> Claims {
+    let mut claims = Claims::default();
+    kept.slots.iter().for_each(|slot| claims.expect(*slot));
+    let homes = kept.homes.iter().map(|home| (*home, Vec::new()));
+    claims.homes.extend(homes);
+    for leaf in leaves.iter().filter(|leaf| kept.has(leaf)) {
+        let page = leaf.2.page.borrow();
+        page.slot_mask()
+            .blocks()
+            .for_each(|block| claims.expect(page.slot(block)));
+        if page.home().is_some() {
+            claims.homes.entry(page.home()).or_default();
+        }
+    }
+    for (index, (_, _, leaf)) in leaves.iter().enumerate() {
+        let page = leaf.page.borrow();
+        for block in page.slot_mask().blocks() {
+            claims.slot(page.slot(block), (index, block));
+        }
+        if let Some(owners) = claims.homes.get_mut(&page.home()) {
+            owners.push(index);
+        }
+    }
+    claims
+}
+
+#[cfg(test)]
+mod tests;

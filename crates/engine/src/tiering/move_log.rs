@@ -1,0 +1,314 @@
+//! What was moved of late, from where to where and why, and how often each was done at all.
+//!
+//! Rings of fixed size that their shard owns: noting a move takes no memory and no lock, and what is looked
+//! for in them, when a person asks, is looked for in all of them. Leaves out: deciding anything.
+
+use crate::control::explain::{Cause, MoveCount, Spot};
+use placement::{Admission, Extent, Heat};
+use units::{BLOCK, CHUNK_EXTENTS};
+
+/// What happens to one extent for one cause within this time, in nanoseconds, is one move.
+const TOGETHER_NS: u64 = 1_000_000_000;
+
+/// Part of the memory that is for what goes into RAM and out of it: a quarter.
+const RAM_PART: usize = 4;
+
+/// Why something was moved, with the figures that decided where some did.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Grounds {
+    pub cause: Cause,
+    /// What the extent was worth.
+    pub worth: f32,
+    /// What that was held against; 0: nothing.
+    pub wanted: f32,
+}
+
+impl From<Cause> for Grounds {
+    fn from(cause: Cause) -> Self {
+        Self {
+            cause,
+            worth: 0.0,
+            wanted: 0.0,
+        }
+    }
+}
+
+impl From<Admission> for Grounds {
+    fn from(admission: Admission) -> Self {
+        let (worth, wanted) = (admission.worth, admission.wanted);
+        let cause = match admission.promote {
+            0 if worth > 0.0 || wanted > 0.0 => Cause::StayedLow,
+            0 => Cause::StayedUnasked,
+            _ if wanted > 0.0 => Cause::RoseWorth,
+            _ => Cause::RoseRoom,
+        };
+        Self {
+            cause,
+            worth,
+            wanted,
+        }
+    }
+}
+
+impl Grounds {
+    /// Of an extent that had to leave the fast tier for one that is worth more.
+    pub fn evicted(cause: Cause, heat: &Heat) -> Self {
+        Self {
+            cause,
+            worth: heat.worth,
+            wanted: heat.bar,
+        }
+    }
+}
+
+/// A move of blocks of an extent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Move {
+    /// When, by the loop's clock.
+    pub at_ns: u64,
+    pub extent: Extent,
+    /// Blocks of the extent; bit 0 is the first.
+    pub blocks: u16,
+    pub grounds: Grounds,
+    /// What had left the tier last before room there was taken for it.
+    pub displaced: Option<Extent>,
+}
+
+impl Move {
+    /// One that took place just now and displaced nothing.
+    pub fn new(now_ns: u64, grounds: impl Into<Grounds>, extent: Extent, blocks: u16) -> Self {
+        Self {
+            at_ns: now_ns,
+            extent,
+            blocks,
+            grounds: grounds.into(),
+            displaced: None,
+        }
+    }
+
+    /// The same, for which something else had to leave.
+    pub fn in_place_of(self, left: Option<Extent>) -> Self {
+        let displaced = left.filter(|left| *left != self.extent);
+        Self { displaced, ..self }
+    }
+}
+
+/// A move as it is kept.
+#[derive(Clone, Copy)]
+struct Entry {
+    at_ns: u64,
+    extent: Packed,
+    /// Of layer 0: none.
+    displaced: Packed,
+    worth: f32,
+    wanted: f32,
+    blocks: u16,
+    cause: Cause,
+}
+
+/// An extent in twelve bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct Packed {
+    layer: u32,
+    chunk: u32,
+    extent: u8,
+}
+
+impl From<Extent> for Packed {
+    fn from(extent: Extent) -> Self {
+        let size = CHUNK_EXTENTS as u64;
+        Self {
+            layer: extent.volume,
+            chunk: (extent.number / size) as u32,
+            extent: (extent.number % size) as u8,
+        }
+    }
+}
+
+impl From<Packed> for Extent {
+    fn from(packed: Packed) -> Self {
+        Self {
+            volume: packed.layer,
+            number: u64::from(packed.chunk) * CHUNK_EXTENTS as u64 + u64::from(packed.extent),
+        }
+    }
+}
+
+impl From<Entry> for Move {
+    fn from(entry: Entry) -> Self {
+        let displaced = (entry.displaced != Packed::default()).then(|| entry.displaced.into());
+        Self {
+            at_ns: entry.at_ns,
+            extent: entry.extent.into(),
+            blocks: entry.blocks,
+            grounds: Grounds {
+                cause: entry.cause,
+                worth: entry.worth,
+                wanted: entry.wanted,
+            },
+            displaced,
+        }
+    }
+}
+
+/// How often something was done.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    moves: u64,
+    blocks: u64,
+}
+
+/// The last moves of a kind.
+struct Ring {
+    entries: Vec<Entry>,
+    /// The oldest one, once there is room for no more.
+    oldest: usize,
+    most: usize,
+    /// Since then everything is in it.
+    since_ns: u64,
+    is_whole: bool,
+}
+
+impl Ring {
+    fn new(bytes: usize, now_ns: u64) -> Self {
+        let most = (bytes / size_of::<Entry>()).max(1);
+        Self {
+            entries: Vec::with_capacity(most),
+            oldest: 0,
+            most,
+            since_ns: now_ns,
+            is_whole: true,
+        }
+    }
+
+    /// Keeps an entry, or adds its blocks to the last one; false then.
+    fn add(&mut self, entry: Entry) -> bool {
+        let newest = match self.oldest {
+            0 => self.entries.last_mut(),
+            oldest => self.entries.get_mut(oldest - 1),
+        };
+        if let Some(newest) = newest
+            && newest.extent == entry.extent
+            && newest.cause == entry.cause
+            && entry.at_ns < newest.at_ns.saturating_add(TOGETHER_NS)
+        {
+            newest.blocks |= entry.blocks;
+            return false;
+        }
+        if self.entries.len() < self.most {
+            self.entries.push(entry);
+            return true;
+        }
+        let dropped = std::mem::replace(&mut self.entries[self.oldest], entry);
+        (self.since_ns, self.is_whole) = (dropped.at_ns, false);
+        self.oldest = (self.oldest + 1) % self.most;
+        true
+    }
+
+    /// The newest first.
+    fn of(&self, extent: Packed) -> impl Iterator<Item = Move> {
+        let (newer, older) = self.entries.split_at(self.oldest);
+        let newest_first = newer.iter().rev().chain(older.iter().rev());
+        let known = newest_first.filter(move |entry| entry.extent == extent);
+        known.map(|entry| Move::from(*entry))
+    }
+}
+
+/// The last moves of a shard, and how many there were.
+pub(crate) struct Ledger {
+    /// Into RAM, and out of it to nowhere else: many, and soon of no interest.
+    ram: Ring,
+    /// The others.
+    tiers: Ring,
+    tallies: [Tally; Cause::ALL.len()],
+    /// What left the fast tier last to make room.
+    evicted: Packed,
+    /// Blocks of such room that nothing has taken since.
+    room: u64,
+}
+
+impl Ledger {
+    /// An empty one that takes at most `bytes`, from `now_ns` on.
+    pub fn new(bytes: usize, now_ns: u64) -> Self {
+        let ram = bytes / RAM_PART;
+        Self {
+            ram: Ring::new(ram, now_ns),
+            tiers: Ring::new(bytes - ram, now_ns),
+            tallies: [Tally::default(); Cause::ALL.len()],
+            evicted: Packed::default(),
+            room: 0,
+        }
+    }
+
+    /// Notes a move. One that takes room on the fast tier has displaced what left that last, as long as what
+    /// left made so much room.
+    pub fn note(&mut self, moved: Move) {
+        if moved.blocks == 0 {
+            return;
+        }
+        let (cause, blocks) = (moved.grounds.cause, u64::from(moved.blocks.count_ones()));
+        let mut displaced = moved.displaced.map(Packed::from).unwrap_or_default();
+        if cause.makes_room() {
+            self.evicted = moved.extent.into();
+            self.room += blocks;
+        } else if cause.takes_room() && self.room > 0 {
+            self.room = self.room.saturating_sub(blocks);
+            displaced = self.evicted;
+        }
+        let entry = Entry {
+            at_ns: moved.at_ns,
+            extent: moved.extent.into(),
+            displaced,
+            worth: moved.grounds.worth,
+            wanted: moved.grounds.wanted,
+            blocks: moved.blocks,
+            cause,
+        };
+        let ring = match (cause.from(), cause.to()) {
+            (_, Spot::Ram) | (Spot::Ram, Spot::Slow) => &mut self.ram,
+            _ => &mut self.tiers,
+        };
+        let is_new = ring.add(entry);
+        let tally = &mut self.tallies[cause as usize];
+        tally.moves += u64::from(is_new);
+        tally.blocks += blocks;
+    }
+
+    /// The moves of an extent that are still known, the newest first: so many at most that concern RAM alone, and
+    /// so many others.
+    pub fn of(&self, extent: Extent, most: usize) -> impl Iterator<Item = Move> {
+        let mut ram = self.ram.of(extent.into()).take(most).peekable();
+        let mut tiers = self.tiers.of(extent.into()).take(most).peekable();
+        std::iter::from_fn(move || match (ram.peek(), tiers.peek()) {
+            (Some(in_ram), Some(other)) if in_ram.at_ns > other.at_ns => ram.next(),
+            (Some(_), None) => ram.next(),
+            _ => tiers.next(),
+        })
+    }
+
+    /// Since when every move to a tier is known, by the loop's clock.
+    pub fn since_ns(&self, tier: Spot) -> u64 {
+        match tier {
+            Spot::Ram => self.ram.since_ns,
+            _ => self.tiers.since_ns,
+        }
+    }
+
+    /// Whether no move between tiers has been dropped yet.
+    pub fn is_whole(&self) -> bool {
+        self.tiers.is_whole
+    }
+
+    /// How often each cause moved something, and how much.
+    pub fn counts(&self) -> impl Iterator<Item = MoveCount> {
+        let tallies = Cause::ALL.iter().zip(&self.tallies);
+        tallies.map(|(cause, tally)| MoveCount {
+            cause: *cause,
+            moves: tally.moves,
+            bytes: tally.blocks * BLOCK as u64,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

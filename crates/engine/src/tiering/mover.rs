@@ -1,0 +1,442 @@
+//! The mover: keeps space free on the fast tier, and lets written data sink.
+
+use super::unreadable::Unread;
+use super::writeback;
+use crate::control::explain::Cause;
+use crate::control::types::SpacePolicy;
+use crate::maintenance::upkeep;
+use crate::maintenance::upkeep::{Kind, Leave, Yielding};
+use crate::map::page::Busy;
+use crate::shard::state::{Shard, State};
+use crate::space::Class;
+use crate::wal::log::Work;
+use block::{ErrorKind, IoError};
+use format::{BlockMask, BlockState};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use units::{BLOCK, CHUNK_BLOCKS, EXTENT, Place};
+
+/// Chunks looked at by one round of eviction in their order.
+const EVICT_CHUNKS: usize = 512;
+/// Extents that leave RAM in one turn of the loop, when it may hold less.
+const RAM_AT_ONCE: usize = 64;
+/// Extents looked at by one round of eviction by worth.
+const EVICT_EXTENTS: usize = 1024;
+/// Time between rounds at least, in nanoseconds, unless there is more to do and hosts wait for it.
+const LEAST_NS: u64 = 1_000_000;
+/// Time between rounds when nothing presses, in nanoseconds.
+const IDLE_NS: u64 = 100_000_000;
+/// And at most, while drives fail.
+const HELD_UP_NS: u64 = 5_000_000_000;
+/// A chunk sinks once it has not been written for this long, in nanoseconds.
+pub(super) const SETTLE_NS: u64 = 2_000_000_000;
+/// Rounds for which the slow tier has to be full before cooling gives up.
+const FULL_ROUNDS: u32 = 200;
+/// Time for which nothing sinks, as hosts have all that is left in use, before cooling gives up, in
+/// nanoseconds.
+const BUSY_NS: u64 = 60_000_000_000;
+
+/// What came of sending everything to the slow tier.
+#[derive(Clone, Debug)]
+pub enum Cooled {
+    /// All of it is there.
+    Cold,
+    /// So many chunks were in use all the time.
+    Busy(usize),
+    /// Blocks cannot be read; the rest is there.
+    Unread(Unread),
+}
+
+impl Shard {
+    /// Slots of the fast tier that are to be free: a sixteenth.
+    pub(crate) fn reserve_slots(&self) -> u64 {
+        self.fast_slots() / 16
+    }
+
+    /// Blocks of the fast tier that this shard's data is to take.
+    pub(super) fn fast_share(&self) -> u64 {
+        (self.fast_slots() - self.reserve_slots()) / u64::from(self.config.shards)
+    }
+
+    /// Slots of the fast tier that are free, or will be once a barrier and reads that are under way have ended. Without
+    /// those all that is hot would go while they wait.
+    pub(crate) fn fast_coming_free(&self, state: &State) -> u64 {
+        let is_fast = |vdrive| self.class(Place::new(vdrive, 0)) == Class::Fast;
+        let kept = state.deferred_frees.slots_kept();
+        let kept = kept
+            .filter(|(vdrive, _)| is_fast(*vdrive))
+            .map(|(_, count)| count);
+        state.alloc.free_slots(Class::Fast) + kept.sum::<u64>()
+    }
+
+    fn fast_slots(&self) -> u64 {
+        self.vdrives
+            .borrow()
+            .values()
+            .filter(|vdrive| {
+                let space = self.shared.groups.space(vdrive.id);
+                space.is_some_and(|space| space.class == Class::Fast)
+            })
+            .map(|vdrive| vdrive.blocks())
+            .sum()
+    }
+
+    /// Whether waiting for the mover can bring space.
+    pub(crate) fn can_make_space(&self) -> bool {
+        let state = self.state.borrow();
+        if state.failed.is_some() || self.closing.get() {
+            return false;
+        }
+        let sinks = state.alloc.free_slots(Class::Slow) > 0 && self.may_sink(&state);
+        self.surveying.get()
+            || !state.deferred_frees.is_empty()
+            || (self.is_tiered() && (state.has_victims() || sinks))
+    }
+
+    /// Makes space and lets data sink, for as long as the shard runs.
+    pub(crate) async fn mover_loop(self: Rc<Self>) {
+        let mut held_up: Option<IoError> = None;
+        let mut idle_ns = IDLE_NS;
+        let mut yielding = Yielding::default();
+        while !self.closing.get() {
+            let wake = self.mover_wake.wait();
+            let began = self.handle.now_ns();
+            if self.moves_held.get() > 0 {
+                self.handle.sleep(LEAST_NS).await;
+                continue;
+            }
+            self.moving.set(true);
+            let round = self.mover_round(&mut yielding).await;
+            self.moving.set(false);
+            let worked = match round {
+                Ok(worked) => {
+                    if worked {
+                        held_up = None;
+                    }
+                    idle_ns = IDLE_NS;
+                    worked
+                }
+                Err(error) => {
+                    // Told once: it is tried again and again.
+                    if held_up.as_ref() != Some(&error) {
+                        tracing::warn!(shard = self.config.shard.0, %error, "the mover was held up");
+                    }
+                    held_up = Some(error);
+                    idle_ns = (idle_ns * 2).min(HELD_UP_NS);
+                    false
+                }
+            };
+            self.space_made.notify();
+            if self.starving.get() > 0 && worked {
+                self.handle.yield_now().await;
+                continue;
+            }
+            // Half of the time is left to the hosts' own reads of the slow tier.
+            let took = self.handle.now_ns() - began;
+            let pause = match (worked, self.starving.get() > 0) {
+                (true, _) => took.min(IDLE_NS),
+                // What is freed by reads and checkpoints that end is given out soon.
+                (false, true) => LEAST_NS,
+                (false, false) => idle_ns,
+            };
+            futures_util::future::select(wake, self.handle.sleep(pause.max(LEAST_NS))).await;
+        }
+    }
+
+    /// Bytes that the RAM tier may hold now.
+    pub(crate) fn ram_limit(&self) -> u64 {
+        match self.shared.ram_bytes.load(Ordering::Relaxed) {
+            u64::MAX => self.config.ram_bytes,
+            bytes => bytes,
+        }
+    }
+
+    /// Has the RAM tier hold what it may, a few extents a turn of the loop. What it gives up is at home, and is not
+    /// promoted for that.
+    async fn fit_ram(&self) {
+        let limit = self.ram_limit();
+        if self.state.borrow().ram.limit_bytes() / EXTENT as u64 == limit / EXTENT as u64 {
+            return;
+        }
+        while self.state.borrow_mut().ram.fit(limit, RAM_AT_ONCE) {
+            self.handle.yield_now().await;
+        }
+        if let Some(policy) = &mut self.state.borrow_mut().policy {
+            policy.resize_ram(limit / BLOCK as u64);
+        }
+    }
+
+    /// One round; true when something was done.
+    pub(super) async fn mover_round(&self, yielding: &mut Yielding) -> Result<bool, IoError> {
+        self.check()?;
+        self.trim_leaves();
+        let starving = self.starving.get() > 0;
+        if starving && !self.state.borrow().deferred_frees.is_empty() {
+            self.barrier().await?;
+        }
+        self.look_for_others();
+        if !self.is_tiered() {
+            return Ok(false);
+        }
+        self.fit_ram().await;
+        self.look_at_sizes();
+        let (reserve, share) = (self.reserve_slots(), self.fast_share());
+        let (free, has_clean) = {
+            let mut state = self.state.borrow_mut();
+            state.pacing.reserve = reserve;
+            if let Some(policy) = &mut state.policy {
+                policy.resize(share);
+                state.regions.resize(share);
+            }
+            (
+                self.fast_coming_free(&state),
+                !state.clean_chunks.is_empty(),
+            )
+        };
+        let short = free < reserve || starving;
+        let mut worked = self.keep_pins().await?;
+        if free < reserve && has_clean {
+            // A little more, so that not every round has to; each shard its part, as all see the same lack.
+            let wanted = (reserve + reserve / 4 - free).div_ceil(u64::from(self.config.shards));
+            worked |= self.evict(wanted).await? > 0;
+        }
+        let (unsunk, all) = self.unsunk();
+        // What holds little sinks last: it has no copy on the fast tier then.
+        let sparse = short || self.cooling.get() || unsunk.saturating_mul(2) > all;
+        if sparse {
+            self.state.borrow_mut().dirty_chunks.recall();
+        }
+        let has_dirty = self.state.borrow().dirty_chunks.has_ready();
+        let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.cooling.get();
+        if has_dirty && (short || eager) {
+            let force = short || self.cooling.get();
+            let (settle_ns, chunks) = match (force, self.leave(yielding, unsunk, all)) {
+                (true, _) => (0, writeback::BATCH),
+                (false, Leave::All) => (SETTLE_NS, writeback::BATCH),
+                (false, Leave::Some) => (SETTLE_NS, upkeep::CHUNKS),
+                (false, Leave::Nothing) => return Ok(worked),
+            };
+            let sunk = self.demote_batch(settle_ns, chunks, sparse).await?.blocks;
+            yielding.sank(sunk);
+            self.upkeep.did(Kind::Demotion, sunk * BLOCK as u64);
+            worked |= sunk > 0;
+        }
+        Ok(worked)
+    }
+
+    /// How much may sink now, beside what hosts ask for.
+    fn leave(&self, yielding: &mut Yielding, unsunk: u64, all: u64) -> Leave {
+        let counters = self.state.borrow().counters;
+        let asked = (counters.read_bytes + counters.write_bytes) / BLOCK as u64;
+        let leave = yielding.look(self.handle.now_ns(), asked, unsunk, all);
+        // Before room is short it runs at its usual rate: otherwise writes of those who miss their promise would wait for room.
+        let yields = unsunk.saturating_mul(4) < all.saturating_mul(3) && self.upkeep.is_hurt();
+        match (yields, leave) {
+            (true, Leave::Nothing) => Leave::Nothing,
+            (true, _) if !self.upkeep.may(Kind::Demotion) => Leave::Nothing,
+            (true, _) => Leave::Some,
+            (false, leave) => leave,
+        }
+    }
+
+    /// Blocks that only the fast tier has, and those that it has in all: this shard's part.
+    fn unsunk(&self) -> (u64, u64) {
+        let state = self.state.borrow();
+        let unsunk = state.volumes.values().map(|volume| volume.counts.fast);
+        let all = self.fast_slots() / u64::from(self.config.shards);
+        (unsunk.sum(), all)
+    }
+
+    /// Gives up clean copies, those that are worth least first, until `wanted` slots came free or none is left.
+    /// Returns how many.
+    pub(crate) async fn evict(&self, wanted: u64) -> Result<u64, IoError> {
+        let mut freed = 0;
+        // What had copies before the pool was opened, and was not used since, is not known of yet.
+        if !self.looked_over.get() || self.cooling.get() {
+            freed = self
+                .evict_in_order(wanted, (Cause::EvictedUnused, false), |chunk| {
+                    self.unused(chunk)
+                })
+                .await?;
+        }
+        freed = self.evict_by_worth(wanted, freed, false).await?;
+        // What is spared leaves when there is nothing else.
+        if freed == 0 && !self.state.borrow().knobs.is_empty() {
+            freed = self.evict_by_worth(wanted, freed, true).await?;
+        }
+        if freed > 0 {
+            self.barrier().await?;
+        }
+        Ok(freed)
+    }
+
+    /// Gives up clean copies until `wanted` came free, of which `freed` have, or so many were looked at; `all`: of
+    /// volumes below their floors, too. Where none is known to be worth least, in order. Returns how many.
+    async fn evict_by_worth(&self, wanted: u64, mut freed: u64, all: bool) -> Result<u64, IoError> {
+        for _ in 0..EVICT_EXTENTS {
+            if freed >= wanted || self.cooling.get() {
+                break;
+            }
+            let _room = self.journal_room(Work::Mover).await?;
+            let victim = self.state.borrow_mut().victim(all);
+            let Some((chunk, extents, cause)) = victim else {
+                break;
+            };
+            freed += self.evict_from(chunk, extents, cause).await?;
+        }
+        match freed {
+            0 => {
+                let next = (Cause::EvictedNext, all);
+                self.evict_in_order(wanted, next, |_| u16::MAX).await
+            }
+            freed => Ok(freed),
+        }
+    }
+
+    /// Gives up clean copies in the extents that `which` says, chunk by chunk; `all`: of volumes below their
+    /// floors, too.
+    async fn evict_in_order(
+        &self,
+        wanted: u64,
+        (cause, all): (Cause, bool),
+        which: impl Fn((u32, u32)) -> u16,
+    ) -> Result<u64, IoError> {
+        let mut freed = 0;
+        for _ in 0..EVICT_CHUNKS {
+            if freed >= wanted {
+                break;
+            }
+            let _room = self.journal_room(Work::Mover).await?;
+            let Some(chunk) = self.next_clean_chunk() else {
+                break;
+            };
+            let (extents, cause) = match self.cooling.get() {
+                true => (u16::MAX, Cause::EvictedCooled),
+                false => match self.state.borrow().may_leave(chunk, all) {
+                    0 => continue,
+                    may => (which(chunk) & may, cause),
+                },
+            };
+            freed += self.evict_from(chunk, extents, cause).await?;
+        }
+        Ok(freed)
+    }
+
+    /// Gives up the clean copies in these extents of a chunk, unless other work has it. Returns how many.
+    pub(super) async fn evict_from(
+        &self,
+        (volume, chunk): (u32, u32),
+        extents: u16,
+        cause: Cause,
+    ) -> Result<u64, IoError> {
+        let Ok(Some(leaf)) = self.leaf(volume, chunk, false).await else {
+            let mut state = self.state.borrow_mut();
+            state.clean_chunks.remove(&(volume, chunk));
+            state.forget_placed((volume, chunk));
+            return Ok(0);
+        };
+        let pinned = match self.cooling.get() {
+            true => BlockMask::default(),
+            false => self.pinned_blocks((volume, chunk)).await,
+        };
+        let Some(_busy) = Busy::try_new(&leaf) else {
+            return Ok(0);
+        };
+        let mask = Self::clean_copies(&leaf, extents).and_not(pinned);
+        if mask.is_empty() {
+            // The policy may not know of the chunk yet, or take it for what it is no more.
+            self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
+        }
+        self.note_evicted(cause, (volume, chunk), &mask);
+        self.apply_evict(volume, chunk, &leaf, mask)?;
+        Ok(mask.count() as u64)
+    }
+
+    fn next_clean_chunk(&self) -> Option<(u32, u32)> {
+        let mut state = self.state.borrow_mut();
+        let after = (
+            std::ops::Bound::Excluded(state.evict_hand),
+            std::ops::Bound::Unbounded,
+        );
+        let next = state.clean_chunks.range(after).next().copied();
+        if next.is_none() {
+            self.looked_over.set(true);
+        }
+        let next = next.or_else(|| state.clean_chunks.first().copied())?;
+        state.evict_hand = next;
+        Some(next)
+    }
+
+    /// Writes everything back and forgets every copy. Hosts may go on, but what they touch
+    /// is warm again.
+    ///
+    /// # Errors
+    /// What a drive said; `NoSpace` when the slow tier has no room for what is to sink.
+    pub async fn cool(&self) -> Result<Cooled, IoError> {
+        self.cooling.set(true);
+        let result = self.cool_down().await;
+        self.cooling.set(false);
+        self.raise_soon();
+        result
+    }
+
+    async fn cool_down(&self) -> Result<Cooled, IoError> {
+        if !self.is_tiered() {
+            self.clear_ram();
+            return Ok(Cooled::Cold);
+        }
+        while self.surveying.get() {
+            self.check()?;
+            self.handle.sleep(IDLE_NS / 10).await;
+        }
+        self.state.borrow_mut().stuck.hurry();
+        let (mut full_rounds, mut moved_ns) = (0, self.handle.now_ns());
+        loop {
+            self.check()?;
+            self.state.borrow_mut().dirty_chunks.recall();
+            let sunk = self.demote_batch(0, writeback::BATCH, true).await?;
+            let worked = sunk.blocks + self.evict(u64::MAX).await? > 0;
+            let (left, clean_copies, may_sink) = {
+                let state = self.state.borrow();
+                let (dirty, clean_copies) = (state.dirty_chunks.len(), state.clean_chunks.len());
+                (dirty + clean_copies, clean_copies, self.may_sink(&state))
+            };
+            if left == 0 {
+                break;
+            }
+            if clean_copies == 0 && !may_sink {
+                return Ok(Cooled::Unread(self.unread()));
+            }
+            if worked {
+                (full_rounds, moved_ns) = (0, self.handle.now_ns());
+                continue;
+            }
+            full_rounds += u32::from(sunk.full);
+            if full_rounds > FULL_ROUNDS {
+                let text = format!(
+                    "the slow tier has no room for what is left on the fast one of {left} chunks: \
+                     add a slow vdrive or delete data"
+                );
+                return Err(IoError::new(ErrorKind::NoSpace, text));
+            }
+            if self.handle.now_ns() > moved_ns + BUSY_NS {
+                return Ok(Cooled::Busy(left));
+            }
+            self.handle.sleep(IDLE_NS / 10).await;
+        }
+        self.clear_ram();
+        self.promote_nothing();
+        Ok(Cooled::Cold)
+    }
+
+    /// Blocks of a page in a state.
+    pub(super) fn blocks_in(
+        page: &format::ChunkPage,
+        wanted: BlockState,
+    ) -> impl Iterator<Item = usize> + '_ {
+        (0..CHUNK_BLOCKS).filter(move |block| page.state(*block) == wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests;

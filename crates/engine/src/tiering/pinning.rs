@@ -1,0 +1,394 @@
+//! What is pinned to a tier goes there: up in the background and at a bounded rate, down soon.
+
+use super::explain::Descent;
+use super::mover::SETTLE_NS;
+use super::promote::Candidate;
+use super::settings::Knobs;
+use super::writeback::{Job, Moving, Target, Wanted};
+use crate::cache::fill::{extents_of, parts};
+use crate::control::explain::Cause;
+use crate::map::page::{Busy, Leaf};
+use crate::shard::state::{Shard, State};
+use crate::space::Class;
+use crate::vdrive::Purpose;
+use crate::wal::log::Work;
+use block::IoError;
+use format::{BlockMask, BlockState, TierConfig, crc32c};
+use std::ops::{Range, RangeInclusive};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use units::{BLOCK, CHUNK_EXTENTS, EXTENT_BLOCKS};
+
+/// Bytes a second that a pool brings to the fast tier because they are pinned there.
+const RATE: u64 = 64 << 20;
+const SECOND_NS: u64 = 1_000_000_000;
+/// Between two looks at what could not come, in nanoseconds: doubled up to the other.
+const AGAIN_NS: u64 = SECOND_NS;
+const LONGEST_NS: u64 = 60 * SECOND_NS;
+/// How soon a wait sees that the shard closes, in nanoseconds.
+const STEP_NS: u64 = 50_000_000;
+/// Chunks that sink, or give up copies, in one round as they are pinned to the slow tier.
+const LOWERED: usize = 16;
+
+/// A chunk: its layer and number.
+type Key = (u32, u32);
+
+/// What came of bringing something up.
+#[derive(Clone, Copy, Default)]
+struct Raised {
+    /// Blocks that came.
+    blocks: u64,
+    /// Blocks for which there was no room, no budget, or other work in between.
+    left: u64,
+}
+
+impl Raised {
+    fn and(self, other: Self) -> Self {
+        Self {
+            blocks: self.blocks + other.blocks,
+            left: self.left + other.left,
+        }
+    }
+}
+
+impl State {
+    /// Some chunks with what is pinned to the slow tier: those of which only the fast one has something, and
+    /// those of which it has copies.
+    fn next_to_lower(&mut self) -> [Vec<(u32, u32)>; 2] {
+        let mut ranges = Vec::new();
+        for (layer, entry) in &self.volumes {
+            let pins = entry
+                .knobs
+                .iter()
+                .flat_map(|knobs| knobs.pins(TierConfig::Slow));
+            let chunks = pins.map(|pin| chunks_of(&pin.extents));
+            ranges.extend(chunks.map(|(first, last)| (*layer, first)..=(*layer, last)));
+        }
+        let (dirty, clean_copies) = (&self.dirty_chunks, &self.clean_chunks);
+        let [sinking, leaving] = &mut self.lower_hands;
+        [
+            next_of(&ranges, sinking, |range| dirty.between(range)),
+            next_of(&ranges, leaving, |range| clean_copies.range(range).copied()),
+        ]
+    }
+}
+
+/// Some of the chunks that `find` finds in these ranges, which are in order: those after the hand, or where there
+/// are none, from the first on.
+fn next_of<I: Iterator<Item = Key>>(
+    ranges: &[RangeInclusive<Key>],
+    hand: &mut Key,
+    find: impl Fn(RangeInclusive<Key>) -> I,
+) -> Vec<Key> {
+    let after = (hand.0, hand.1.saturating_add(1));
+    let ahead = ranges.iter().filter(|range| *range.end() >= after);
+    let ahead = ahead.map(|range| *range.start().max(&after)..=*range.end());
+    let mut found: Vec<Key> = ahead.flat_map(&find).take(LOWERED).collect();
+    if found.is_empty() {
+        found = ranges
+            .iter()
+            .cloned()
+            .flat_map(&find)
+            .take(LOWERED)
+            .collect();
+    }
+    found.sort_unstable();
+    found.dedup();
+    *hand = found.last().copied().unwrap_or_default();
+    found
+}
+
+/// The first and the last chunk of extents.
+fn chunks_of(extents: &Range<u64>) -> (u32, u32) {
+    let chunk = |extent: u64| u32::try_from(extent / CHUNK_EXTENTS as u64).unwrap_or(u32::MAX);
+    (chunk(extents.start), chunk(extents.end.saturating_sub(1)))
+}
+
+impl Shard {
+    /// Looks once more for what is pinned to the fast tier and is not there.
+    pub(crate) fn raise_soon(&self) {
+        let has_pins = {
+            let state = self.state.borrow();
+            let mut knobs = state.knobs.iter();
+            // Before it serves a shard moves nothing.
+            state.policy.is_some()
+                && knobs.any(|knobs| knobs.pins(TierConfig::Fast).next().is_some())
+        };
+        let Some(shard) = self.this().filter(|_| has_pins && !self.closing.get()) else {
+            return;
+        };
+        self.raise_again.set(true);
+        if self.raising.replace(true) {
+            return;
+        }
+        self.background.set(self.background.get() + 1);
+        self.handle.spawn(async move {
+            shard.raise_loop().await;
+            shard.raising.set(false);
+            shard.background.set(shard.background.get() - 1);
+        });
+    }
+
+    /// Blocks of a chunk came to lie on the slow tier: the mover has them brought up if they are pinned.
+    pub(crate) fn note_lowered(
+        &self,
+        state: &State,
+        (layer, chunk): (u32, u32),
+        first: usize,
+        count: usize,
+    ) {
+        let pinned = state
+            .knobs_of(layer)
+            .map_or(0, |knobs| knobs.pinned(chunk).fast);
+        let extents = extents_of(&(first..first + count).collect());
+        if pinned & extents != 0 {
+            self.raise_again.set(true);
+        }
+    }
+
+    async fn raise_loop(&self) {
+        let mut pause_ns = AGAIN_NS;
+        while !self.closing.get() {
+            if self.raise_again.replace(false) {
+                pause_ns = AGAIN_NS;
+            }
+            let raised = self.raise_all().await;
+            if raised.left == 0 && !self.raise_again.get() {
+                return;
+            }
+            self.wait_open(pause_ns).await;
+            pause_ns = match raised.blocks {
+                0 => (pause_ns * 2).min(LONGEST_NS),
+                _ => AGAIN_NS,
+            };
+        }
+    }
+
+    /// Waits, unless the shard closes.
+    async fn wait_open(&self, time_ns: u64) {
+        let until = self.handle.now_ns().saturating_add(time_ns);
+        while !self.closing.get() {
+            let left = until.saturating_sub(self.handle.now_ns());
+            if left == 0 {
+                return;
+            }
+            self.handle.sleep(left.min(STEP_NS)).await;
+        }
+    }
+
+    /// Brings up what is pinned to the fast tier, once.
+    async fn raise_all(&self) -> Raised {
+        let mut raised = Raised::default();
+        let pinned: Vec<(u32, Arc<Knobs>)> = {
+            let state = self.state.borrow();
+            let layers = state.volumes.iter();
+            layers
+                .filter_map(|(layer, entry)| Some((*layer, entry.knobs.clone()?)))
+                .collect()
+        };
+        for (layer, knobs) in pinned {
+            for pin in knobs.pins(TierConfig::Fast) {
+                let (first, last) = chunks_of(&pin.extents);
+                let mut from = Some(first);
+                while let Some(start) = from {
+                    // What cannot be loaded is told of when somebody asks for it.
+                    let chunks = self.next_chunks(layer, start).await.unwrap_or_default();
+                    from = chunks.last().and_then(|last| last.checked_add(1));
+                    for chunk in chunks.into_iter().take_while(|chunk| *chunk <= last) {
+                        raised = raised.and(self.raise_in_turn((layer, chunk)).await);
+                    }
+                    from = from.filter(|next| *next <= last && !self.closing.get());
+                }
+            }
+        }
+        raised
+    }
+
+    async fn raise_in_turn(&self, chunk: (u32, u32)) -> Raised {
+        if self.closing.get() {
+            return Raised::default();
+        }
+        let spent = self.state.borrow().is_spent(self.handle.now_ns());
+        let held = spent || self.cooling.get() || self.moves_held.get() > 0;
+        if held || self.shared.promotion_held.load(Ordering::Relaxed) {
+            self.wait_open(STEP_NS).await;
+            return Raised { blocks: 0, left: 1 };
+        }
+        self.raising_chunk.set(true);
+        let raised = self.raise_chunk(chunk).await;
+        self.raising_chunk.set(false);
+        let raised = raised.unwrap_or_else(|error| {
+            tracing::debug!(%error, "what is pinned could not be brought up");
+            Raised::default()
+        });
+        let rate = RATE / u64::from(self.config.shards);
+        let bytes = raised.blocks * BLOCK as u64;
+        self.wait_open(bytes * SECOND_NS / rate).await;
+        raised
+    }
+
+    /// Brings up what of a chunk is pinned and lies on the slow tier alone.
+    async fn raise_chunk(&self, (layer, chunk): (u32, u32)) -> Result<Raised, IoError> {
+        let Some(leaf) = self.leaf(layer, chunk, false).await? else {
+            return Ok(Raised::default());
+        };
+        let pinned = self.pinned_blocks((layer, chunk)).await;
+        let mut raised = self.raise_homes((layer, chunk), &leaf, pinned).await?;
+        loop {
+            let slots = self.raise_slots((layer, chunk), &leaf, pinned).await?;
+            raised = raised.and(slots);
+            if slots.blocks == 0 || slots.left > 0 {
+                return Ok(raised);
+            }
+        }
+    }
+
+    async fn raise_homes(
+        &self,
+        chunk: (u32, u32),
+        leaf: &Rc<Leaf>,
+        pinned: BlockMask,
+    ) -> Result<Raised, IoError> {
+        let wanted = {
+            let page = leaf.page.borrow();
+            page.home_mask().and_not(page.slot_mask()).and(pinned)
+        };
+        for part in parts(extents_of(&wanted)) {
+            let first = part.trailing_zeros() as usize * EXTENT_BLOCKS;
+            let count = part.count_ones() as usize * EXTENT_BLOCKS;
+            let (home, expected) = {
+                let page = leaf.page.borrow();
+                let crc = |block| wanted.has(block).then(|| page.crc(block));
+                let expected: Vec<_> = (first..first + count).map(crc).collect();
+                (page.home(), expected)
+            };
+            let check =
+                |index: usize, bytes: &[u8]| expected[index].is_none_or(|crc| crc32c(bytes) == crc);
+            let Ok(data) = self
+                .read_place(home.plus(first as u64), count, &check)
+                .await
+            else {
+                // It is read again, and mended or told of, when a host asks for it.
+                continue;
+            };
+            for (index, part) in (0..count).step_by(EXTENT_BLOCKS).enumerate() {
+                let first = first + index * EXTENT_BLOCKS;
+                let valid = super::access_stats::in_extent(&wanted, first / EXTENT_BLOCKS);
+                let data = data.slice(part * BLOCK, EXTENT_BLOCKS * BLOCK);
+                let candidate = Candidate {
+                    leaf: leaf.clone(),
+                    chunk,
+                    first,
+                    data,
+                    valid,
+                    grounds: Cause::RaisedPinned.into(),
+                    unasked: false,
+                    pinned: true,
+                };
+                self.promote(&candidate).await?;
+            }
+        }
+        let still = {
+            let page = leaf.page.borrow();
+            page.home_mask().and_not(page.slot_mask()).and(wanted)
+        };
+        let left = still.count() as u64;
+        Ok(Raised {
+            blocks: wanted.count() as u64 - left,
+            left,
+        })
+    }
+
+    /// The same of some blocks that have slots on the slow tier.
+    async fn raise_slots(
+        &self,
+        (layer, chunk): (u32, u32),
+        leaf: &Rc<Leaf>,
+        pinned: BlockMask,
+    ) -> Result<Raised, IoError> {
+        let _room = self.journal_room(Work::Mover).await?;
+        let Some(busy) = Busy::try_new(leaf) else {
+            return Ok(Raised { blocks: 0, left: 1 });
+        };
+        let blocks: Vec<Moving> = {
+            let page = leaf.page.borrow();
+            let slow =
+                |block: &usize| pinned.has(*block) && self.class(page.slot(*block)) == Class::Slow;
+            let dirty = Self::blocks_in(&page, BlockState::Dirty).filter(slow);
+            dirty
+                .take(EXTENT_BLOCKS)
+                .map(|block| Moving::of(&page, block))
+                .collect()
+        };
+        let count = blocks.len();
+        let left = Raised {
+            blocks: 0,
+            left: count as u64,
+        };
+        let mut runs = Vec::new();
+        if count == 0 {
+            return Ok(left);
+        }
+        let Ok(mut claim) = self.claim_pinned(layer, count) else {
+            return Ok(left);
+        };
+        if !self.has_spare_fast() || !self.try_slots(Class::Fast, count, &mut runs) {
+            self.mover_wake.notify();
+            return Ok(left);
+        }
+        let target = Target::Slots(runs);
+        let mut job = Job::new(self, (layer, chunk), leaf, busy, blocks, target);
+        let copied = self.copy_down(&mut job, Purpose::Promotion).await;
+        if copied.is_err() || job.blocks.is_empty() {
+            self.drop_target(&job);
+            return copied.map(|()| Raised::default());
+        }
+        claim.wrote();
+        self.settle_demotion(&job, Descent::RAISED)?;
+        let came = job.blocks.len() as u64;
+        let bytes = came * BLOCK as u64;
+        let mut state = self.state.borrow_mut();
+        state.count_moved(layer, |counters| counters.promoted_bytes += bytes);
+        drop(state);
+        Ok(Raised {
+            blocks: came,
+            left: 0,
+        })
+    }
+
+    /// What is pinned to the slow tier sinks once it has settled, and its copies leave; what is pinned to the
+    /// fast one and came to lie elsewhere is brought there. True when something went down.
+    pub(super) async fn keep_pins(&self) -> Result<bool, IoError> {
+        if self.state.borrow().knobs.is_empty() {
+            return Ok(false);
+        }
+        if self.raise_again.get() && !self.raising.get() {
+            self.raise_soon();
+        }
+        let [chunks, copies] = self.state.borrow_mut().next_to_lower();
+        let sunk = self
+            .demote(Wanted {
+                chunks,
+                settle_ns: SETTLE_NS,
+                sparse: true,
+                pinned: true,
+            })
+            .await?;
+        let mut left = 0;
+        for chunk in copies {
+            let _room = self.journal_room(Work::Mover).await?;
+            let slow = {
+                let state = self.state.borrow();
+                state
+                    .knobs_of(chunk.0)
+                    .map_or(0, |knobs| knobs.pinned(chunk.1).slow)
+            };
+            left += self.evict_from(chunk, slow, Cause::EvictedPinned).await?;
+        }
+        if left > 0 {
+            self.barrier().await?;
+        }
+        Ok(sunk.blocks + left > 0)
+    }
+}

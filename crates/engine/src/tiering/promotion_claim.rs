@@ -1,0 +1,128 @@
+//! Room that a promotion takes before it writes: in its volume's ceiling, and in the budgets of its volume and
+//! of its pool.
+
+use super::settings::Knobs;
+use super::write_budget::Budget;
+use crate::control::explain::Cause;
+use crate::shard::state::{Shard, State};
+use std::sync::Arc;
+use units::BLOCK;
+
+/// Room that a promotion under way has taken. What it took of budgets and did not write it gives back.
+#[derive(Default)]
+pub(crate) struct Claim {
+    /// The volume's knobs, and blocks.
+    knobs: Option<(Arc<Knobs>, i64)>,
+    /// Those that bytes were taken of.
+    budgets: [Option<Arc<Budget>>; 2],
+    /// Bytes that nothing was written for yet.
+    unwritten: u64,
+}
+
+/// A promotion is not to be, or not yet, and why.
+pub(crate) struct NotNow(pub Cause);
+
+impl Claim {
+    /// Takes so many bytes of the budgets of a volume and of its pool, or of neither.
+    fn take(
+        &mut self,
+        volume: Option<&Arc<Budget>>,
+        pool: Option<&Arc<Budget>>,
+        bytes: u64,
+        now_ns: u64,
+    ) -> Result<(), NotNow> {
+        self.unwritten = bytes;
+        let budgets = [(volume, Cause::StayedKnobs), (pool, Cause::StayedBudget)];
+        for (taken, (budget, cause)) in self.budgets.iter_mut().zip(budgets) {
+            let Some(budget) = budget else { continue };
+            if !budget.take(bytes, now_ns) {
+                return Err(NotNow(cause));
+            }
+            *taken = Some(budget.clone());
+        }
+        Ok(())
+    }
+
+    /// The bytes went to the drive.
+    pub fn wrote(&mut self) {
+        self.unwritten = 0;
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // The map counts what came.
+        if let Some((knobs, blocks)) = &self.knobs {
+            knobs.note(-blocks);
+        }
+        if self.unwritten > 0 {
+            let budgets = self.budgets.iter().flatten();
+            budgets.for_each(|budget| budget.give_back(self.unwritten));
+        }
+    }
+}
+
+impl State {
+    /// Whether the pool's promotion may write nothing now.
+    pub(super) fn is_spent(&self, now_ns: u64) -> bool {
+        let budget = self.budget.as_ref();
+        budget.is_some_and(|budget| budget.is_empty(now_ns))
+    }
+}
+
+impl Shard {
+    /// Promotion may write no more than this from now on, together with the pool's other shards.
+    pub fn set_budget(&self, budget: Option<Arc<Budget>>) {
+        self.state.borrow_mut().budget = budget;
+        self.raise_soon();
+    }
+
+    /// Room for blocks of an extent that are about to be promoted; nothing is taken where nobody chose anything.
+    ///
+    /// # Errors
+    /// When the volume's knobs or the pool's budget do not let them, or not yet.
+    pub(super) fn claim_fast(
+        &self,
+        chunk: (u32, u32),
+        extent: usize,
+        blocks: usize,
+    ) -> Result<Claim, NotNow> {
+        let now_ns = self.handle.now_ns();
+        let most = |knobs: &Knobs| knobs.most(chunk, extent, now_ns);
+        self.claim_by(chunk.0, blocks, now_ns, most)
+    }
+
+    /// The same for blocks that are pinned there: only the budgets count.
+    ///
+    /// # Errors
+    /// As [`Shard::claim_fast`].
+    pub(super) fn claim_pinned(&self, layer: u32, blocks: usize) -> Result<Claim, NotNow> {
+        let now_ns = self.handle.now_ns();
+        self.claim_by(layer, blocks, now_ns, |_| Some(i64::MAX))
+    }
+
+    /// As long as the volume has no more blocks on the fast tier then than `most` says.
+    fn claim_by(
+        &self,
+        layer: u32,
+        blocks: usize,
+        now_ns: u64,
+        most: impl Fn(&Knobs) -> Option<i64>,
+    ) -> Result<Claim, NotNow> {
+        let state = self.state.borrow();
+        let knobs = state.knobs_of(layer);
+        let mut claim = Claim::default();
+        if let Some(knobs) = knobs {
+            let count = blocks as i64;
+            let taken = most(knobs).is_some_and(|most| knobs.take_room(most, count));
+            if !taken {
+                return Err(NotNow(Cause::StayedKnobs));
+            }
+            claim.knobs = Some((knobs.clone(), count));
+        }
+        let budget = knobs.and_then(|knobs| knobs.budget.as_ref());
+        let bytes = (blocks * BLOCK) as u64;
+        claim.take(budget, state.budget.as_ref(), bytes, now_ns)?;
+        Ok(claim)
+    }
+}

@@ -1,0 +1,364 @@
+//! What somebody chose for the placement of volumes (docs/placement.md), as decisions ask for it.
+//!
+//! Responsible for: which of what a volume has may leave the fast tier, which may come there and by whom
+//! room is made. Leaves out: choosing among what may leave (`tiering/victims.rs`), and carrying it out (`tiering/pinning.rs`,
+//! `tiering/mover.rs`, `tiering/promote.rs`).
+
+use super::write_budget::Budget;
+use crate::shard::state::{Shard, State, Volume};
+use format::{BlockMask, KnobsConfig, ReactionConfig, TierConfig, VolumeConfig};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use units::mutation::{Mutation, is_on};
+use units::{BLOCK, CHUNK_EXTENTS, EXTENT, EXTENT_BLOCKS};
+
+/// How many times the margin something has to be worth in a volume that is to react sooner or later than
+/// others.
+const EAGER: f32 = 0.125;
+const THRIFTY: f32 = 8.0;
+/// What something is worth on the fast tier by its volume's service level, in times of what it is without a policy.
+const WORTH: [f32; 5] = [8.0, 3.0, 1.0, 1.0 / 3.0, 1.0 / 8.0];
+
+/// Extents of a volume that are kept on a tier.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Pin {
+    /// Counted from the volume's first byte.
+    pub extents: Range<u64>,
+    pub tier: TierConfig,
+}
+
+/// Extents of a chunk that are pinned: bit 0 is its first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Pinned {
+    pub fast: u16,
+    pub slow: u16,
+}
+
+/// The knobs of one volume, with what all shards count for them. Others take their place when they are
+/// changed.
+#[derive(Debug)]
+pub struct Knobs {
+    /// Its layer that takes writes: another one once a snapshot was taken.
+    live: AtomicU32,
+    promotes: bool,
+    pins: Vec<Pin>,
+    /// Blocks.
+    floor: i64,
+    ceiling: i64,
+    reluctance: f32,
+    /// What it has on the fast tier is worth so many times as much as what volumes without a policy have.
+    weight: f32,
+    /// What its promotion may write, if that is limited.
+    pub budget: Option<Arc<Budget>>,
+    /// Blocks that its layers have on the fast tier, and that promotions under way are to bring there.
+    fast: AtomicI64,
+}
+
+/// What is to become of an extent that leaves RAM.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Admission {
+    /// It is not promoted.
+    Never,
+    /// It is not, as the pool's budget is used up.
+    NotToday,
+    /// It is.
+    Always,
+    /// It is when it is worth so many times the margin.
+    ByWorth(f32),
+}
+
+fn weight_of(level: Option<u8>) -> f32 {
+    let weight = level.and_then(|level| WORTH.get(usize::from(level).checked_sub(1)?));
+    match is_on(Mutation::PlacementUndue) {
+        true => 1.0,
+        false => weight.copied().unwrap_or(1.0),
+    }
+}
+
+impl Knobs {
+    /// Whether a service level says anything about placement.
+    pub fn has_weight(level: Option<u8>) -> bool {
+        weight_of(level) != 1.0
+    }
+
+    /// As a volume's description says, and its service level.
+    pub fn new(volume: &VolumeConfig, level: Option<u8>, budget: Option<Arc<Budget>>) -> Self {
+        let weight = weight_of(level);
+        let KnobsConfig {
+            promotion_off,
+            pins,
+            fast_floor,
+            fast_ceiling,
+            reaction,
+            write_budget: _,
+            // Devices go by it (`device/initiator.rs`).
+            bypass: _,
+        } = &volume.knobs;
+        let unit = EXTENT as u64;
+        let pin = |pin: &format::PinConfig| Pin {
+            extents: pin.offset / unit..pin.end() / unit,
+            tier: pin.tier,
+        };
+        Self {
+            live: AtomicU32::new(volume.live()),
+            promotes: !promotion_off,
+            pins: pins.iter().map(pin).collect(),
+            floor: (fast_floor / BLOCK as u64) as i64,
+            ceiling: match fast_ceiling {
+                0 => i64::MAX,
+                bytes => (bytes / BLOCK as u64) as i64,
+            },
+            reluctance: match reaction {
+                ReactionConfig::Eager => EAGER,
+                ReactionConfig::Normal => 1.0 / weight,
+                ReactionConfig::Thrifty => THRIFTY,
+            },
+            weight,
+            budget,
+            fast: AtomicI64::new(0),
+        }
+    }
+
+    /// The volume's layer that takes writes.
+    pub(crate) fn live(&self) -> u32 {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Blocks that its layers have on the fast tier.
+    pub fn fast(&self) -> i64 {
+        self.fast.load(Ordering::Relaxed)
+    }
+
+    /// A layer has so many blocks more, or fewer, on the fast tier.
+    pub(crate) fn note(&self, blocks: i64) {
+        if blocks != 0 {
+            self.fast.fetch_add(blocks, Ordering::Relaxed);
+        }
+    }
+
+    /// What it has on the fast tier is worth so many times as much as what others have.
+    pub(super) fn weight(&self) -> f32 {
+        self.weight
+    }
+
+    /// Whether what it has in RAM stays there for a round longer.
+    pub(crate) fn stays_in_ram(&self) -> bool {
+        self.weight > 1.0
+    }
+
+    /// Whether it has more than it may.
+    pub(super) fn is_over(&self) -> bool {
+        self.fast() > self.ceiling
+    }
+
+    /// Whether others are to give way before it does.
+    pub(super) fn is_spared(&self) -> bool {
+        self.floor > 0 && self.fast() <= self.floor
+    }
+
+    pub(super) fn pins(&self, tier: TierConfig) -> impl Iterator<Item = &Pin> {
+        self.pins.iter().filter(move |pin| pin.tier == tier)
+    }
+
+    /// Extents of a chunk that are pinned.
+    pub(super) fn pinned(&self, chunk: u32) -> Pinned {
+        let mut pinned = Pinned::default();
+        let first = u64::from(chunk) * CHUNK_EXTENTS as u64;
+        let end = first + CHUNK_EXTENTS as u64;
+        let from = self.pins.partition_point(|pin| pin.extents.end <= first);
+        for pin in self.pins[from..]
+            .iter()
+            .take_while(|pin| pin.extents.start < end)
+        {
+            let low = pin.extents.start.max(first) - first;
+            let high = pin.extents.end.min(end) - first;
+            let extents = ((1u32 << high) - (1u32 << low)) as u16;
+            match pin.tier {
+                TierConfig::Fast => pinned.fast |= extents,
+                TierConfig::Slow => pinned.slow |= extents,
+            }
+        }
+        pinned
+    }
+
+    /// What is to become of an extent of a layer that leaves RAM.
+    fn admission(&self, (layer, chunk): (u32, u32), extent: usize, now_ns: u64) -> Admission {
+        let pinned = self.pinned(chunk);
+        let has = |extents: u16| extents >> extent & 1 == 1;
+        let budget = self.budget.as_ref();
+        if has(pinned.slow) || budget.is_some_and(|budget| budget.is_empty(now_ns)) {
+            return Admission::Never;
+        }
+        // Of what lies in other layers some is a snapshot's alone.
+        if has(pinned.fast) && layer == self.live() {
+            return Admission::Always;
+        }
+        match self.promotes && self.fast() < self.ceiling {
+            true => Admission::ByWorth(self.reluctance),
+            false => Admission::Never,
+        }
+    }
+
+    /// The most blocks that it may have on the fast tier once some of an extent were promoted; none when they are
+    /// not to be.
+    pub(crate) fn most(&self, chunk: (u32, u32), extent: usize, now_ns: u64) -> Option<i64> {
+        match self.admission(chunk, extent, now_ns) {
+            Admission::Never | Admission::NotToday => None,
+            Admission::Always => Some(i64::MAX),
+            Admission::ByWorth(_) => Some(self.ceiling),
+        }
+    }
+
+    /// Counts so many blocks as on the fast tier, unless it has more than `most` then.
+    pub(super) fn take_room(&self, most: i64, blocks: i64) -> bool {
+        let more = |fast: i64| (fast <= most - blocks).then(|| fast + blocks);
+        let taken = (self.fast).fetch_update(Ordering::AcqRel, Ordering::Relaxed, more);
+        taken.is_ok()
+    }
+}
+
+impl Volume {
+    /// Blocks that the layer has on the fast tier.
+    pub(crate) fn fast(&self) -> i64 {
+        (self.counts.fast + self.counts.clean) as i64
+    }
+
+    /// It goes by these knobs from now on, which count what it has on the fast tier.
+    fn go_by(&mut self, knobs: Option<Arc<Knobs>>) {
+        let has = self.fast();
+        let before = std::mem::replace(&mut self.knobs, knobs);
+        before.iter().for_each(|knobs| knobs.note(-has));
+        self.knobs.iter().for_each(|knobs| knobs.note(has));
+    }
+}
+
+/// What is to become of an extent of a chunk that leaves RAM, where the pool's promotion goes by a budget or by
+/// none.
+pub(crate) fn admission(
+    volumes: &BTreeMap<u32, Volume>,
+    budget: Option<&Budget>,
+    chunk: (u32, u32),
+    extent: usize,
+    now_ns: u64,
+) -> Admission {
+    let knobs = volumes.get(&chunk.0).and_then(|entry| entry.knobs.as_ref());
+    let admission = knobs.map_or(Admission::ByWorth(1.0), |knobs| {
+        knobs.admission(chunk, extent, now_ns)
+    });
+    match budget {
+        Some(budget) if admission != Admission::Never && budget.is_empty(now_ns) => {
+            Admission::NotToday
+        }
+        _ => admission,
+    }
+}
+
+/// Blocks of some extents of a chunk.
+pub(super) fn blocks_of(extents: u16) -> BlockMask {
+    let blocks =
+        (0..CHUNK_EXTENTS * EXTENT_BLOCKS).filter(|at| extents >> (at / EXTENT_BLOCKS) & 1 == 1);
+    blocks.collect()
+}
+
+impl State {
+    /// The knobs of a layer's volume; none when nobody chose any.
+    pub(crate) fn knobs_of(&self, layer: u32) -> Option<&Arc<Knobs>> {
+        match self.knobs.is_empty() {
+            true => None,
+            false => self.volumes.get(&layer)?.knobs.as_ref(),
+        }
+    }
+
+    /// A layer takes the writes that another one took, and goes by the same knobs.
+    pub(crate) fn pass_knobs(&mut self, from: u32, to: u32) {
+        let Some(knobs) = self.knobs_of(from).cloned() else {
+            return;
+        };
+        knobs.live.store(to, Ordering::Relaxed);
+        if let Some(entry) = self.volumes.get_mut(&to) {
+            entry.go_by(Some(knobs));
+        }
+        self.tell_held();
+    }
+
+    /// Tells the policy what does not leave the fast tier.
+    pub(super) fn tell_held(&mut self) {
+        let Some(policy) = &mut self.policy else {
+            return;
+        };
+        let mut held = Vec::new();
+        for (layer, entry) in &self.volumes {
+            let pins = entry
+                .knobs
+                .iter()
+                .flat_map(|knobs| knobs.pins(TierConfig::Fast));
+            held.extend(pins.map(|pin| (*layer, pin.extents.clone())));
+        }
+        policy.hold(held);
+    }
+}
+
+impl Shard {
+    /// Says by whose knobs layers go; those that are not named go by none.
+    pub fn set_knobs(&self, of: &BTreeMap<u32, Arc<Knobs>>) {
+        let mut state = self.state.borrow_mut();
+        let mut all: Vec<Arc<Knobs>> = Vec::new();
+        for (layer, entry) in &mut state.volumes {
+            entry.go_by(of.get(layer).cloned());
+            if let Some(knobs) = &entry.knobs
+                && !all.iter().any(|known| Arc::ptr_eq(known, knobs))
+            {
+                all.push(knobs.clone());
+            }
+        }
+        state.knobs = all;
+        state.tell_held();
+        drop(state);
+        self.mover_wake.notify();
+        self.raise_soon();
+    }
+
+    /// Blocks of a layer's chunk that are pinned to the fast tier: not those that only a snapshot has, as far
+    /// as that can be seen.
+    pub(super) async fn pinned_blocks(&self, (layer, chunk): (u32, u32)) -> BlockMask {
+        let (live, extents) = match self.state.borrow().knobs_of(layer) {
+            Some(knobs) => (knobs.live(), knobs.pinned(chunk).fast),
+            None => return BlockMask::default(),
+        };
+        let blocks = blocks_of(extents);
+        if layer == live || blocks.is_empty() {
+            return blocks;
+        }
+        let mine = self.look(|state| {
+            let owned = state.owned(live, chunk, blocks);
+            Ok(owned.map(|owned| {
+                let mine = owned.parts.iter().filter(|(of, _, _)| *of == layer);
+                mine.fold(BlockMask::default(), |all, (_, _, part)| all.or(*part))
+            }))
+        });
+        mine.await.unwrap_or(blocks)
+    }
+
+    /// Blocks of a layer's chunk that sinking must not take off the fast tier: those that are pinned there, and
+    /// all while the volume is below its floor and no host waits for room.
+    pub(super) async fn stays_fast(&self, chunk: (u32, u32)) -> BlockMask {
+        if self.cooling.get() {
+            return BlockMask::default();
+        }
+        let spared = {
+            let state = self.state.borrow();
+            state
+                .knobs_of(chunk.0)
+                .is_some_and(|knobs| knobs.is_spared())
+        };
+        match spared && self.starving.get() == 0 {
+            true => blocks_of(u16::MAX),
+            false => self.pinned_blocks(chunk).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

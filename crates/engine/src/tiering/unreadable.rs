@@ -1,0 +1,243 @@
+//! Blocks that no drive gives back: they cannot sink and cannot be moved. They stay where they are
+//! while everything else goes, are told of once, and are tried again later and later.
+
+use crate::map::page::Leaf;
+use crate::map::radix::Lookup;
+use crate::shard::state::{Shard, State};
+use crate::space::Class;
+use block::{DmaBuf, DriveError};
+use format::{BlockMask, BlockState, crc32c};
+use std::collections::BTreeMap;
+use units::{BLOCK, CHUNK, Place};
+
+/// Time after which such a block is tried again at first, in nanoseconds; doubled each time.
+const FIRST_NS: u64 = 1_000_000_000;
+/// And at most.
+const LONGEST_NS: u64 = 600_000_000_000;
+/// Blocks that are remembered: beyond that the first chunk is forgotten, and tried and told anew.
+const MOST: usize = 64 * 1024;
+/// Blocks that are named; the rest is counted.
+const NAMED: usize = 8;
+
+/// A block of a chunk that cannot be read in its place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StuckBlock {
+    /// Its number within the chunk.
+    pub block: usize,
+    /// Where it should be.
+    pub place: Place,
+    /// What the drives say.
+    pub error: DriveError,
+}
+
+struct StuckChunk {
+    blocks: Vec<StuckBlock>,
+    again_ns: u64,
+    delay_ns: u64,
+}
+
+/// Blocks that cannot sink, by chunk.
+#[derive(Default)]
+pub(crate) struct Stuck {
+    chunks: BTreeMap<(u32, u32), StuckChunk>,
+    blocks: usize,
+}
+
+impl Stuck {
+    /// Blocks of a chunk that are not tried again yet.
+    pub fn waiting(&self, chunk: (u32, u32), leaf: &Leaf, now_ns: u64) -> BlockMask {
+        let known = self.chunks.get(&chunk);
+        let known = known.filter(|known| now_ns < known.again_ns);
+        let page = leaf.page.borrow();
+        let blocks = known.into_iter().flat_map(|known| &known.blocks);
+        let same = blocks.filter(|stuck| page.slot(stuck.block) == stuck.place);
+        same.map(|stuck| stuck.block).collect()
+    }
+
+    /// These blocks were tried and cannot be read. True when that is news.
+    fn note(&mut self, chunk: (u32, u32), blocks: Vec<StuckBlock>, now_ns: u64) -> bool {
+        let before = self.remove(chunk);
+        let key = |stuck: &StuckBlock| (stuck.block, stuck.place);
+        let same = before.filter(|before| before.blocks.iter().map(key).eq(blocks.iter().map(key)));
+        let delay_ns = same
+            .as_ref()
+            .map_or(FIRST_NS, |before| (before.delay_ns * 2).min(LONGEST_NS));
+        self.blocks += blocks.len();
+        let noted = StuckChunk {
+            blocks,
+            again_ns: now_ns + delay_ns,
+            delay_ns,
+        };
+        self.chunks.insert(chunk, noted);
+        while self.blocks > MOST && self.chunks.len() > 1 {
+            let first = *self.chunks.keys().next().expect("more than one");
+            self.remove(first);
+        }
+        same.is_none()
+    }
+
+    fn remove(&mut self, chunk: (u32, u32)) -> Option<StuckChunk> {
+        let removed = self.chunks.remove(&chunk)?;
+        self.blocks -= removed.blocks.len();
+        Some(removed)
+    }
+
+    /// All of them are tried again at once.
+    pub fn hurry(&mut self) {
+        for known in self.chunks.values_mut() {
+            known.again_ns = 0;
+        }
+    }
+}
+
+/// Blocks that cannot be read, for people.
+#[derive(Clone, Default, Debug)]
+pub struct Unread {
+    /// How many there are.
+    pub count: u64,
+    /// The first of them: volume, byte in it, where it lies and what the drives say.
+    pub named: Vec<(u32, u64, String)>,
+}
+
+impl Unread {
+    /// Adds what others found.
+    pub fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.named.extend(other.named);
+        self.named.truncate(NAMED);
+    }
+
+    /// The blocks in words, volumes by their names.
+    pub fn sentence(&self, name: impl Fn(u32) -> String) -> String {
+        let named = self.named.iter();
+        let named: Vec<_> = named
+            .map(|(volume, byte, place)| format!("{} byte {byte} ({place})", name(*volume)))
+            .collect();
+        let more = self.count - self.named.len() as u64;
+        let more = match more {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(
+            "{} blocks of {BLOCK} bytes cannot be read: {}{more}; write them anew, discard them or \
+             restore them, and try again",
+            self.count,
+            named.join("; ")
+        )
+    }
+}
+
+/// Whether an error is one of the blocks that were asked for, and not of the whole drive.
+pub(crate) fn is_of_blocks(error: DriveError) -> bool {
+    !matches!(error, DriveError::Timeout | DriveError::Gone)
+}
+
+impl Shard {
+    /// Notes a block that cannot be read.
+    pub(crate) fn note_unread(
+        &self,
+        unread: &mut Unread,
+        (volume, chunk): (u32, u32),
+        stuck: &StuckBlock,
+    ) {
+        unread.count += 1;
+        if unread.named.len() < NAMED {
+            let places = self.vdrive(stuck.place.vdrive());
+            let places = places.map_or_else(|_| Vec::new(), |it| it.places_of(stuck.place.block()));
+            let byte = u64::from(chunk) * CHUNK as u64 + (stuck.block * BLOCK) as u64;
+            let place = format!("{}: {}", places.join(", "), stuck.error);
+            unread.named.push((volume, byte, place));
+        }
+    }
+
+    /// Blocks of a chunk were to sink and cannot be read: says so when that is news.
+    pub(super) fn note_stuck(&self, (volume, chunk): (u32, u32), blocks: Vec<StuckBlock>) {
+        let mut unread = Unread::default();
+        for stuck in &blocks {
+            self.note_unread(&mut unread, (volume, chunk), stuck);
+        }
+        let now_ns = self.handle.now_ns();
+        let mut state = self.state.borrow_mut();
+        if state.stuck.note((volume, chunk), blocks, now_ns) {
+            let text = unread.sentence(|volume| format!("volume {volume}"));
+            tracing::warn!("what is to sink stays where it is: {text}");
+        }
+    }
+
+    /// A chunk's blocks sank, or were tried: forgets what is not stuck any more.
+    pub(super) fn refresh_stuck(&self, chunk: (u32, u32), leaf: &Leaf) {
+        let mut state = self.state.borrow_mut();
+        let Some(known) = state.stuck.chunks.get(&chunk) else {
+            return;
+        };
+        let page = leaf.page.borrow();
+        let is_stuck = |stuck: &StuckBlock| {
+            page.slot(stuck.block) == stuck.place && page.state(stuck.block) == BlockState::Dirty
+        };
+        if !known.blocks.iter().any(is_stuck) {
+            state.stuck.remove(chunk);
+        }
+    }
+
+    /// Whether some chunk may sink that is not only waiting for being read again.
+    pub(super) fn may_sink(&self, state: &State) -> bool {
+        let known = state.stuck.chunks.keys();
+        let known = known.filter(|chunk| state.dirty_chunks.contains(chunk));
+        let only_waits = |chunk: &&(u32, u32)| match state.volumes.get(&chunk.0) {
+            Some(entry) => match entry.tree.lookup(chunk.1) {
+                Lookup::Loaded(leaf) => !self.has_more_to_sink(state, **chunk, leaf),
+                _ => true,
+            },
+            None => true,
+        };
+        state.dirty_chunks.len() > known.filter(only_waits).count()
+    }
+
+    /// Whether a chunk has blocks on the fast tier alone that do not wait for being read again.
+    pub(super) fn has_more_to_sink(&self, state: &State, chunk: (u32, u32), leaf: &Leaf) -> bool {
+        let waiting = state.stuck.waiting(chunk, leaf, self.handle.now_ns());
+        let page = leaf.page.borrow();
+        let fast = |block: usize| self.class(page.slot(block)) == Class::Fast;
+        let mut dirty = Self::blocks_in(&page, BlockState::Dirty);
+        dirty.any(|block| !waiting.has(block) && fast(block))
+    }
+
+    /// What could not sink when it was last tried.
+    pub(crate) fn unread(&self) -> Unread {
+        let mut unread = Unread::default();
+        for (chunk, known) in &self.state.borrow().stuck.chunks {
+            for stuck in &known.blocks {
+                self.note_unread(&mut unread, *chunk, stuck);
+            }
+        }
+        unread
+    }
+
+    /// Reads one by one what could not be read together, by `error`; `take` gets each block's number
+    /// in `blocks` and what became of it. A drive that does not answer is not asked again.
+    pub(super) async fn read_singly(
+        &self,
+        blocks: &[(Place, u32)],
+        error: DriveError,
+        mut take: impl FnMut(usize, Result<DmaBuf, DriveError>),
+    ) {
+        let mut silent = (blocks.len() == 1 || !is_of_blocks(error)).then_some(error);
+        for (index, (place, crc)) in blocks.iter().enumerate() {
+            let read = match silent {
+                Some(error) => Err(error),
+                None => {
+                    let check = |_: usize, bytes: &[u8]| crc32c(bytes) == *crc;
+                    self.read_place(*place, 1, &check).await
+                }
+            };
+            if silent.is_none() {
+                silent = read
+                    .as_ref()
+                    .err()
+                    .copied()
+                    .filter(|error| !is_of_blocks(*error));
+            }
+            take(index, read);
+        }
+    }
+}

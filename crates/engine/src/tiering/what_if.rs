@@ -1,0 +1,100 @@
+//! What a fast tier of another size would give the hosts of this shard.
+
+use crate::control::what_if::POINTS;
+use crate::shard::state::{Shard, State};
+use crate::space::Class;
+use placement::{Told, WhatIf};
+use std::collections::BTreeMap;
+use units::BLOCK;
+
+/// Weight of a read in what is usual: one in so many.
+const USUAL: u64 = 64;
+
+/// How long hosts' reads of each tier take of late.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Waits {
+    fast_ns: Option<u64>,
+    slow_ns: Option<u64>,
+}
+
+impl Waits {
+    pub fn note(&mut self, class: Class, took_ns: u64) {
+        let usual = match class {
+            Class::Slow => &mut self.slow_ns,
+            _ => &mut self.fast_ns,
+        };
+        *usual = Some(match *usual {
+            Some(usual) => usual - usual / USUAL + took_ns / USUAL,
+            None => took_ns,
+        });
+    }
+}
+
+/// What one shard tells; sizes are those of [`POINTS`].
+#[derive(Clone, Debug)]
+pub struct ShardForecast {
+    /// Blocks of the fast tier that are the shard's.
+    pub fast_blocks: u64,
+    /// Of the pool, by the curve.
+    pub all: [Told; POINTS.len()],
+    /// The share of uses that the policy would answer without the slow tier: with half, with all, with twice.
+    pub policy: [Option<f64>; 3],
+    /// Of the volumes that were used of late: blocks that each has of the fast tier, and its curve.
+    pub volumes: BTreeMap<u32, (u64, [Told; POINTS.len()])>,
+    /// What a host's read of each tier takes, in nanoseconds, if there was one.
+    pub fast_ns: Option<u64>,
+    pub slow_ns: Option<u64>,
+}
+
+impl Shard {
+    /// Follows the sizes of the tiers. The first time it begins to look at what hosts use.
+    pub(super) fn look_at_sizes(&self) {
+        let config = self.policy_config(self.ram_limit());
+        let mut state = self.state.borrow_mut();
+        let what_if = &mut state.what_if;
+        let known = what_if.get_or_insert_with(|| Box::new(WhatIf::new(config)));
+        known.resize(config.fast_blocks, config.ram_blocks);
+    }
+
+    /// What other sizes would give the pool, and each volume beside what it has of the fast tier here now; `holders`
+    /// are the volumes that layers count for. Nothing when there are not two tiers.
+    pub fn what_if(&self, holders: &BTreeMap<u32, u32>) -> Option<ShardForecast> {
+        if !self.is_tiered() {
+            return None;
+        }
+        let mut state = self.state.borrow_mut();
+        let State {
+            what_if,
+            volumes,
+            waits,
+            ..
+        } = &mut *state;
+        let what_if = what_if.as_mut()?;
+        let fast_blocks = self.fast_share();
+        let ram_blocks = self.ram_limit() / BLOCK as u64;
+        let mut has: BTreeMap<u32, u64> = BTreeMap::new();
+        for (layer, entry) in volumes.iter() {
+            if let Some(volume) = holders.get(layer) {
+                *has.entry(*volume).or_default() += entry.counts.fast + entry.counts.clean;
+            }
+        }
+        let of_volumes = has.iter().filter_map(|(volume, blocks)| {
+            let sizes = POINTS.map(|percent| part(*blocks, percent));
+            let told = what_if.of_volume(*volume, sizes)?;
+            Some((*volume, (*blocks, told)))
+        });
+        let of_volumes = of_volumes.collect();
+        Some(ShardForecast {
+            fast_blocks,
+            all: POINTS.map(|percent| what_if.all(part(fast_blocks, percent) + ram_blocks)),
+            policy: what_if.policy(),
+            volumes: of_volumes,
+            fast_ns: waits.fast_ns,
+            slow_ns: waits.slow_ns,
+        })
+    }
+}
+
+fn part(blocks: u64, percent: u64) -> u64 {
+    (u128::from(blocks) * u128::from(percent) / 100) as u64
+}

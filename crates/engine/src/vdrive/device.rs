@@ -1,0 +1,727 @@
+//! Reading and writing a vdrive from one shard's thread.
+
+use super::flush::Flushing;
+use super::in_flight::Flights;
+use super::latency::ReadCost;
+use super::mirror::copy::Gate;
+use super::mirror::dirty_region_log::Written;
+use super::stats::{Counter, Tally};
+use super::{Fragment, Layout, Leg, LegState, Legs, Purpose, Watch, Wear};
+use crate::control::types::DriveLimits;
+use block::{DmaBuf, DmaPool, DriveError, DriveIoKind, DriveOutcome, DriveQueue};
+use format::WearConfig;
+use futures_util::future::join_all;
+use reactor::{Handle, Limit};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use units::invariant::check;
+use units::mutation::{Mutation, is_on};
+use units::{BLOCK, VdriveId};
+
+/// What all shards know and count of one part of a drive.
+#[derive(Default, Debug)]
+pub struct DriveShared {
+    /// What was read and written since the pool was opened, without labels.
+    pub tally: Tally,
+    /// What else was written.
+    pub wear: Wear,
+    /// Requests that failed.
+    pub errors: AtomicU64,
+    /// Blocks mended from another leg.
+    pub repaired: AtomicU64,
+    /// Its flushes.
+    pub flushing: Flushing,
+    /// Requests that were given up: the drive did not answer within the deadline.
+    pub timeouts: AtomicU64,
+    /// It has not answered since the last such request.
+    pub silent: AtomicBool,
+    /// Threads' ways to parts of it that find it far slower than usual.
+    pub slow: AtomicU32,
+    /// What is asked of its time.
+    pub limits: DriveLimits,
+}
+
+impl DriveShared {
+    /// For a drive of which this is asked, and to which the pool wrote so much before.
+    pub fn new(limits: DriveLimits, wear: WearConfig) -> Arc<Self> {
+        Arc::new(Self {
+            limits,
+            wear: Wear::since(wear),
+            ..Self::default()
+        })
+    }
+
+    /// Does a flush of the drive, beside others' ([`Flushing::run`]).
+    ///
+    /// # Errors
+    /// What the drive said, or `Gone` when one that overlaps failed.
+    pub async fn flush(
+        &self,
+        handle: &Handle,
+        flush: impl Future<Output = Result<(), DriveError>>,
+    ) -> Result<(), DriveError> {
+        let written = self.tally.sums().written();
+        let run = self.flushing.run(written, || handle.now_ns(), flush);
+        run.await
+    }
+
+    /// All that was written to it ([`Wear::total`]).
+    pub fn worn(&self, since_s: u64) -> WearConfig {
+        self.wear.total(&self.tally.sums(), since_s)
+    }
+
+    /// Whether it does not answer, or takes far longer than usual.
+    pub fn is_slow(&self) -> bool {
+        self.silent.load(Ordering::Relaxed) || self.slow.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Reads that a drive has at a time where they take turns: about as many as a disk sorts by itself.
+pub(super) const TURNS: usize = 12;
+
+/// One thread's way to a drive.
+pub(super) struct Channel {
+    /// What people call the drive.
+    spec: String,
+    pub(super) queue: Rc<dyn DriveQueue>,
+    /// What all threads know of the drive.
+    pub(super) shared: Arc<DriveShared>,
+    /// What goes this way.
+    pub(super) counter: Counter,
+    /// The deadline of its requests.
+    pub(super) watch: Rc<Watch>,
+}
+
+/// One part of a vdrive, as one thread reaches it.
+pub struct PartIo {
+    /// The drive; another one after a replacement.
+    pub(super) channel: RefCell<Rc<Channel>>,
+    /// First byte of the part on the drive.
+    offset: u64,
+    /// Whether it counts as a mirror's leg.
+    pub(super) leg: Arc<Leg>,
+}
+
+impl PartIo {
+    /// A part that begins at `offset` (bytes) of a drive; `spec` is what people call that.
+    pub fn new(
+        handle: &Handle,
+        queue: Rc<dyn DriveQueue>,
+        spec: &str,
+        offset: u64,
+        leg: Arc<Leg>,
+        shared: Arc<DriveShared>,
+    ) -> Self {
+        Self {
+            channel: RefCell::new(Channel::new(handle, queue, spec, shared)),
+            offset,
+            leg,
+        }
+    }
+
+    fn channel(&self) -> Rc<Channel> {
+        self.channel.borrow().clone()
+    }
+
+    pub(super) fn byte(&self, block: u64) -> u64 {
+        self.offset + block * BLOCK as u64
+    }
+
+    pub(super) async fn read(&self, block: u64, buf: DmaBuf) -> Result<DmaBuf, DriveError> {
+        let (bytes, channel) = (buf.len() as u64, self.channel());
+        let ((buf, result), took) = channel
+            .send(DriveIoKind::Read, self.byte(block), Some(buf))
+            .await;
+        channel.counter.read(bytes, took);
+        channel.counted(result.and_then(|()| buf.ok_or(DriveError::Gone)))
+    }
+
+    pub(super) async fn write(
+        &self,
+        block: u64,
+        buf: DmaBuf,
+        purpose: Purpose,
+    ) -> Result<(), DriveError> {
+        let (bytes, channel) = (buf.len() as u64, self.channel());
+        let ((_, result), took) = channel
+            .send(DriveIoKind::Write, self.byte(block), Some(buf))
+            .await;
+        channel.counter.wrote(purpose, bytes, took);
+        channel.counted(result)
+    }
+
+    pub(super) async fn flush(&self) -> Result<(), DriveError> {
+        let channel = self.channel();
+        if channel.shared.flushing.has_failed() {
+            return Err(DriveError::Gone);
+        }
+        let flush = async {
+            let ((_, result), _) = channel.send(DriveIoKind::Flush, 0, None).await;
+            match is_on(Mutation::FlushError) {
+                true => Ok(()),
+                false => result,
+            }
+        };
+        let run = channel.shared.flush(channel.watch.handle(), flush);
+        channel.counted(run.await)
+    }
+
+    /// Whether so much was written that a flush pays, `since_ns` after the caller's last.
+    fn flush_is_due(&self, since_ns: u64) -> bool {
+        let channel = self.channel.borrow();
+        let shared = &channel.shared;
+        let written = || shared.tally.sums().written();
+        shared.flushing.is_due(written, since_ns)
+    }
+
+    pub(super) fn mended(&self) {
+        let channel = self.channel.borrow();
+        channel.shared.repaired.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Channel {
+    fn new(
+        handle: &Handle,
+        queue: Rc<dyn DriveQueue>,
+        spec: &str,
+        shared: Arc<DriveShared>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            spec: spec.to_owned(),
+            queue,
+            watch: Watch::new(handle, spec, shared.clone()),
+            counter: shared.tally.join(),
+            shared,
+        })
+    }
+
+    async fn send(
+        &self,
+        kind: DriveIoKind,
+        offset: u64,
+        buf: Option<DmaBuf>,
+    ) -> (DriveOutcome, u64) {
+        self.watch.send(&self.queue, kind, offset, buf).await
+    }
+
+    fn counted<T>(&self, result: Result<T, DriveError>) -> Result<T, DriveError> {
+        if result.is_err() {
+            self.shared.errors.fetch_add(1, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+/// Tells whether the block `index` (counted from the first that was asked for) is as it must be.
+pub type Check<'a> = &'a dyn Fn(usize, &[u8]) -> bool;
+
+/// A vdrive, as one shard reaches it.
+pub struct VdriveIo {
+    /// Its number.
+    pub id: VdriveId,
+    pub(super) layout: Layout,
+    pub(super) parts: Vec<PartIo>,
+    pub(super) legs: Arc<Legs>,
+    pub(super) dma: DmaPool,
+    turn: Cell<usize>,
+    /// Blocks that were seen to be wrong on a leg, and not read again yet.
+    pub(super) suspects: RefCell<VecDeque<(u64, usize)>>,
+    /// For reads of a tier of disks: turns in the order of addresses.
+    pub(super) turns: Limit,
+    /// What this thread has written to a mirror and not flushed: a leg that goes out may have
+    /// lost it.
+    pub(super) written: RefCell<Written>,
+    pub(super) gate: Gate,
+    /// What this thread has under way.
+    pub(super) flights: Flights,
+    /// What this thread's reads take.
+    pub(super) cost: RefCell<ReadCost>,
+    /// All drives have their data in this process's memory.
+    pub(super) in_memory: Cell<bool>,
+}
+
+impl VdriveIo {
+    /// A vdrive over `parts`, which `layout` was made for.
+    pub fn new(
+        id: VdriveId,
+        layout: Layout,
+        parts: Vec<PartIo>,
+        legs: Arc<Legs>,
+        dma: DmaPool,
+    ) -> Self {
+        let count = TURNS * parts.len().max(1);
+        let turns = match parts.first() {
+            Some(part) => Limit::timed(count, TURNS, part.channel().watch.handle()),
+            None => Limit::new(count),
+        };
+        let vdrive = Self {
+            id,
+            layout,
+            parts,
+            legs,
+            dma,
+            turn: Cell::new(0),
+            suspects: RefCell::default(),
+            turns,
+            written: RefCell::default(),
+            gate: Gate::default(),
+            flights: Flights::default(),
+            cost: RefCell::default(),
+            in_memory: Cell::new(false),
+        };
+        vdrive.look_for_memory();
+        vdrive
+    }
+
+    /// A part lies on another drive from now on.
+    pub fn attach(
+        &self,
+        handle: &Handle,
+        part: usize,
+        queue: Rc<dyn DriveQueue>,
+        spec: &str,
+        shared: &Arc<DriveShared>,
+    ) {
+        let channel = Channel::new(handle, queue, spec, shared.clone());
+        self.parts[part].channel.replace(channel);
+        self.look_for_memory();
+        self.forget_cost();
+    }
+
+    /// What was written to the drive of each part.
+    #[cfg(test)]
+    pub fn wear(&self) -> Vec<WearConfig> {
+        let parts = self.parts.iter();
+        let total = |part: &PartIo| part.channel().shared.worn(0);
+        parts.map(total).collect()
+    }
+
+    /// The time of this thread's loop.
+    pub(super) fn now_ns(&self) -> u64 {
+        self.parts[0].channel.borrow().watch.handle().now_ns()
+    }
+
+    /// Size in blocks.
+    pub fn blocks(&self) -> u64 {
+        self.layout.blocks()
+    }
+
+    /// Refuses blocks that the vdrive does not have: a map from a drive may name any.
+    pub(super) fn check_bounds(&self, block: u64, count: usize) -> Result<(), DriveError> {
+        let end = block.checked_add(count as u64);
+        match end.is_some_and(|end| end <= self.blocks()) {
+            true => Ok(()),
+            false => Err(DriveError::Bounds),
+        }
+    }
+
+    /// Reads blocks, which the vdrive has, from the parts that hold them.
+    pub(super) async fn read_fragments(
+        &self,
+        block: u64,
+        count: usize,
+        check: Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
+        let first = self.layout.fragment(block, count);
+        if first.count == count {
+            return self.read_fragment(first, 0, check).await;
+        }
+        let mut at = 0;
+        let reads: Vec<_> = self
+            .layout
+            .fragments(block, count)
+            .map(|fragment| {
+                let base = at;
+                at += fragment.count;
+                async move { (base, self.read_fragment(fragment, base, check).await) }
+            })
+            .collect();
+        let mut whole = self.dma.get(count * BLOCK);
+        for (base, part) in join_all(reads).await {
+            let part = part?;
+            whole[base * BLOCK..base * BLOCK + part.len()].copy_from_slice(&part);
+        }
+        Ok(whole)
+    }
+
+    async fn read_fragment(
+        &self,
+        fragment: Fragment,
+        base: usize,
+        check: Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
+        let leg = if self.layout.is_mirror() {
+            self.leg_for(fragment.block)
+        } else {
+            fragment.part
+        };
+        let buf = self.dma.get(fragment.count * BLOCK);
+        let error = match self.parts[leg].read(fragment.block, buf).await {
+            Ok(buf) if first_wrong(&buf, base, check).is_none() => return Ok(buf),
+            Ok(_) => DriveError::Checksum,
+            Err(error) => error,
+        };
+        if !self.layout.is_mirror() {
+            return Err(error);
+        }
+        self.set_aside_silent(leg, error);
+        self.read_mending(fragment, base, check).await
+    }
+
+    /// The leg with the least to do; legs that are out come last.
+    pub(super) fn choose_leg(&self) -> usize {
+        let count = self.parts.len();
+        let turn = self.turn.get() % count;
+        self.turn.set(turn + 1);
+        (0..count)
+            .map(|step| (turn + step) % count)
+            .min_by_key(|leg| {
+                (
+                    !self.parts[*leg].leg.is_in(),
+                    self.parts[*leg].channel.borrow().queue.in_flight(),
+                )
+            })
+            .expect("a mirror has legs")
+    }
+
+    /// Block by block from whichever leg has it right; the others are written anew.
+    async fn read_mending(
+        &self,
+        fragment: Fragment,
+        base: usize,
+        check: Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
+        let mut whole = self.dma.get(fragment.count * BLOCK);
+        for index in 0..fragment.count {
+            let block = fragment.block + index as u64;
+            let good = self.read_block_mending(block, base + index, check).await?;
+            whole[index * BLOCK..][..BLOCK].copy_from_slice(&good);
+        }
+        Ok(whole)
+    }
+
+    async fn read_block_mending(
+        &self,
+        block: u64,
+        index: usize,
+        check: Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
+        let mut good = None;
+        let mut wrong = Vec::new();
+        let mut error = DriveError::Gone;
+        for leg in self.legs_where(Leg::is_in) {
+            match self.parts[leg].read(block, self.dma.get(BLOCK)).await {
+                Ok(buf) if check(index, &buf) => good = Some(buf),
+                Ok(_) => {
+                    wrong.push(leg);
+                    error = DriveError::Checksum;
+                }
+                Err(failed) => {
+                    self.set_aside_silent(leg, failed);
+                    wrong.push(leg);
+                    // What another leg has tells more.
+                    if error != DriveError::Checksum {
+                        error = failed;
+                    }
+                }
+            }
+        }
+        let good = good.ok_or(error)?;
+        if !wrong.is_empty() {
+            self.check_mended(block, &good);
+        }
+        for leg in wrong {
+            let part = &self.parts[leg];
+            if !part.leg.is_in() {
+                continue;
+            }
+            match part.write(block, good.clone(), Purpose::Upkeep).await {
+                Ok(()) => part.mended(),
+                Err(error) => drop(self.take_out(leg, error)),
+            }
+        }
+        Ok(good)
+    }
+
+    /// Where a block lies, for people: the drives that hold it, and the byte on each.
+    pub fn places_of(&self, block: u64) -> Vec<String> {
+        if self.check_bounds(block, 1).is_err() {
+            return vec![format!("block {block}, which lies on no drive")];
+        }
+        let copies = self.named_places_of(block).into_iter();
+        let copies = copies.map(|(drive, byte)| format!("{drive} at byte {byte}"));
+        copies.collect()
+    }
+
+    /// The drives that hold a block, as they were named, and the byte on each.
+    ///
+    /// # Panics
+    /// When the vdrive has no such block.
+    pub fn named_places_of(&self, block: u64) -> Vec<(String, u64)> {
+        let copies = self.copies_of(block);
+        let copies = copies.map(|(part, byte)| (self.parts[part].channel().spec.clone(), byte));
+        copies.collect()
+    }
+
+    /// The parts that hold a block and count, by number, and the byte of each one's drive.
+    ///
+    /// # Panics
+    /// When the vdrive has no such block.
+    pub fn copies_of(&self, block: u64) -> impl Iterator<Item = (usize, u64)> {
+        let fragment = self.layout.fragment(block, 1);
+        let mirror = self.layout.is_mirror();
+        let parts = match mirror {
+            true => 0..self.parts.len(),
+            false => fragment.part..fragment.part + 1,
+        };
+        let counts = parts.filter(move |part| !mirror || self.parts[*part].leg.is_in());
+        counts.map(move |part| (part, self.parts[part].byte(fragment.block)))
+    }
+
+    pub(super) fn legs_where(&self, so: impl Fn(&Leg) -> bool) -> Vec<usize> {
+        let legs = 0..self.parts.len();
+        legs.filter(|leg| so(&self.parts[*leg].leg)).collect()
+    }
+
+    /// A leg that does not answer is out, if there is another: each request would wait for it.
+    pub(super) fn set_aside_silent(&self, leg: usize, error: DriveError) {
+        if error == DriveError::Timeout {
+            let why = "it did not answer in time";
+            self.legs.take_out((self.id.0, leg), why, false);
+        }
+    }
+
+    pub(super) fn take_out(&self, leg: usize, error: DriveError) -> bool {
+        self.legs
+            .take_out((self.id.0, leg), &format!("a write failed: {error}"), false)
+    }
+
+    /// Writes whole blocks from `block` on, for some purpose, on every leg that is in. A mirror's leg that fails is
+    /// out from then on, if another one took the write.
+    ///
+    /// # Errors
+    /// When no leg took the write.
+    pub async fn write(&self, block: u64, buf: DmaBuf, purpose: Purpose) -> Result<(), DriveError> {
+        let count = buf.len() / BLOCK;
+        self.check_bounds(block, count)?;
+        let _under_way = match self.layout.is_mirror() {
+            // Which legs it goes to is not known yet.
+            true => None,
+            false => Some(self.flights.begin(block, &buf, &[])),
+        };
+        let first = self.layout.fragment(block, count);
+        if first.count == count {
+            return self.write_fragment(first, buf, purpose).await;
+        }
+        let mut at = 0;
+        let writes: Vec<_> = self
+            .layout
+            .fragments(block, count)
+            .map(|fragment| {
+                let piece = buf.slice(at * BLOCK, fragment.count * BLOCK);
+                at += fragment.count;
+                self.write_fragment(fragment, piece, purpose)
+            })
+            .collect();
+        all_ended(join_all(writes).await)
+    }
+
+    async fn write_fragment(
+        &self,
+        fragment: Fragment,
+        buf: DmaBuf,
+        purpose: Purpose,
+    ) -> Result<(), DriveError> {
+        if !self.layout.is_mirror() {
+            let part = &self.parts[fragment.part];
+            return part.write(fragment.block, buf, purpose).await;
+        }
+        let count = fragment.count as u64;
+        let _passage = self.gate.enter(fragment.block, count).await;
+        let legs = self.legs_where(Leg::takes_writes);
+        let _under_way = self.flights.begin(fragment.block, &buf, &legs);
+        let writes = legs
+            .iter()
+            .map(|leg| self.parts[*leg].write(fragment.block, buf.clone(), purpose));
+        let results = join_all(writes).await;
+        let result = self.settle(&legs, &results, |leg, error| {
+            self.take_out(leg, error);
+        });
+        self.note_written(fragment.block, count, &legs);
+        result
+    }
+
+    /// Remembers what was written for the legs that do not have it, or may lose it.
+    pub(super) fn note_written(&self, block: u64, count: u64, took: &[usize]) {
+        let map = &self.parts[0].leg.stale;
+        self.written.borrow_mut().add(map, block, count);
+        for (index, part) in self.parts.iter().enumerate() {
+            let lacks = !took.contains(&index) || part.leg.state() == LegState::Out;
+            if lacks && part.leg.stale.note(block, count) {
+                self.legs.want();
+            }
+        }
+    }
+
+    /// Blocks that are there since before the pool was opened and may have been written while a
+    /// leg was away: the leg lacks them.
+    pub fn note_found(&self, block: u64, count: u64) {
+        if self.layout.is_mirror() {
+            let legs = self.legs_where(|leg| leg.state() != LegState::Out);
+            self.note_written(block, count, &legs);
+        }
+    }
+
+    /// Gives failed legs to `out` where others did well; the whole did well if a leg that is still in did.
+    fn settle(
+        &self,
+        legs: &[usize],
+        results: &[Result<(), DriveError>],
+        out: impl Fn(usize, DriveError),
+    ) -> Result<(), DriveError> {
+        if results.iter().all(Result::is_err) {
+            return all_ended(results).and(Err(DriveError::Gone));
+        }
+        for (leg, result) in legs.iter().zip(results) {
+            if let Err(reason) = result {
+                out(*leg, *reason);
+            }
+        }
+        let mut done = legs.iter().zip(results);
+        if done.any(|(leg, result)| result.is_ok() && self.parts[*leg].leg.is_in()) {
+            return Ok(());
+        }
+        all_ended(results).and(Err(DriveError::Gone))
+    }
+
+    /// Makes completed writes durable on every leg that takes writes. A leg that fails has lost
+    /// nobody knows what: it is out, and all of it is copied before it counts again.
+    ///
+    /// # Errors
+    /// When a drive that is no mirror's leg, or every leg, failed.
+    pub async fn flush(&self) -> Result<(), DriveError> {
+        if !self.layout.is_mirror() {
+            let flushes = self.parts.iter().map(PartIo::flush);
+            return join_all(flushes).await.into_iter().collect();
+        }
+        let written = self.written.take();
+        let mut legs = self.legs_where(Leg::takes_writes);
+        if is_on(Mutation::FlushLeg) {
+            legs.truncate(legs.len().saturating_sub(1).max(1));
+        }
+        let flushes = legs.iter().map(|leg| self.parts[*leg].flush());
+        let results = join_all(flushes).await;
+        let result = self.settle(&legs, &results, |leg, error| {
+            let why = format!("a flush failed: {error}");
+            self.legs.flush_failed((self.id.0, leg), &why);
+        });
+        self.lost_by_absent(&written);
+        self.check_noted(&written);
+        if result.is_err() {
+            self.written.borrow_mut().add_all(&written);
+        }
+        result
+    }
+
+    /// Whether some drive has so much to flush that the next one would take long, and one may be made now,
+    /// `since_ns` after the caller's last.
+    pub fn flush_is_due(&self, since_ns: u64) -> bool {
+        // A leg that is out is not flushed, and would be due for ever.
+        let mut flushed = self.parts.iter().filter(|part| part.leg.takes_writes());
+        flushed.any(|part| part.flush_is_due(since_ns))
+    }
+
+    /// Legs that are out may not have what was not flushed yet.
+    fn lost_by_absent(&self, written: &Written) {
+        if is_on(Mutation::AbsentUnnoted) {
+            return;
+        }
+        for leg in self.legs_where(|leg| leg.state() == LegState::Out) {
+            if self.parts[leg].leg.stale.note_all(written) {
+                self.legs.want();
+            }
+        }
+    }
+
+    /// Invariant: a leg that is out may lack what was written before the last flush, and is known to.
+    fn check_noted(&self, written: &Written) {
+        check(|| {
+            let unnoted = |leg: &Leg| leg.state() == LegState::Out && !leg.stale.has_all(written);
+            let leg = *self.legs_where(unnoted).first()?;
+            Some(format!(
+                "leg {leg} of vdrive {} is out, and what it may lack is not noted",
+                self.id
+            ))
+        });
+    }
+
+    /// What each leg that is in has of `count` blocks from `block` on; nothing for a block that
+    /// it cannot read.
+    ///
+    /// # Errors
+    /// When no leg can read any of it.
+    pub async fn read_legs(
+        &self,
+        block: u64,
+        count: usize,
+    ) -> Result<Vec<Vec<Option<DmaBuf>>>, DriveError> {
+        self.check_bounds(block, count)?;
+        let mut copies = Vec::new();
+        let mut error = DriveError::Gone;
+        for leg in self.legs_where(Leg::is_in) {
+            let part = &self.parts[leg];
+            let copy: Vec<_> = match part.read(block, self.dma.get(count * BLOCK)).await {
+                Ok(whole) => (0..count)
+                    .map(|index| Some(whole.slice(index * BLOCK, BLOCK)))
+                    .collect(),
+                Err(failed) => {
+                    error = failed;
+                    let reads = (block..block + count as u64)
+                        .map(|block| part.read(block, self.dma.get(BLOCK)));
+                    join_all(reads).await.into_iter().map(Result::ok).collect()
+                }
+            };
+            copies.push(copy);
+        }
+        let any = copies.iter().flatten().any(Option::is_some);
+        any.then_some(copies).ok_or(error)
+    }
+
+    /// Writes a good copy over every leg of a mirror that is in and differs from it.
+    ///
+    /// # Errors
+    /// As [`VdriveIo::read`].
+    pub async fn read_every_leg(&self, block: u64, check: Check<'_>) -> Result<DmaBuf, DriveError> {
+        self.check_bounds(block, 1)?;
+        if self.layout.is_mirror() {
+            self.read_block_mending(block, 0, check).await
+        } else {
+            self.read(block, 1, check).await
+        }
+    }
+}
+
+/// Whether all of several requests went well. A timeout counts more than other errors: such a
+/// write may still land.
+pub(crate) fn all_ended(results: impl AsRef<[Result<(), DriveError>]>) -> Result<(), DriveError> {
+    let results = results.as_ref();
+    let late = |result: &&Result<(), DriveError>| **result == Err(DriveError::Timeout);
+    match results.iter().find(late) {
+        Some(late) => *late,
+        None => results.iter().copied().collect(),
+    }
+}
+
+fn first_wrong(buf: &[u8], base: usize, check: Check<'_>) -> Option<usize> {
+    buf.chunks_exact(BLOCK)
+        .enumerate()
+        .map(|(at, block)| (base + at, block))
+        .find_map(|(index, block)| (!check(index, block)).then_some(index))
+}
+
+#[cfg(test)]
+mod tests;

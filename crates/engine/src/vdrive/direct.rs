@@ -1,0 +1,162 @@
+//! Reading and writing without waiting, where drives have their data in this process's memory: no buffer of
+//! the engine's lies in between, and no task. It counts as done in no time: a look at the clock would take longer.
+
+use super::device::PartIo;
+use super::{Leg, Purpose, VdriveIo};
+use block::{Lent, Shown};
+use units::{BLOCK, Coming};
+
+/// Blocks that were seen to be wrong and not read again yet, at most.
+const SUSPECTS: usize = 64;
+
+impl PartIo {
+    fn read_in_place(&self, block: u64, count: usize, see: &mut dyn FnMut(Shown<'_>)) {
+        let channel = self.channel.borrow();
+        let len = count * BLOCK;
+        if channel.queue.read_in_place(self.byte(block), len, see) {
+            channel.counter.read(len as u64, 0);
+        }
+    }
+
+    fn write_in_place(
+        &self,
+        block: u64,
+        count: usize,
+        purpose: Purpose,
+        fill: &mut dyn FnMut(Lent<'_>),
+    ) -> bool {
+        let channel = self.channel.borrow();
+        let len = count * BLOCK;
+        // What was given up and may still land would not be waited for.
+        let was_written =
+            !channel.watch.has_late() && channel.queue.write_in_place(self.byte(block), len, fill);
+        if was_written {
+            channel.counter.wrote(purpose, len as u64, 0);
+        }
+        was_written
+    }
+}
+
+impl VdriveIo {
+    /// Whether all of its drives have their data in this process's memory.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.in_memory.get()
+    }
+
+    /// Looks at that again.
+    pub(super) fn look_for_memory(&self) {
+        let mut parts = self.parts.iter();
+        let all = parts.all(|part| part.channel.borrow().queue.is_in_memory());
+        self.in_memory.set(all);
+    }
+
+    /// Where a block lies that will be read in place. Which leg of a mirror it will be is not known before.
+    pub(crate) fn coming(&self, block: u64) -> Coming {
+        if self.layout.is_mirror() || self.check_bounds(block, 1).is_err() {
+            return Coming::NOTHING;
+        }
+        let fragment = self.layout.fragment(block, 1);
+        let part = &self.parts[fragment.part];
+        let channel = part.channel.borrow();
+        channel.queue.coming(part.byte(fragment.block), BLOCK)
+    }
+
+    /// Shows `see` `count` blocks from `block` on, if they lie in one piece of memory. It says whether they are
+    /// right: what is not is to be read again by [`VdriveIo::read`], which looks at the same leg and mends it.
+    pub(crate) fn read_in_place(
+        &self,
+        block: u64,
+        count: usize,
+        see: &mut dyn FnMut(Shown<'_>) -> bool,
+    ) {
+        // A mirror's turn is not taken in vain: legs are to be read in turn.
+        if !self.is_in_memory() || self.check_bounds(block, count).is_err() {
+            return;
+        }
+        let fragment = self.layout.fragment(block, count);
+        let leg = match self.layout.is_mirror() {
+            true => self.choose_leg(),
+            false => fragment.part,
+        };
+        let part = &self.parts[leg];
+        let may_be_read = part.leg.is_in() || !self.layout.is_mirror();
+        if fragment.count != count || !may_be_read {
+            return;
+        }
+        let mut is_right = true;
+        part.read_in_place(fragment.block, count, &mut |shown| is_right = see(shown));
+        if !is_right && self.layout.is_mirror() {
+            self.suspect(fragment.block, leg);
+        }
+    }
+
+    /// A block was seen to be wrong on a leg: whoever reads it next looks at that one.
+    fn suspect(&self, block: u64, leg: usize) {
+        let mut suspects = self.suspects.borrow_mut();
+        if suspects.len() == SUSPECTS {
+            suspects.pop_front();
+        }
+        suspects.push_back((block, leg));
+    }
+
+    /// The leg that a read of blocks from `block` on is to look at.
+    pub(super) fn leg_for(&self, block: u64) -> usize {
+        let mut suspects = self.suspects.borrow_mut();
+        let known = suspects.iter().position(|(suspect, _)| *suspect == block);
+        let suspect = known.and_then(|at| suspects.remove(at));
+        let is_in = |leg: &usize| self.parts[*leg].leg.is_in();
+        let leg = suspect.map(|(_, leg)| leg).filter(is_in);
+        leg.unwrap_or_else(|| self.choose_leg())
+    }
+
+    /// Lets `fill` write `count` blocks from `block` on, as [`VdriveIo::write`] does, if that takes no waiting.
+    /// False when it does, or went wrong: some of it may then be written.
+    pub(crate) fn write_in_place(
+        &self,
+        block: u64,
+        count: usize,
+        purpose: Purpose,
+        fill: &mut dyn FnMut(Lent<'_>),
+    ) -> bool {
+        if !self.is_in_memory() || self.check_bounds(block, count).is_err() {
+            return false;
+        }
+        let fragment = self.layout.fragment(block, count);
+        if fragment.count != count {
+            return false;
+        }
+        self.flights.forget(block, count as u64);
+        if !self.layout.is_mirror() {
+            let part = &self.parts[fragment.part];
+            return part.write_in_place(fragment.block, count, purpose, fill);
+        }
+        self.write_legs_in_place(fragment.block, count, purpose, fill)
+    }
+
+    fn write_legs_in_place(
+        &self,
+        block: u64,
+        count: usize,
+        purpose: Purpose,
+        fill: &mut dyn FnMut(Lent<'_>),
+    ) -> bool {
+        if self.gate.keeps_out(block, count as u64) {
+            return false;
+        }
+        // The legs get the same, whatever a guest does to its memory meanwhile.
+        let mut data = self.dma.get(count * BLOCK);
+        fill((&mut data[..]).into());
+        let legs = self.legs_where(Leg::takes_writes);
+        let mut write = |leg: &usize| {
+            let part = &self.parts[*leg];
+            part.write_in_place(block, count, purpose, &mut |mut lent| {
+                lent.copy_in(&data);
+            })
+        };
+        if !legs.iter().all(&mut write) {
+            return false;
+        }
+        self.note_written(block, count as u64, &legs);
+        legs.iter().any(|leg| self.parts[*leg].leg.is_in())
+    }
+}
