@@ -7,11 +7,13 @@ use super::secret::random_hex;
 use super::sessions::{Open, Sessions};
 use super::tokens::{Kept, Tokens};
 use crate::clock::now_s;
+use crate::names::check_name;
 use crate::state::{StateFiles, write_whole};
+use crate::sync::lock;
 use api::Secret;
 use api::v1::{self, Problem, ProblemCode};
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 type Result<T> = std::result::Result<T, Problem>;
 
@@ -35,10 +37,6 @@ pub struct Access {
     sessions: Mutex<Sessions>,
     attempts: Mutex<Attempts>,
     audit: Mutex<Audit>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn unauthenticated(message: &str) -> Problem {
@@ -255,8 +253,9 @@ impl Access {
     /// Makes a token.
     ///
     /// # Errors
-    /// As [`Tokens::add`], and when it cannot be kept.
+    /// When the name cannot be; as [`Tokens::add`], and when it cannot be kept.
     pub fn token_create(&self, request: &v1::TokenCreate) -> Result<v1::TokenMade> {
+        check_name("a token", &request.name)?;
         let now_s = now_s();
         let mut tokens = lock(&self.tokens);
         let mut more = tokens.clone();

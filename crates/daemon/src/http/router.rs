@@ -3,6 +3,7 @@
 use super::conditions::{self, Turns};
 use super::dispatch::{Answer, Arguments, dispatch};
 use super::gate::{Door, admit};
+use super::hub::Hub;
 use super::keys::{Kept, Keys, Ticket};
 use super::once::{Keyed, keep, keyed};
 use super::scrapes::Scrapes;
@@ -13,7 +14,6 @@ use super::workers::Workers;
 use super::{events, page};
 use crate::Manager;
 use crate::access::{Caller, Credential};
-use crate::live::Hub;
 use api::v1::{Problem, ProblemCode};
 use api::{Least, Method, Operation, ROUTES, Route};
 use axum::Router;
@@ -130,7 +130,7 @@ impl Noted {
         }
         let subject = subject(&with.path, &with.body);
         let name = format!("{operation:?}");
-        let number = manager.access().asked(caller, &name, &subject)?;
+        let number = manager.access.asked(caller, &name, &subject)?;
         Ok(Some(Self {
             manager: Arc::clone(manager),
             caller: caller.clone(),
@@ -145,7 +145,7 @@ impl Noted {
             Err(problem) => &problem.message,
         };
         let name = format!("{:?}", self.operation);
-        let access = self.manager.access();
+        let access = &self.manager.access;
         access.ended(self.number, &self.caller, &name, outcome);
     }
 
@@ -352,7 +352,7 @@ fn caller(
             "a request came by no door",
         ));
     };
-    let caller = admit(manager.access(), *door, wanted, request.headers())?;
+    let caller = admit(&manager.access, *door, wanted, request.headers())?;
     let proven = !matches!(caller.credential, Credential::None) && *door != Door::Figures;
     if let Some(share) = request.extensions().get::<Share>().filter(|_| proven) {
         share.prove();

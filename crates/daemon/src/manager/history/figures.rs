@@ -1,7 +1,8 @@
 //! What is asked of the figures over time, with what follows from them: percentiles, mix, queue depth.
 
-use super::core::{Manager, Result};
+use super::History;
 use crate::history::{Counts, Found, Kind, Missing, Query, Values, time, usual_size};
+use crate::manager::registry::Result;
 use api::v1::{self, Problem, ProblemCode};
 use engine::{SIZE_BOUNDS, Spread, TIME_BOUNDS};
 
@@ -108,13 +109,13 @@ fn spreads(counts: &[Option<Counts>]) -> Option<v1::HistorySpreads> {
     })
 }
 
-impl Manager {
+impl History {
     /// What an object did from one time to another, at `now_s`; all are seconds since 1970. The last hour when nobody
     /// says when.
     ///
     /// # Errors
     /// When no figures of it are kept and it is not there, or the question cannot be.
-    pub fn history(
+    pub fn query(
         &self,
         object: &str,
         series: &[&str],
@@ -130,7 +131,7 @@ impl Manager {
             step_s,
         };
         let invalid = |text: String| Problem::new(ProblemCode::Invalid, text);
-        let found = self.history.read(&query, now_s).or_else(|missing| {
+        let found = self.store.read(&query, now_s).or_else(|missing| {
             // What was made a moment ago has no figures yet.
             match missing {
                 Missing::Object if self.has_object(object) => {
@@ -211,7 +212,7 @@ impl Manager {
                 policies.iter().any(|policy| policy.name == name)
             }
             (Some(Kind::Export), Some(name)) => {
-                let mut exports = self.export_list(None).items.into_iter();
+                let mut exports = self.exports.list(None).items.into_iter();
                 exports.any(|export| export.pool == pool && export.name == name)
             }
             _ => false,

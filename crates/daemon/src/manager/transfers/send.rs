@@ -1,9 +1,9 @@
 //! Snapshots sent as streams (docs/stream.md).
 
-use super::core::{Manager, Result, lock};
-use super::uses::Use;
-use crate::clock::now_s;
+use super::Transfers;
 use crate::jobs::OwnJob;
+use crate::manager::registry::Result;
+use crate::manager::uses::Use;
 use crate::mapping::ToApi;
 use crate::volume_io::{IN_FLIGHT, VolumeIo};
 use crate::{Control, mapping};
@@ -55,19 +55,19 @@ fn identity(snapshot: &SnapshotStatus) -> Result<SnapshotId> {
     })
 }
 
-impl Manager {
+impl Transfers {
     /// Begins to send a snapshot: all of it, or what it has otherwise than `from` (NAME, or
     /// VOLUME@NAME), or what the volume with the token `resume` still lacks.
     ///
     /// # Errors
     /// When there is no such snapshot, it does not stand on `from`, or the token is of another.
-    pub fn snapshot_send(
+    pub fn send(
         &self,
         (pool, volume, snapshot): (&str, &str, &str),
         from: Option<&str>,
         resume: Option<&str>,
     ) -> Result<Sending> {
-        let refused = |error| self.pool_problem(pool, error);
+        let refused = |error| self.registry.problem(pool, error);
         let resume = resume.map(|text| text.parse::<Token>()).transpose();
         let resume = resume.map_err(|error| invalid(format!("'resume': {error}")))?;
         if from.is_some() && resume.is_some() {
@@ -75,7 +75,7 @@ impl Manager {
             return Err(invalid(text.to_owned()));
         }
         // Nothing of it is deleted between the look and the use.
-        let changes = lock(&self.changes);
+        let changes = self.registry.begin_change();
         let known = self.control.snapshot_list(pool, None).map_err(refused)?;
         let (to, to_id) = find(&known, volume, snapshot)?;
         let from = match (from, &resume) {
@@ -126,9 +126,7 @@ impl Manager {
             ranges: VecDeque::new(),
             next: Some(start),
             read: 0,
-            job: self
-                .jobs
-                .begin("send", &format!("{pool}/{named}"), to.size, now_s()),
+            job: self.jobs.begin("send", &format!("{pool}/{named}"), to.size),
         };
         drop(changes);
         // Whatever is wrong with the snapshots is told before the stream begins.
@@ -142,8 +140,9 @@ impl Manager {
     }
 
     fn pool_id(&self, pool: &str) -> Result<PoolId> {
-        let status = self.control.pool_status(pool);
-        let status = status.map_err(|error| self.pool_problem(pool, error))?;
+        let status = self
+            .registry
+            .checked(pool, self.control.pool_status(pool))?;
         status.id.parse().map_err(|_| {
             let text = format!("the id of pool {pool} is no number");
             Problem::new(ProblemCode::Damaged, text)
