@@ -2,5 +2,6 @@
 
 mod blocking;
 mod dependencies;
+mod parts;
 mod programs;
 mod sources;
