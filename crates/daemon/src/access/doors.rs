@@ -8,7 +8,7 @@ use super::sessions::{Open, Sessions};
 use super::tokens::{Kept, Tokens};
 use crate::clock::now_s;
 use crate::names::check_name;
-use crate::state::{StateFiles, write_whole};
+use crate::state::{JsonStore, StateFiles};
 use crate::sync::lock;
 use api::Secret;
 use api::v1::{self, Problem, ProblemCode};
@@ -31,6 +31,7 @@ const COOKIE_FILE_MAX: u64 = 64;
 /// Tokens, sessions and the log of changes of one daemon. Locks are held for a look or a write only.
 pub struct Access {
     files: StateFiles,
+    store: JsonStore<Tokens>,
     /// What the cookies of its sessions are called.
     cookie: OnceLock<String>,
     tokens: Mutex<Tokens>,
@@ -74,6 +75,7 @@ impl Access {
     pub fn new(files: &StateFiles) -> Self {
         Self {
             files: files.clone(),
+            store: JsonStore::new(files, FILE, FILE_MAX, 0o600),
             cookie: OnceLock::new(),
             tokens: Mutex::default(),
             sessions: Mutex::default(),
@@ -84,14 +86,7 @@ impl Access {
 
     /// Reads the tokens and the log. Of tokens that cannot be read none counts.
     pub fn load(&self) {
-        let tokens = self.files.read(FILE, FILE_MAX, |text| {
-            let read: Tokens = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-            match read.version {
-                1 => Ok(read),
-                version => Err(format!("it has version {version}, of a newer daemon")),
-            }
-        });
-        if let Some(tokens) = tokens {
+        if let Some(tokens) = self.store.read() {
             *lock(&self.tokens) = tokens;
         }
         let _ = self.cookie.set(self.load_cookie());
@@ -129,15 +124,7 @@ impl Access {
     }
 
     fn keep(&self, tokens: &Tokens) -> Result<()> {
-        let write = |tokens: &Tokens| {
-            let text = serde_json::to_vec_pretty(tokens)?;
-            write_whole(self.files.folder(), FILE, &text, 0o600)
-        };
-        let tokens = Tokens {
-            version: 1,
-            tokens: tokens.tokens.clone(),
-        };
-        write(&tokens).map_err(|error| io_problem("the tokens cannot be written", &error))
+        self.store.write_for_caller("the tokens", tokens)
     }
 
     /// Who shows a token. What is no good one counts as an attempt of its address.

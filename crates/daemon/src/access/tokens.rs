@@ -42,7 +42,6 @@ impl Kept {
 /// All tokens, by name, as their file has them.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tokens {
-    pub version: u32,
     pub tokens: Vec<Kept>,
 }
 
