@@ -214,7 +214,7 @@ fn events_arrive_signed_in_order_and_again_until_they_are_taken() {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    let line = format!("X-Convect-Signature: sha256={digits}");
+    let line = format!("x-convect-signature: sha256={digits}");
     assert!(head.lines().any(|known| known == line), "{head}");
     world.pools().get_mut("tank").unwrap().alter = Some(|_| {});
     let (_, cleared) = received.recv_timeout(PATIENCE).unwrap();
