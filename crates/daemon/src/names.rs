@@ -1,6 +1,6 @@
 //! Names of what users create.
 
-use api::v1::{Problem, ProblemCode};
+use api::v1::Problem;
 
 /// Longest name of a pool, volume or export, in bytes.
 const NAME_MAX: usize = 64;
@@ -17,12 +17,9 @@ pub fn check_name(what: &str, name: &str) -> Result<(), Problem> {
     {
         return Ok(());
     }
-    Err(Problem::new(
-        ProblemCode::Invalid,
-        format!(
-            "'{}' cannot be the name of {what}: use at most {NAME_MAX} letters, digits, '-', '_' \
+    Err(Problem::invalid(format!(
+        "'{}' cannot be the name of {what}: use at most {NAME_MAX} letters, digits, '-', '_' \
              and '.', a letter first",
-            name.escape_debug()
-        ),
-    ))
+        name.escape_debug()
+    )))
 }

@@ -220,8 +220,7 @@ impl Access {
                 lock(&self.sessions).end(hash);
                 Ok(())
             }
-            _ => Err(Problem::new(
-                ProblemCode::Invalid,
+            _ => Err(Problem::invalid(
                 "this request has no session that could end: a token is taken back with `convect token revoke`",
             )),
         }
@@ -263,10 +262,9 @@ impl Access {
         let mut tokens = lock(&self.tokens);
         let mut fewer = tokens.clone();
         let Some(at) = fewer.tokens.iter().position(|kept| kept.name == name) else {
-            return Err(Problem::new(
-                ProblemCode::NotFound,
-                format!("there is no token {name}: `convect token list` shows those that are"),
-            ));
+            return Err(Problem::not_found(format!(
+                "there is no token {name}: `convect token list` shows those that are"
+            )));
         };
         let gone = fewer.tokens.remove(at);
         self.keep(&fewer)?;

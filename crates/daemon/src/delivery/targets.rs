@@ -69,10 +69,6 @@ pub struct Targets {
     changed: watch::Sender<()>,
 }
 
-fn invalid(message: String) -> Problem {
-    Problem::new(ProblemCode::Invalid, message)
-}
-
 impl Known {
     fn shown(&self, waiting: u64) -> Target {
         let (kind, address, authenticated) = match &self.create.to {
@@ -211,7 +207,7 @@ impl Targets {
     /// # Errors
     /// When it cannot be, there is one of its name, or it cannot be kept.
     pub fn create(&self, create: TargetCreate, newest: u64) -> Result<Target> {
-        check(&create).map_err(invalid)?;
+        check(&create).map_err(Problem::invalid)?;
         let mut all = self.lock();
         if all.known.contains_key(&create.name) {
             let text = format!("there is a target {} already", create.name);
@@ -334,5 +330,5 @@ impl Targets {
 fn absent(name: &str) -> Problem {
     let text =
         format!("there is no target {name}: `convect alert target list` shows those that are");
-    Problem::new(ProblemCode::NotFound, text)
+    Problem::not_found(text)
 }

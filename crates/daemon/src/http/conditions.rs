@@ -47,10 +47,9 @@ pub fn check(manager: &Manager, operation: Operation, with: &Arguments) -> Resul
         return Ok(());
     };
     let Some(tagged) = operation.changes_tagged() else {
-        return Err(Problem::new(
-            ProblemCode::Invalid,
-            format!("{operation:?} cannot be made to depend on a tag: leave If-Match out"),
-        ));
+        return Err(Problem::invalid(format!(
+            "{operation:?} cannot be made to depend on a tag: leave If-Match out"
+        )));
     };
     let text = |name: &str| with.path.get(name).map_or("", String::as_str);
     let object = (text("pool"), text("volume"), text("snapshot"));

@@ -70,10 +70,6 @@ const ENTRIES_MAX: usize = 1000;
 
 type Result<T> = std::result::Result<T, Problem>;
 
-fn invalid(message: String) -> Problem {
-    Problem::new(ProblemCode::Invalid, message)
-}
-
 impl Arguments {
     fn text(&self, name: &str) -> &str {
         self.path.get(name).map_or("", String::as_str)
@@ -82,7 +78,7 @@ impl Arguments {
     fn number<T: FromStr>(&self, name: &str) -> Result<T> {
         let text = self.text(name);
         text.parse()
-            .map_err(|_| invalid(format!("'{text}' is not the number of a {name}")))
+            .map_err(|_| Problem::invalid(format!("'{text}' is not the number of a {name}")))
     }
 
     fn asked(&self, name: &str) -> Option<&str> {
@@ -95,16 +91,18 @@ impl Arguments {
         };
         match text.parse() {
             Ok(number) => Ok(Some(number)),
-            Err(_) => Err(invalid(format!("'{text}' is not a number of {name}"))),
+            Err(_) => Err(Problem::invalid(format!(
+                "'{text}' is not a number of {name}"
+            ))),
         }
     }
 
     fn asked_flag(&self, name: &str) -> Result<bool> {
         match self.asked(name) {
             None => Ok(false),
-            Some(text) => text
-                .parse()
-                .map_err(|_| invalid(format!("{name} is 'true' or 'false', not '{text}'"))),
+            Some(text) => text.parse().map_err(|_| {
+                Problem::invalid(format!("{name} is 'true' or 'false', not '{text}'"))
+            }),
         }
     }
 
@@ -113,7 +111,9 @@ impl Arguments {
         let count = self.asked_number(name)?.unwrap_or(usual);
         match (1..=most).contains(&count) {
             true => Ok(count),
-            false => Err(invalid(format!("{name} is 1 to {most}, not {count}"))),
+            false => Err(Problem::invalid(format!(
+                "{name} is 1 to {most}, not {count}"
+            ))),
         }
     }
 
@@ -125,7 +125,7 @@ impl Arguments {
         let names = self.asked("maps").unwrap_or_default();
         let names: Vec<&str> = names.split(',').filter(|name| !name.is_empty()).collect();
         if names.len() > LIVE_MAPS_MAX {
-            return Err(invalid(format!(
+            return Err(Problem::invalid(format!(
                 "one can look at {LIVE_MAPS_MAX} maps at a time, not {}",
                 names.len()
             )));
@@ -138,7 +138,9 @@ impl Arguments {
                 start,
                 length,
             }),
-            None => Err(invalid(format!("'{name}' is no volume: write POOL/VOLUME"))),
+            None => Err(Problem::invalid(format!(
+                "'{name}' is no volume: write POOL/VOLUME"
+            ))),
         };
         names.into_iter().map(view).collect()
     }
@@ -146,7 +148,7 @@ impl Arguments {
     /// How often live data is told before its end.
     fn looks(&self) -> Result<Option<u64>> {
         match self.asked_number("looks")? {
-            Some(0) => Err(invalid("looks is 1 or more, not 0".to_owned())),
+            Some(0) => Err(Problem::invalid("looks is 1 or more, not 0".to_owned())),
             looks => Ok(looks),
         }
     }
@@ -157,7 +159,7 @@ impl Arguments {
             let all = [Severity::Info, Severity::Warning, Severity::Critical];
             let found = all.into_iter().find(|known| known.as_str() == text);
             found.ok_or_else(|| {
-                invalid(format!(
+                Problem::invalid(format!(
                     "'{text}' is no severity: write info, warning or critical"
                 ))
             })
@@ -165,7 +167,7 @@ impl Arguments {
         let code = |text: &str| {
             let found = EventCode::ALL.iter().find(|code| code.as_str() == text);
             found.copied().ok_or_else(|| {
-                invalid(format!(
+                Problem::invalid(format!(
                     "'{text}' is no code of events: docs/events.md lists those that are"
                 ))
             })
@@ -187,7 +189,7 @@ impl Arguments {
             .keys()
             .find(|name| known.iter().all(|known| known.name != name.as_str()));
         match unknown {
-            Some(name) => Err(invalid(format!(
+            Some(name) => Err(Problem::invalid(format!(
                 "{} takes no '{name}' after the question mark: remove it",
                 operation.route().path
             ))),
@@ -214,8 +216,9 @@ impl Deref for Asked<'_> {
 impl Asked<'_> {
     fn request<T: DeserializeOwned>(&self) -> Result<T> {
         let read = serde_json::from_slice(&self.body);
-        let request = read
-            .map_err(|error| invalid(format!("the request cannot be read: {error}: correct it")))?;
+        let request = read.map_err(|error| {
+            Problem::invalid(format!("the request cannot be read: {error}: correct it"))
+        })?;
         (self.condition)()?;
         Ok(request)
     }
@@ -242,7 +245,7 @@ fn nothing((): ()) -> Result<Answer> {
 
 fn log_in(manager: &Manager, caller: &Caller, token: &str) -> Result<Answer> {
     let Ok(from) = caller.from.parse() else {
-        return Err(invalid(
+        return Err(Problem::invalid(
             "sessions are for browsers, which come by TLS: this socket needs none".to_owned(),
         ));
     };

@@ -46,10 +46,9 @@ fn header_text(request: &Request, name: &HeaderName) -> Result<Option<String>, P
     };
     match value.to_str() {
         Ok(text) => Ok(Some(text.to_owned())),
-        Err(_) => Err(Problem::new(
-            ProblemCode::Invalid,
-            format!("the header {name} cannot be read: write ASCII"),
-        )),
+        Err(_) => Err(Problem::invalid(format!(
+            "the header {name} cannot be read: write ASCII"
+        ))),
     }
 }
 
@@ -284,7 +283,7 @@ fn arguments(
 ) -> Result<Arguments, Problem> {
     let unreadable = |what: &str, why: String| {
         let message = format!("the {what} of the request cannot be read: {why}");
-        Problem::new(ProblemCode::Invalid, message)
+        Problem::invalid(message)
     };
     let path = path.map_err(|error| unreadable("path", error.body_text()))?;
     let query = query.map_err(|error| unreadable("query", error.body_text()))?;
@@ -408,7 +407,7 @@ fn serving(routes: &'static [Route], served: &Served) -> Router {
                     let Ok(body) = tokio::time::timeout(BODY_TIME, whole).await else {
                         let text =
                             format!("the request did not come within {BODY_TIME:?}: send it again");
-                        return refuse(&Problem::new(ProblemCode::Invalid, text));
+                        return refuse(&Problem::invalid(text));
                     };
                     (body, Upload::empty())
                 }

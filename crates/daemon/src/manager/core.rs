@@ -29,6 +29,7 @@ use super::wear::WearMonitor;
 use crate::access::Access;
 use crate::clock::now_s;
 use crate::config::REQUEST_MEMORY;
+use crate::control::PoolCalls;
 use crate::{Control, RamPlan, RemotePaths, ScrubSchedule, ServeError, StateDir};
 use api::v1;
 use reactor::FrontEnd;
@@ -144,24 +145,20 @@ impl Manager {
         ));
         let diagnostics = Arc::new(Diagnostics::new(&registry, &status, &volumes));
         let observables = Observables {
-            registry: &registry,
-            access: &access,
-            status: &status,
-            exports: &exports,
-            jobs: &jobs,
-            schedules: &schedules,
-            fills: &fills,
-            wear: &wear,
-            health: &health,
-            history: &history,
+            registry: Arc::clone(&registry),
+            access: Arc::clone(&access),
+            status: Arc::clone(&status),
+            exports: Arc::clone(&exports),
+            jobs: Arc::clone(&jobs),
+            schedules: Arc::clone(&schedules),
+            fills: Arc::clone(&fills),
+            wear: Arc::clone(&wear),
+            health: Arc::clone(&health),
+            history: Arc::clone(&history),
+            notifications: Arc::clone(&notifications),
+            bottlenecks: Arc::clone(&bottlenecks),
         };
-        let observer = Observer::new(
-            &observables,
-            &notifications,
-            &bottlenecks,
-            config.flash_daily_percent,
-            began,
-        );
+        let observer = Observer::new(observables, config.flash_daily_percent, began);
         let metrics = MetricsSource::new(
             (&registry, &status),
             &exports,

@@ -6,7 +6,7 @@ mod explain;
 use super::registry::{PoolRegistry, Result};
 use super::status_cache::StatusCache;
 use super::volumes::Volumes;
-use crate::Control;
+use crate::control::PoolCalls;
 use crate::history::share_of_times;
 use api::v1;
 use engine::{SourceTimes, TIME_BOUNDS, Times};
@@ -46,7 +46,6 @@ fn forecast(of: engine::Forecast) -> v1::Forecast {
 
 /// What is measured and computed of open pools when somebody asks.
 pub struct Diagnostics {
-    control: Arc<dyn Control>,
     registry: Arc<PoolRegistry>,
     status: Arc<StatusCache>,
     volumes: Arc<Volumes>,
@@ -59,7 +58,6 @@ impl Diagnostics {
         volumes: &Arc<Volumes>,
     ) -> Self {
         Self {
-            control: Arc::clone(registry.control()),
             registry: Arc::clone(registry),
             status: Arc::clone(status),
             volumes: Arc::clone(volumes),
@@ -71,8 +69,7 @@ impl Diagnostics {
     /// # Errors
     /// When there is none.
     pub fn pool_latency(&self, pool: &str) -> Result<v1::Latency> {
-        self.registry
-            .checked(pool, self.control.pool_status(pool))?;
+        self.registry.pool_status(pool)?;
         Ok(self.latency_of(pool, |_| true))
     }
 
@@ -102,9 +99,7 @@ impl Diagnostics {
     /// # Errors
     /// When the pool is not open, or has not two tiers.
     pub fn pool_what_if(&self, pool: &str) -> Result<v1::WhatIf> {
-        let told = self
-            .registry
-            .checked(pool, self.control.pool_what_if(pool))?;
+        let told = self.registry.pool_what_if(pool)?;
         Ok(v1::WhatIf {
             fast_ns: told.fast_ns,
             slow_ns: told.slow_ns,

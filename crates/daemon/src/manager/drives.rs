@@ -3,7 +3,7 @@
 use super::health::DriveHealthMonitor;
 use super::registry::{PoolRegistry, Result};
 use super::wear::WearMonitor;
-use crate::Control;
+use crate::control::{Control, PoolCalls};
 use crate::mapping::ToApi;
 use api::v1;
 use std::path::{Path, PathBuf};

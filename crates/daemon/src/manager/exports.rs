@@ -6,7 +6,7 @@ mod sessions;
 
 use super::registry::{PoolRegistry, Result};
 use super::uses::Uses;
-use crate::Control;
+use crate::control::{Control, PoolCalls};
 use crate::mapping::ToApi;
 use crate::names::check_name;
 use crate::sync::lock;
@@ -129,10 +129,9 @@ impl Exports {
         self.check_whole(pool, &record.volume)?;
         let initiator = record.initiator.as_deref();
         let (volume, name) = (&record.volume, &record.name);
-        let device = self.registry.checked(
-            pool,
-            (self.control).volume_open_export(pool, volume, name, initiator),
-        )?;
+        let device = self
+            .registry
+            .volume_open_export(pool, volume, name, initiator)?;
         let start = StartExport {
             name: record.name.clone(),
             volume: record.volume.clone(),
@@ -159,9 +158,7 @@ impl Exports {
 
     /// Refuses a volume that has a part of a snapshot that is being received.
     fn check_whole(&self, pool: &str, volume: &str) -> Result<()> {
-        let receiving = self
-            .registry
-            .checked(pool, self.control.volume_receiving(pool, volume))?;
+        let receiving = self.registry.volume_receiving(pool, volume)?;
         match receiving {
             None => Ok(()),
             Some(receiving) => Err(Problem::new(
@@ -345,20 +342,16 @@ impl Exports {
         found.retain(|known| known.name == name);
         if found.len() > 1 {
             let pools: Vec<_> = found.into_iter().map(|known| known.pool).collect();
-            return Err(Problem::new(
-                ProblemCode::Invalid,
-                format!(
-                    "several pools have an export {name}: write which, as POOL/{name} with one of \
+            return Err(Problem::invalid(format!(
+                "several pools have an export {name}: write which, as POOL/{name} with one of \
                      {}",
-                    pools.join(", ")
-                ),
-            ));
+                pools.join(", ")
+            )));
         }
         found.pop().ok_or_else(|| {
-            Problem::new(
-                ProblemCode::NotFound,
-                format!("there is no export {name}: `convect export list` shows those that are"),
-            )
+            Problem::not_found(format!(
+                "there is no export {name}: `convect export list` shows those that are"
+            ))
         })
     }
 
@@ -445,12 +438,9 @@ impl Exports {
                 "{pool}/{} is no snapshot, so hosts may write to it as it is: leave writable out",
                 request.volume
             );
-            return Err(Problem::new(ProblemCode::Invalid, text));
+            return Err(Problem::invalid(text));
         };
-        self.registry.checked(
-            pool,
-            self.control.snapshot_clone(pool, volume, snapshot, name),
-        )?;
+        self.registry.snapshot_clone(pool, volume, snapshot, name)?;
         Ok(name.clone())
     }
 

@@ -171,7 +171,7 @@ impl DriveHealthMonitor {
             let text = format!(
                 "{spec} is no disk of this host: a light is at disks alone, like file:/dev/sda"
             );
-            Problem::new(ProblemCode::Invalid, text)
+            Problem::invalid(text)
         })?;
         locate(&disk, request.on, &self.config.sys_class_enclosure)
             .map_err(|why| Problem::new(ProblemCode::Refused, why))

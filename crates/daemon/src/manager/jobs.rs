@@ -1,8 +1,8 @@
 //! Jobs, with what became of those of the last daemon.
 
 use super::registry::{PoolRegistry, Result};
-use crate::Control;
 use crate::clock::now_s;
+use crate::control::{Control, PoolCalls};
 use crate::jobs::{Fate, Ledger, OwnJob};
 use crate::mapping::ToApi;
 use crate::state::StateFiles;
@@ -153,10 +153,9 @@ impl Jobs {
     pub fn show(&self, job: u64) -> Result<Job> {
         let found = self.list()?.items.into_iter().find(|known| known.id == job);
         found.ok_or_else(|| {
-            Problem::new(
-                ProblemCode::NotFound,
-                format!("there is no job {job}: `convect job list` shows those of late"),
-            )
+            Problem::not_found(format!(
+                "there is no job {job}: `convect job list` shows those of late"
+            ))
         })
     }
 
@@ -179,7 +178,7 @@ impl Jobs {
         let known = self.show(job)?;
         if known.state.is_ended() {
             let text = format!("job {job} has ended already: {}", known.state.name());
-            return Err(Problem::new(ProblemCode::Invalid, text));
+            return Err(Problem::invalid(text));
         }
         Ok(known)
     }

@@ -122,20 +122,25 @@ fn find_old(pool: &PoolStatus, found: &mut Vec<Finding>) {
     }
 }
 
+/// The parts that are looked at.
+pub(super) struct Observables {
+    pub registry: Arc<PoolRegistry>,
+    pub access: Arc<Access>,
+    pub status: Arc<StatusCache>,
+    pub exports: Arc<Exports>,
+    pub jobs: Arc<Jobs>,
+    pub schedules: Arc<Schedules>,
+    pub fills: Arc<FillMonitor>,
+    pub wear: Arc<WearMonitor>,
+    pub health: Arc<DriveHealthMonitor>,
+    pub history: Arc<History>,
+    pub notifications: Arc<Notifications>,
+    pub bottlenecks: Arc<QosBottlenecks>,
+}
+
 /// Finds what is wrong, and has it become events and alerts.
 pub struct Observer {
-    registry: Arc<PoolRegistry>,
-    access: Arc<Access>,
-    status: Arc<StatusCache>,
-    exports: Arc<Exports>,
-    jobs: Arc<Jobs>,
-    schedules: Arc<Schedules>,
-    fills: Arc<FillMonitor>,
-    wear: Arc<WearMonitor>,
-    health: Arc<DriveHealthMonitor>,
-    history: Arc<History>,
-    notifications: Arc<Notifications>,
-    bottlenecks: Arc<QosBottlenecks>,
+    of: Observables,
     /// Per cent of its size that may be written to a drive of the fast tier in a day; 0: as much as comes.
     flash_daily_percent: u32,
     began: Instant,
@@ -145,42 +150,11 @@ pub struct Observer {
     observed: Mutex<Observed>,
 }
 
-/// What an [`Observer`] looks at.
-pub(super) struct Observables<'a> {
-    pub registry: &'a Arc<PoolRegistry>,
-    pub access: &'a Arc<Access>,
-    pub status: &'a Arc<StatusCache>,
-    pub exports: &'a Arc<Exports>,
-    pub jobs: &'a Arc<Jobs>,
-    pub schedules: &'a Arc<Schedules>,
-    pub fills: &'a Arc<FillMonitor>,
-    pub wear: &'a Arc<WearMonitor>,
-    pub health: &'a Arc<DriveHealthMonitor>,
-    pub history: &'a Arc<History>,
-}
-
 impl Observer {
     /// An observer that has seen nothing yet; `began`: when the daemon did.
-    pub(super) fn new(
-        of: &Observables<'_>,
-        notifications: &Arc<Notifications>,
-        bottlenecks: &Arc<QosBottlenecks>,
-        flash_daily_percent: u32,
-        began: Instant,
-    ) -> Self {
+    pub(super) fn new(of: Observables, flash_daily_percent: u32, began: Instant) -> Self {
         Self {
-            registry: Arc::clone(of.registry),
-            access: Arc::clone(of.access),
-            status: Arc::clone(of.status),
-            exports: Arc::clone(of.exports),
-            jobs: Arc::clone(of.jobs),
-            schedules: Arc::clone(of.schedules),
-            fills: Arc::clone(of.fills),
-            wear: Arc::clone(of.wear),
-            health: Arc::clone(of.health),
-            history: Arc::clone(of.history),
-            notifications: Arc::clone(notifications),
-            bottlenecks: Arc::clone(bottlenecks),
+            of,
             flash_daily_percent,
             began,
             made_s: now_s(),
@@ -191,8 +165,8 @@ impl Observer {
     /// Looks what is wrong and what was done at `up` since the daemon was started, and `at_s`, seconds since 1970.
     pub fn observe(&self, up: Duration, at_s: u64) {
         let mut observed = lock(&self.observed);
-        let look = self.status.refresh();
-        if self.registry.has_stopped() {
+        let look = self.of.status.refresh();
+        if self.of.registry.has_stopped() {
             return;
         }
         let stored = (look.pools.iter()).flat_map(|pool| pool.volumes.iter());
@@ -200,12 +174,13 @@ impl Observer {
             let status = &volume.status;
             ((status.pool.as_str(), status.name.as_str()), status.mapped)
         });
-        self.exports.note_stored(&stored.collect());
+        self.of.exports.note_stored(&stored.collect());
         let pools = || look.pools.iter().map(|pool| &pool.status);
         for pool in pools() {
             let fill = pool.fills.iter().find(|fill| fill.part == FillPart::Space);
             if let Some(fill) = fill {
-                self.exports
+                self.of
+                    .exports
                     .note_space(&pool.name, space(fill, pool), false);
             }
         }
@@ -232,16 +207,17 @@ impl Observer {
             up.as_secs(),
             &mut found,
         );
-        self.bottlenecks.set(bottlenecks);
+        self.of.bottlenecks.set(bottlenecks);
         self.find_elsewhere(&mut found);
         self.events().look(up.as_secs(), at_s, found);
-        self.history
+        self.of
+            .history
             .sample(&mut observed.sampled, &look.pools, up, at_s);
         self.note_failed_jobs(&mut observed.failed, at_s);
         drop(observed);
         // The next start is not to open what this one goes on without.
         if pools().any(|pool| pool.state != "online") {
-            self.registry.refresh();
+            self.of.registry.refresh();
         }
     }
 
@@ -251,7 +227,7 @@ impl Observer {
     }
 
     fn events(&self) -> &Events {
-        self.notifications.events()
+        self.of.notifications.events()
     }
 
     fn find_in_pool(&self, pool: &PoolStatus, at_s: u64, found: &mut Vec<Finding>) {
@@ -271,7 +247,7 @@ impl Observer {
             )),
             _ => {}
         }
-        for (part, level, text, advice) in self.fills.filled(pool) {
+        for (part, level, text, advice) in self.of.fills.filled(pool) {
             let part = match part {
                 FillPart::Space => "space",
                 FillPart::Metadata => "metadata",
@@ -290,7 +266,7 @@ impl Observer {
             });
         }
         self.find_wear(pool, at_s, found);
-        self.health.find(pool, found);
+        self.of.health.find(pool, found);
         find_old(pool, found);
         self.find_damage(pool, found);
     }
@@ -302,7 +278,7 @@ impl Observer {
             .iter()
             .filter(|vdrive| vdrive.tier == Tier::Fast);
         for drive in fast.flat_map(|vdrive| &vdrive.drives) {
-            let wear = self.wear.of(&pool.id, drive);
+            let wear = self.of.wear.of(&pool.id, drive);
             let watched = wear
                 .since_s
                 .is_some_and(|since_s| at_s.saturating_sub(since_s) >= WEAR_LEAST_S);
@@ -384,7 +360,7 @@ impl Observer {
 
     /// What is wrong with what is no pool.
     fn find_elsewhere(&self, found: &mut Vec<Finding>) {
-        for absent in self.registry.absent_pools() {
+        for absent in self.of.registry.absent_pools() {
             found.push(finding(
                 EventCode::PoolAbsent,
                 of_pool(&absent.name, &absent.name),
@@ -395,7 +371,7 @@ impl Observer {
                 ),
             ));
         }
-        for export in self.exports.list(None).items {
+        for export in self.of.exports.list(None).items {
             let Some(error) = export.error else {
                 continue;
             };
@@ -414,7 +390,7 @@ impl Observer {
                 "mend what it says; it is tried again every 30 s",
             ));
         }
-        for ((pool, name), trouble) in self.exports.host_troubles() {
+        for ((pool, name), trouble) in self.of.exports.host_troubles() {
             let subject = Subject {
                 kind: SubjectKind::Export,
                 pool: Some(pool),
@@ -424,7 +400,7 @@ impl Observer {
                 "give each host a name of its own: no two may have the same InitiatorName and ISID";
             found.push(finding(EventCode::HostsCollide, subject, trouble, advice));
         }
-        for ((pool, _, name), error) in self.schedules.failed() {
+        for ((pool, _, name), error) in self.of.schedules.failed() {
             let message =
                 format!("schedule {name} of pool {pool} did not take what was due: {error}");
             let subject = Subject {
@@ -435,7 +411,7 @@ impl Observer {
             let advice = "mend what it says; the next one is taken when it is due";
             found.push(finding(EventCode::SnapshotMissed, subject, message, advice));
         }
-        for (name, why) in self.notifications.targets().failing() {
+        for (name, why) in self.of.notifications.targets().failing() {
             let message = format!("target {name} does not take what it is to be told: {why}");
             let subject = Subject {
                 kind: SubjectKind::Target,
@@ -446,9 +422,9 @@ impl Observer {
                 format!("mend what it says and try it with `convect alert target test {name}`");
             found.push(finding(EventCode::DeliveryFailed, subject, message, advice));
         }
-        find_troubles(&self.registry.state().files().troubles(), found);
-        find_failures(self.access.failures(), found);
-        if let Some(number) = self.access.broken_at() {
+        find_troubles(&self.of.registry.state().files().troubles(), found);
+        find_failures(self.of.access.failures(), found);
+        if let Some(number) = self.of.access.broken_at() {
             let subject = Subject {
                 kind: SubjectKind::Daemon,
                 pool: None,
@@ -466,6 +442,7 @@ impl Observer {
     /// Tells once of each job that failed. `told`: those that were.
     fn note_failed_jobs(&self, told: &mut BTreeSet<u64>, at_s: u64) {
         let failed: Vec<_> = self
+            .of
             .jobs
             .recent()
             .into_iter()

@@ -7,7 +7,7 @@ use crate::Control;
 use crate::live::{are_most, changes_text, codes, whole_text};
 use crate::playback::{EVERY_S, IDLE_S, Recorded, Was, cells_for};
 use crate::sync::lock;
-use api::v1::{self, Problem, ProblemCode};
+use api::v1::{self, Problem};
 use engine::IoCounters;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -180,10 +180,9 @@ impl Playback {
         let to_s = to_s.unwrap_or(now_s);
         let from_s = from_s.unwrap_or(to_s.saturating_sub(USUAL_S));
         if from_s > to_s {
-            return Err(Problem::new(
-                ProblemCode::Invalid,
-                format!("from ({from_s}) comes after to ({to_s}): write the earlier one as from"),
-            ));
+            return Err(Problem::invalid(format!(
+                "from ({from_s}) comes after to ({to_s}): write the earlier one as from"
+            )));
         }
         let known = self.volumes.show(pool, volume)?;
         let key = (pool.to_owned(), volume.to_owned());

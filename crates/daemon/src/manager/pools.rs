@@ -10,8 +10,8 @@ use super::health::DriveHealthMonitor;
 use super::jobs::Jobs;
 use super::registry::{PoolRegistry, Result};
 use super::wear::WearMonitor;
-use crate::Control;
 use crate::ScrubSchedule;
+use crate::control::{Control, PoolCalls};
 use crate::mapping::{self, ToApi, ToEngine};
 use crate::names::check_name;
 use crate::state::KnownPool;
@@ -176,7 +176,7 @@ impl Pools {
     /// When it is not open.
     pub fn show(&self, pool: &str) -> Result<v1::Pool> {
         self.registry
-            .checked(pool, self.control.pool_status(pool))
+            .pool_status(pool)
             .map(|status| self.shown(status))
     }
 
@@ -276,9 +276,7 @@ impl Pools {
     /// As the engine's, and while volumes of it are exported.
     pub fn destroy(&self, pool: &str) -> Result<()> {
         let _changes = self.registry.begin_change();
-        let status = self
-            .registry
-            .checked(pool, self.control.pool_status(pool))?;
+        let status = self.registry.pool_status(pool)?;
         self.exports.check_unused(&status.name, None)?;
         self.control
             .pool_destroy(&status.name)
@@ -293,9 +291,7 @@ impl Pools {
     /// # Errors
     /// When it is not open.
     pub fn counters(&self, pool: &str) -> Result<v1::Counters> {
-        self.registry
-            .checked(pool, self.control.pool_counters(pool))
-            .map(ToApi::to_api)
+        self.registry.pool_counters(pool).map(ToApi::to_api)
     }
 
     /// Writes everything back and forgets all clean copies.
@@ -303,7 +299,7 @@ impl Pools {
     /// # Errors
     /// As the engine's.
     pub fn cool(&self, pool: &str) -> Result<()> {
-        self.registry.checked(pool, self.control.pool_cool(pool))
+        self.registry.pool_cool(pool)
     }
 
     /// Holds or releases promotion.
@@ -311,8 +307,7 @@ impl Pools {
     /// # Errors
     /// When it is not open.
     pub fn hold_promotion(&self, pool: &str, hold: bool) -> Result<()> {
-        self.registry
-            .checked(pool, self.control.pool_hold_promotion(pool, hold))
+        self.registry.pool_hold_promotion(pool, hold)
     }
 
     /// Sets the levels at which it is warned.
@@ -321,7 +316,7 @@ impl Pools {
     /// As the engine's.
     pub fn warn_at(&self, pool: &str, request: &v1::PoolWarnings) -> Result<v1::Pool> {
         self.registry
-            .checked(pool, self.control.pool_warn_at(pool, &request.at))
+            .pool_warn_at(pool, &request.at)
             .map(|status| self.shown(status))
     }
 
@@ -334,7 +329,7 @@ impl Pools {
             promotion_budget: request.promotion_budget,
         };
         self.registry
-            .checked(pool, self.control.pool_change(pool, &change))
+            .pool_change(pool, &change)
             .map(|status| self.shown(status))
     }
 }

@@ -4,11 +4,11 @@ use super::history::History;
 use super::promises::QosBottlenecks;
 use super::registry::{PoolRegistry, Result};
 use super::volumes::Volumes;
-use crate::Control;
 use crate::admission;
+use crate::control::PoolCalls;
 use crate::history::Kind;
 use crate::mapping::{ToApi, ToEngine};
-use api::v1::{self, Problem, ProblemCode};
+use api::v1::{self, Problem};
 use std::sync::Arc;
 
 /// Most volumes that are planned for at once.
@@ -16,7 +16,6 @@ const PLANNED_MAX: usize = 10_000;
 
 /// Policies and groups of open pools.
 pub struct Qos {
-    control: Arc<dyn Control>,
     registry: Arc<PoolRegistry>,
     volumes: Arc<Volumes>,
     history: Arc<History>,
@@ -31,7 +30,6 @@ impl Qos {
         bottlenecks: &Arc<QosBottlenecks>,
     ) -> Self {
         Self {
-            control: Arc::clone(registry.control()),
             registry: Arc::clone(registry),
             volumes: Arc::clone(volumes),
             history: Arc::clone(history),
@@ -44,9 +42,7 @@ impl Qos {
     /// # Errors
     /// When the pool is not open.
     pub fn policy_list(&self, pool: &str) -> Result<v1::QosPolicyList> {
-        let policies = self
-            .registry
-            .checked(pool, self.control.qos_policies(pool))?;
+        let policies = self.registry.qos_policies(pool)?;
         Ok(v1::QosPolicyList {
             items: policies.to_api(),
         })
@@ -62,12 +58,9 @@ impl Qos {
         let mut named = policies.into_iter();
         let found = named.find(|known| known.name == policy || Some(known.id) == id);
         found.ok_or_else(|| {
-            Problem::new(
-                ProblemCode::NotFound,
-                format!(
-                    "pool {pool} has no policy '{policy}': see `convect qos policy list {pool}`"
-                ),
-            )
+            Problem::not_found(format!(
+                "pool {pool} has no policy '{policy}': see `convect qos policy list {pool}`"
+            ))
         })
     }
 
@@ -77,10 +70,7 @@ impl Qos {
     /// As the engine's.
     pub fn policy_create(&self, pool: &str, request: v1::QosPolicyCreate) -> Result<v1::QosPolicy> {
         self.registry
-            .checked(
-                pool,
-                self.control.qos_policy_create(pool, &request.to_engine()),
-            )
+            .qos_policy_create(pool, &request.to_engine())
             .map(ToApi::to_api)
     }
 
@@ -96,7 +86,7 @@ impl Qos {
     ) -> Result<v1::QosPolicy> {
         let change = request.clone().to_engine();
         self.registry
-            .checked(pool, self.control.qos_policy_change(pool, policy, &change))
+            .qos_policy_change(pool, policy, &change)
             .map(ToApi::to_api)
     }
 
@@ -105,8 +95,7 @@ impl Qos {
     /// # Errors
     /// As the engine's.
     pub fn policy_delete(&self, pool: &str, policy: &str) -> Result<()> {
-        self.registry
-            .checked(pool, self.control.qos_policy_delete(pool, policy))
+        self.registry.qos_policy_delete(pool, policy)
     }
 
     /// The groups of a pool.
@@ -114,7 +103,7 @@ impl Qos {
     /// # Errors
     /// When the pool is not open.
     pub fn group_list(&self, pool: &str) -> Result<v1::QosGroupList> {
-        let groups = self.registry.checked(pool, self.control.qos_groups(pool))?;
+        let groups = self.registry.qos_groups(pool)?;
         let mut items: Vec<v1::QosGroup> = groups.to_api();
         for group in &mut items {
             if let Some(qos) = &mut group.qos {
@@ -131,10 +120,9 @@ impl Qos {
     pub fn group_show(&self, pool: &str, group: &str) -> Result<v1::QosGroup> {
         let mut groups = self.group_list(pool)?.items.into_iter();
         groups.find(|known| known.name == group).ok_or_else(|| {
-            Problem::new(
-                ProblemCode::NotFound,
-                format!("pool {pool} has no group '{group}': see `convect qos group list {pool}`"),
-            )
+            Problem::not_found(format!(
+                "pool {pool} has no group '{group}': see `convect qos group list {pool}`"
+            ))
         })
     }
 
@@ -149,7 +137,7 @@ impl Qos {
             overcommit: request.overcommit,
         };
         self.registry
-            .checked(pool, self.control.qos_group_create(pool, &choice))
+            .qos_group_create(pool, &choice)
             .map(ToApi::to_api)
     }
 
@@ -169,7 +157,7 @@ impl Qos {
             overcommit: request.overcommit,
         };
         self.registry
-            .checked(pool, self.control.qos_group_change(pool, &choice))
+            .qos_group_change(pool, &choice)
             .map(ToApi::to_api)
     }
 
@@ -178,8 +166,7 @@ impl Qos {
     /// # Errors
     /// As the engine's.
     pub fn group_delete(&self, pool: &str, group: &str) -> Result<()> {
-        self.registry
-            .checked(pool, self.control.qos_group_delete(pool, group))
+        self.registry.qos_group_delete(pool, group)
     }
 
     /// Whether the pool can keep what it promises, and would with `count` volumes more of a policy.
@@ -192,7 +179,7 @@ impl Qos {
         policy: Option<&str>,
         count: Option<usize>,
     ) -> Result<v1::QosCheck> {
-        let invalid = |message: String| Err(Problem::new(ProblemCode::Invalid, message));
+        let invalid = |message: String| Err(Problem::invalid(message));
         let planned = match (policy, count) {
             (Some(policy), count) => Some((policy, count.unwrap_or(1))),
             (None, None) => None,
@@ -205,12 +192,8 @@ impl Qos {
         {
             return invalid(format!("volumes are 1 to {PLANNED_MAX}, not {count}"));
         }
-        let check = self
-            .registry
-            .checked(pool, self.control.qos_check(pool, planned))?;
-        let status = self
-            .registry
-            .checked(pool, self.control.pool_status(pool))?;
+        let check = self.registry.qos_check(pool, planned)?;
+        let status = self.registry.pool_status(pool)?;
         let tiers = [(v1::Tier::Fast, "fast"), (v1::Tier::Slow, "slow")];
         let tiers = tiers.into_iter().filter_map(|(tier, name)| {
             let object = Kind::Tier.object(pool, Some(name));

@@ -3,11 +3,11 @@
 //! Every part that asks the engine stands on this one: an error of the engine about a pool becomes the reason why that
 //! pool is not open, where it should be.
 
-use crate::Control;
+use crate::control::{Control, PoolCalls};
 use crate::mapping::ToApi;
 use crate::state::{KnownPool, StateDir};
 use crate::sync::lock;
-use api::v1::{AbsentPool, Problem, ProblemCode};
+use api::v1::{AbsentPool, Problem};
 use engine::{EngineError, ErrorCode, PoolStatus};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,6 +49,20 @@ fn specs(pool: &PoolStatus) -> Vec<String> {
         .collect()
 }
 
+impl PoolCalls for PoolRegistry {
+    fn control(&self) -> &Arc<dyn Control> {
+        &self.control
+    }
+
+    /// The engine's error, or why the pool is not open.
+    fn problem(&self, pool: &str, error: EngineError) -> Problem {
+        match self.absent(pool) {
+            Some(absent) if error.code == ErrorCode::NotFound => Problem::not_found(absent.message),
+            _ => error.to_api(),
+        }
+    }
+}
+
 impl PoolRegistry {
     /// A registry with nothing absent.
     pub(super) fn new(control: Arc<dyn Control>, state: StateDir) -> Self {
@@ -59,11 +73,6 @@ impl PoolRegistry {
             changes: Mutex::default(),
             stopped: AtomicBool::new(false),
         }
-    }
-
-    /// The engine.
-    pub(super) fn control(&self) -> &Arc<dyn Control> {
-        &self.control
     }
 
     /// The state folder.
@@ -96,28 +105,6 @@ impl PoolRegistry {
                 Ok(open.into_iter().map(|pool| pool.name).collect())
             }
         }
-    }
-
-    /// The engine's error, or why the pool is not open.
-    pub(super) fn problem(&self, pool: &str, error: EngineError) -> Problem {
-        match self.absent(pool) {
-            Some(absent) if error.code == ErrorCode::NotFound => {
-                Problem::new(ProblemCode::NotFound, absent.message)
-            }
-            _ => error.to_api(),
-        }
-    }
-
-    /// What the engine answered about a pool.
-    ///
-    /// # Errors
-    /// As [`PoolRegistry::problem`] has it.
-    pub(super) fn checked<T>(
-        &self,
-        pool: &str,
-        answered: std::result::Result<T, EngineError>,
-    ) -> Result<T> {
-        answered.map_err(|error| self.problem(pool, error))
     }
 
     /// Notes that a pool could not be opened, and why.

@@ -2,8 +2,8 @@
 
 use super::exports::Exports;
 use super::registry::{PoolRegistry, Result};
-use crate::Control;
 use crate::clock::now_s;
+use crate::control::{Control, PoolCalls};
 use crate::names::check_name;
 use crate::snapshot_schedule::{Clocks, Due, Past, SnapshotRule, Taken, snapshot_name};
 use crate::sync::lock;
@@ -82,9 +82,7 @@ impl Schedules {
             keep,
         };
         let clocks = self.clocks();
-        let set = self
-            .registry
-            .checked(&pool, self.control.schedule_set(&pool, &spec, clocks.now_s))?;
+        let set = self.registry.schedule_set(&pool, &spec, clocks.now_s)?;
         // What went wrong before may be what was changed.
         lock(&self.tried).remove(&key(&set));
         Ok(self.shown(set, clocks))
@@ -110,9 +108,7 @@ impl Schedules {
     ) -> Result<v1::ScheduleList> {
         let mut items = Vec::new();
         for pool in self.registry.one_or_all(pool)? {
-            let found = self
-                .registry
-                .checked(&pool, self.control.schedule_list(&pool, volume))?;
+            let found = self.registry.schedule_list(&pool, volume)?;
             items.extend(found.into_iter().map(|known| self.shown(known, clocks)));
         }
         Ok(v1::ScheduleList { items })
@@ -123,8 +119,7 @@ impl Schedules {
     /// # Errors
     /// As the engine's.
     pub fn remove(&self, pool: &str, volume: &str, schedule: &str) -> Result<()> {
-        self.registry
-            .checked(pool, self.control.schedule_remove(pool, volume, schedule))
+        self.registry.schedule_remove(pool, volume, schedule)
     }
 
     /// Schedules whose last try failed, and why.

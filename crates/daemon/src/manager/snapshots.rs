@@ -3,11 +3,11 @@
 use super::exports::Exports;
 use super::registry::{PoolRegistry, Result};
 use super::volumes::Volumes;
-use crate::Control;
 use crate::clock::now_s;
+use crate::control::{Control, PoolCalls};
 use crate::mapping::ToApi;
 use crate::names::check_name;
-use api::v1::{self, Problem, ProblemCode};
+use api::v1::{self, Problem};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -52,11 +52,9 @@ impl Snapshots {
             name,
         } = request;
         check_name("a snapshot", &name)?;
-        let taken = self.registry.checked(
-            &pool,
-            self.control
-                .snapshot_create(&pool, &volumes, &name, now_s()),
-        )?;
+        let taken = self
+            .registry
+            .snapshot_create(&pool, &volumes, &name, now_s())?;
         Ok(v1::SnapshotList {
             items: taken.to_api(),
         })
@@ -78,14 +76,12 @@ impl Snapshots {
             let text = format!(
                 "the space of snapshots is looked for during at most {WAIT_MAX_S} s, not {wait_s}"
             );
-            return Err(Problem::new(ProblemCode::Invalid, text));
+            return Err(Problem::invalid(text));
         }
         let (began, wait) = (Instant::now(), Duration::from_secs(wait_s as u64));
         let mut items: Vec<v1::Snapshot> = Vec::new();
         for pool in self.registry.one_or_all(pool)? {
-            let found = self
-                .registry
-                .checked(&pool, self.control.snapshot_list(&pool, volume))?;
+            let found = self.registry.snapshot_list(&pool, volume)?;
             items.extend(found.to_api());
         }
         for item in &mut items {
@@ -111,14 +107,10 @@ impl Snapshots {
     /// # Errors
     /// When there is none.
     pub fn show(&self, (pool, volume, snapshot): (&str, &str, &str)) -> Result<v1::Snapshot> {
-        let found = self
-            .registry
-            .checked(pool, self.control.snapshot_list(pool, Some(volume)))?;
+        let found = self.registry.snapshot_list(pool, Some(volume))?;
         let one = found.into_iter().find(|known| known.name == snapshot);
         one.map(ToApi::to_api).ok_or_else(|| {
-            Problem::new(
-                ProblemCode::NotFound,
-                format!(
+            Problem::not_found(format!(
                     "volume {pool}/{volume} has no snapshot {snapshot}: `convect snapshot list {pool}/{volume}` shows \
                      those that it has"
                 ),
@@ -142,10 +134,9 @@ impl Snapshots {
                 .check_unused(pool, Some(&format!("{volume}@{snapshot}")))?;
         }
         let name = request.name.as_deref();
-        let changed = self
-            .control
-            .snapshot_change(pool, volume, snapshot, name, request.held);
-        self.registry.checked(pool, changed).map(ToApi::to_api)
+        self.registry
+            .snapshot_change(pool, volume, snapshot, name, request.held)
+            .map(ToApi::to_api)
     }
 
     /// Deletes a snapshot.
@@ -157,8 +148,7 @@ impl Snapshots {
         self.exports
             .check_unused(pool, Some(&format!("{volume}@{snapshot}")))?;
         let names = [snapshot.to_owned()];
-        self.registry
-            .checked(pool, self.control.snapshot_delete(pool, volume, &names))
+        self.registry.snapshot_delete(pool, volume, &names)
     }
 
     /// What a volume, or its snapshot `to`, has otherwise than the snapshot `from`: from `start`
@@ -176,11 +166,7 @@ impl Snapshots {
     ) -> Result<v1::SnapshotDiff> {
         let (start, limit) = (start.unwrap_or(0), limit.unwrap_or(RANGES_DEFAULT));
         self.registry
-            .checked(
-                pool,
-                self.control
-                    .snapshot_diff(pool, volume, from, to, start as u64, limit),
-            )
+            .snapshot_diff(pool, volume, from, to, start as u64, limit)
             .map(ToApi::to_api)
     }
 
@@ -195,11 +181,7 @@ impl Snapshots {
     ) -> Result<v1::Volume> {
         check_name("a volume", &request.name)?;
         self.registry
-            .checked(
-                pool,
-                self.control
-                    .snapshot_clone(pool, volume, snapshot, &request.name),
-            )
+            .snapshot_clone(pool, volume, snapshot, &request.name)
             .map(|status| self.volumes.shown(status))
     }
 
@@ -211,7 +193,7 @@ impl Snapshots {
         let _changes = self.registry.begin_change();
         self.exports.check_not_moving(pool, None)?;
         self.registry
-            .checked(pool, self.control.volume_promote(pool, volume))
+            .volume_promote(pool, volume)
             .map(ToApi::to_api)
     }
 
@@ -228,11 +210,7 @@ impl Snapshots {
         let _changes = self.registry.begin_change();
         self.exports.check_unused(pool, Some(volume))?;
         self.registry
-            .checked(
-                pool,
-                self.control
-                    .volume_roll_back(pool, volume, &request.snapshot),
-            )
+            .volume_roll_back(pool, volume, &request.snapshot)
             .map(|status| self.volumes.shown(status))
     }
 }

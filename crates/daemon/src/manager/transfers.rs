@@ -7,7 +7,6 @@ use super::exports::Exports;
 use super::jobs::Jobs;
 use super::registry::PoolRegistry;
 use super::uses::Uses;
-use crate::Control;
 use std::sync::Arc;
 
 pub use receive::Receiving;
@@ -15,7 +14,6 @@ pub use send::Sending;
 
 /// Snapshots that are being sent and received. Each is a job of the daemon's own.
 pub struct Transfers {
-    control: Arc<dyn Control>,
     registry: Arc<PoolRegistry>,
     exports: Arc<Exports>,
     jobs: Arc<Jobs>,
@@ -31,7 +29,6 @@ impl Transfers {
         uses: &Uses,
     ) -> Self {
         Self {
-            control: Arc::clone(registry.control()),
             registry: Arc::clone(registry),
             exports: Arc::clone(exports),
             jobs: Arc::clone(jobs),

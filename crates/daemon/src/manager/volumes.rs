@@ -4,11 +4,11 @@ use super::exports::Exports;
 use super::jobs::Jobs;
 use super::promises::QosBottlenecks;
 use super::registry::{PoolRegistry, Result};
-use crate::Control;
+use crate::control::PoolCalls;
 use crate::mapping::{self, ToApi, ToEngine};
 use crate::names::check_name;
 use crate::qos;
-use api::v1::{self, Problem, ProblemCode};
+use api::v1::{self, Problem};
 use std::sync::Arc;
 
 /// Parts of a map when the caller does not say, and the most.
@@ -17,7 +17,6 @@ const CELLS_MAX: usize = 65_536;
 
 /// The volumes of open pools.
 pub struct Volumes {
-    control: Arc<dyn Control>,
     registry: Arc<PoolRegistry>,
     exports: Arc<Exports>,
     jobs: Arc<Jobs>,
@@ -32,7 +31,6 @@ impl Volumes {
         bottlenecks: &Arc<QosBottlenecks>,
     ) -> Self {
         Self {
-            control: Arc::clone(registry.control()),
             registry: Arc::clone(registry),
             exports: Arc::clone(exports),
             jobs: Arc::clone(jobs),
@@ -57,9 +55,7 @@ impl Volumes {
     pub fn list(&self, pool: Option<&str>) -> Result<v1::VolumeList> {
         let mut items = Vec::new();
         for pool in self.registry.one_or_all(pool)? {
-            let volumes = self
-                .registry
-                .checked(&pool, self.control.volume_list(&pool))?;
+            let volumes = self.registry.volume_list(&pool)?;
             items.extend(volumes.into_iter().map(|volume| self.shown(volume)));
         }
         Ok(v1::VolumeList { items })
@@ -73,13 +69,10 @@ impl Volumes {
         let volumes = self.list(Some(pool))?.items;
         let found = volumes.into_iter().find(|known| known.name == volume);
         found.ok_or_else(|| {
-            Problem::new(
-                ProblemCode::NotFound,
-                format!(
-                    "there is no volume {volume} in pool {pool}: `convect volume list {pool}` \
+            Problem::not_found(format!(
+                "there is no volume {volume} in pool {pool}: `convect volume list {pool}` \
                      shows those that are"
-                ),
-            )
+            ))
         })
     }
 
@@ -100,10 +93,7 @@ impl Volumes {
         let (policy, group) = (request.policy.as_deref(), request.group.as_deref());
         let policy = qos::choice(policy, group, request.overcommit).unwrap_or_default();
         self.registry
-            .checked(
-                &request.pool,
-                (self.control).volume_create_with(&request.pool, &spec, &policy),
-            )
+            .volume_create_with(&request.pool, &spec, &policy)
             .map(|status| self.shown(status))
     }
 
@@ -119,11 +109,7 @@ impl Volumes {
     ) -> Result<v1::Volume> {
         self.exports.check_not_moving(pool, Some(volume))?;
         self.registry
-            .checked(
-                pool,
-                self.control
-                    .volume_resize(pool, volume, request.size, request.shrink),
-            )
+            .volume_resize(pool, volume, request.size, request.shrink)
             .map(|status| self.shown(status))
     }
 
@@ -138,11 +124,7 @@ impl Volumes {
         request: v1::VolumeChange,
     ) -> Result<v1::Volume> {
         self.registry
-            .checked(
-                pool,
-                self.control
-                    .volume_change(pool, volume, &request.to_engine()),
-            )
+            .volume_change(pool, volume, &request.to_engine())
             .map(|status| self.shown(status))
     }
 
@@ -154,7 +136,7 @@ impl Volumes {
         let _changes = self.registry.begin_change();
         self.exports.check_unused(pool, Some(volume))?;
         self.registry
-            .checked(pool, self.control.volume_delete(pool, volume))
+            .volume_delete(pool, volume)
             .map(|job| self.jobs.reference(job))
     }
 
@@ -164,7 +146,7 @@ impl Volumes {
     /// When there is none.
     pub fn counters(&self, pool: &str, volume: &str) -> Result<v1::Counters> {
         self.registry
-            .checked(pool, self.control.volume_counters(pool, volume))
+            .volume_counters(pool, volume)
             .map(ToApi::to_api)
     }
 
@@ -182,25 +164,18 @@ impl Volumes {
     ) -> Result<v1::VolumeMap> {
         let cells = cells.unwrap_or(CELLS_DEFAULT);
         if !(1..=CELLS_MAX).contains(&cells) {
-            return Err(Problem::new(
-                ProblemCode::Invalid,
-                format!("a map has 1 to {CELLS_MAX} cells, not {cells}"),
-            ));
+            return Err(Problem::invalid(format!(
+                "a map has 1 to {CELLS_MAX} cells, not {cells}"
+            )));
         }
         let size = self.show(pool, volume)?.size;
         if start >= size || length == Some(0) {
-            return Err(Problem::new(
-                ProblemCode::Invalid,
-                format!(
-                    "there is nothing to look at from byte {start} on: the volume has {size} bytes"
-                ),
-            ));
+            return Err(Problem::invalid(format!(
+                "there is nothing to look at from byte {start} on: the volume has {size} bytes"
+            )));
         }
         let end = length.map_or(size, |length| start.saturating_add(length).min(size));
-        let map = self.registry.checked(
-            pool,
-            self.control.volume_map(pool, volume, start..end, cells),
-        )?;
+        let map = self.registry.volume_map(pool, volume, start..end, cells)?;
         Ok(v1::VolumeMap {
             size,
             start,

@@ -66,10 +66,6 @@ pub struct Servers {
     all: Arc<Mutex<All>>,
 }
 
-fn invalid(message: String) -> Problem {
-    Problem::new(ProblemCode::Invalid, message)
-}
-
 /// The way to a server; nobody is asked.
 fn way(create: &ServerCreate) -> std::result::Result<remote::Server, String> {
     let name = &create.name;
@@ -188,7 +184,7 @@ impl Servers {
     /// # Errors
     /// When it cannot be, there is one of its name, or it cannot be kept.
     pub fn create(&self, create: ServerCreate) -> Result<Server> {
-        let way = way(&create).map_err(invalid)?;
+        let way = way(&create).map_err(Problem::invalid)?;
         let mut all = lock(&self.all);
         let name = create.name.clone();
         if all.known.contains_key(&name) {
@@ -216,7 +212,7 @@ impl Servers {
         if !all.known.contains_key(name) {
             let text =
                 format!("there is no server {name}: `convect server list` shows those that are");
-            return Err(Problem::new(ProblemCode::NotFound, text));
+            return Err(Problem::not_found(text));
         }
         let mut kept = all.kept();
         kept.servers.retain(|known| known.name != name);

@@ -2,6 +2,7 @@
 
 use super::Diagnostics;
 use crate::clock::now_s;
+use crate::control::PoolCalls;
 use crate::manager::registry::Result;
 use crate::mapping::ToApi;
 use api::v1;
@@ -66,9 +67,7 @@ impl Diagnostics {
         lba: Option<usize>,
     ) -> Result<v1::Explanation> {
         let lba = lba.unwrap_or(0) as u64;
-        let told = self
-            .registry
-            .checked(pool, self.control.volume_explain(pool, volume, lba))?;
+        let told = self.registry.volume_explain(pool, volume, lba)?;
         let now_s = now_s();
         let places = told.places.into_iter();
         let moves = told.moves.into_iter();
@@ -91,7 +90,7 @@ impl Diagnostics {
     /// # Errors
     /// When it is not open.
     pub fn pool_moves(&self, pool: &str) -> Result<v1::MoveCountList> {
-        let counts = self.registry.checked(pool, self.control.pool_moves(pool))?;
+        let counts = self.registry.pool_moves(pool)?;
         let items = counts.into_iter().map(|count| v1::MoveCount {
             from: count.cause.from().name().to_owned(),
             to: count.cause.to().name().to_owned(),

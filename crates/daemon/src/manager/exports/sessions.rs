@@ -3,7 +3,7 @@
 use super::Exports;
 use crate::manager::registry::Result;
 use crate::sync::lock;
-use api::v1::{Problem, ProblemCode, Session, SessionList};
+use api::v1::{Problem, Session, SessionList};
 use std::collections::BTreeMap;
 
 impl Exports {
@@ -63,9 +63,8 @@ impl Exports {
             tracing::info!("session {id} is to end");
             return Ok(());
         }
-        Err(Problem::new(
-            ProblemCode::NotFound,
-            format!("there is no session {id}: `convect session list` shows those that are"),
-        ))
+        Err(Problem::not_found(format!(
+            "there is no session {id}: `convect session list` shows those that are"
+        )))
     }
 }

@@ -130,7 +130,6 @@ impl History {
             to_s,
             step_s,
         };
-        let invalid = |text: String| Problem::new(ProblemCode::Invalid, text);
         let found = self.store.read(&query, now_s).or_else(|missing| {
             // What was made a moment ago has no figures yet.
             match missing {
@@ -141,14 +140,12 @@ impl History {
             }
         });
         let found = found.map_err(|missing| match missing {
-            Missing::Object => Problem::new(
-                ProblemCode::NotFound,
-                format!(
+            Missing::Object => Problem::not_found(format!(
                     "no figures of '{object}' are kept: write pool/POOL, tier/POOL/fast, vdrive/POOL/1, \
                      drive/POOL/SPEC, volume/POOL/VOLUME or export/POOL/EXPORT"
                 ),
             ),
-            Missing::Question(why) => invalid(why),
+            Missing::Question(why) => Problem::invalid(why),
             Missing::Io(error) => Problem::new(
                 ProblemCode::Io,
                 format!("the figures cannot be read: {error}: see to the state folder"),
@@ -159,7 +156,9 @@ impl History {
         if let Some(unknown) = series.iter().find(|name| !known(name)) {
             let known: Vec<&str> = all.iter().map(|series| series.name.as_str()).collect();
             let known = known.join(", ");
-            return Err(invalid(format!("{object} has no '{unknown}', but {known}")));
+            return Err(Problem::invalid(format!(
+                "{object} has no '{unknown}', but {known}"
+            )));
         }
         let wanted = |name: &str| series.is_empty() || series.contains(&name);
         Ok(v1::History {

@@ -1,6 +1,7 @@
 //! The vdrives of pools: added and removed, and drives that leave mirrors, return and are replaced.
 
 use super::Pools;
+use crate::control::PoolCalls;
 use crate::manager::registry::Result;
 use crate::mapping::ToEngine;
 use api::v1;
@@ -27,10 +28,8 @@ impl Pools {
             layout: request.layout,
             drives: request.drives,
         };
-        let added = self
-            .control
-            .vdrive_add(pool, &spec.to_engine(), request.force);
-        let vdrive = added.map_err(|error| self.registry.problem(pool, error))?;
+        let spec = spec.to_engine();
+        let vdrive = self.registry.vdrive_add(pool, &spec, request.force)?;
         self.registry.try_save();
         Ok(v1::VdriveRef { vdrive })
     }
@@ -41,7 +40,7 @@ impl Pools {
     /// As the engine's.
     pub fn vdrive_remove(&self, pool: &str, vdrive: u8) -> Result<v1::JobRef> {
         self.registry
-            .checked(pool, self.control.vdrive_remove(pool, vdrive))
+            .vdrive_remove(pool, vdrive)
             .map(|job| self.jobs.reference(job))
     }
 
@@ -51,10 +50,9 @@ impl Pools {
     /// As the engine's.
     pub fn drive_online(&self, pool: &str, request: &v1::DriveOnline) -> Result<v1::JobRef> {
         let _changes = self.registry.begin_change();
-        let started = self
-            .control
-            .drive_online(pool, &request.drive, request.force);
-        let job = started.map_err(|error| self.registry.problem(pool, error))?;
+        let job = self
+            .registry
+            .drive_online(pool, &request.drive, request.force)?;
         self.registry.try_save();
         Ok(self.jobs.reference(job))
     }
@@ -64,8 +62,7 @@ impl Pools {
     /// # Errors
     /// As the engine's.
     pub fn drive_offline(&self, pool: &str, request: &v1::DriveOffline) -> Result<()> {
-        self.registry
-            .checked(pool, self.control.drive_offline(pool, &request.drive))
+        self.registry.drive_offline(pool, &request.drive)
     }
 
     /// Puts a new drive in another one's place.
@@ -74,10 +71,9 @@ impl Pools {
     /// As the engine's.
     pub fn drive_replace(&self, pool: &str, request: &v1::DriveReplace) -> Result<v1::JobRef> {
         let _changes = self.registry.begin_change();
-        let started = self
-            .control
-            .drive_replace(pool, &request.old, &request.new, request.force);
-        let job = started.map_err(|error| self.registry.problem(pool, error))?;
+        let job = self
+            .registry
+            .drive_replace(pool, &request.old, &request.new, request.force)?;
         self.registry.try_save();
         Ok(self.jobs.reference(job))
     }

@@ -2,6 +2,7 @@
 
 use super::Pools;
 use crate::clock::now_s;
+use crate::control::PoolCalls;
 use crate::manager::registry::Result;
 use crate::mapping::ToApi;
 use api::v1;
@@ -18,7 +19,7 @@ impl Pools {
             began_s: now_s(),
         };
         self.registry
-            .checked(pool, self.control.pool_scrub(pool, &spec))
+            .pool_scrub(pool, &spec)
             .map(|job| self.jobs.reference(job))
     }
 
@@ -27,8 +28,7 @@ impl Pools {
     /// # Errors
     /// As the engine's.
     pub fn scrub_cancel(&self, pool: &str) -> Result<()> {
-        self.registry
-            .checked(pool, self.control.pool_scrub_cancel(pool))
+        self.registry.pool_scrub_cancel(pool)
     }
 
     /// The scrub that runs, or the last one.
@@ -36,10 +36,7 @@ impl Pools {
     /// # Errors
     /// When the pool is not open.
     pub fn scrub_show(&self, pool: &str) -> Result<v1::Scrub> {
-        let status = self.control.pool_scrub_status(pool);
-        let mut scrub: v1::Scrub = status
-            .map(ToApi::to_api)
-            .map_err(|error| self.registry.problem(pool, error))?;
+        let mut scrub: v1::Scrub = self.registry.pool_scrub_status(pool)?.to_api();
         scrub.job = scrub.job.map(|job| self.jobs.reference(job).job);
         Ok(scrub)
     }

@@ -1,6 +1,7 @@
 //! Snapshots received from streams (docs/stream.md).
 
 use super::Transfers;
+use crate::control::PoolCalls;
 use crate::jobs::OwnJob;
 use crate::manager::registry::Result;
 use crate::manager::uses::Use;
@@ -109,12 +110,9 @@ impl Receiving {
         let transfers = &self.transfers;
         let _changes = transfers.registry.begin_change();
         transfers.exports.check_unused(pool, Some(volume))?;
-        let begun = transfers
-            .control
-            .receive_begin(pool, volume, &spec, self.force);
-        let done = begun.map_err(|error| transfers.registry.problem(pool, error))?;
-        let device = transfers.control.volume_open(pool, volume, None);
-        let device = device.map_err(|error| transfers.registry.problem(pool, error))?;
+        let registry = &transfers.registry;
+        let done = registry.receive_begin(pool, volume, &spec, self.force)?;
+        let device = registry.volume_open(pool, volume, None)?;
         self.target = Some(Target {
             io: VolumeIo::new(device),
             done,
@@ -147,14 +145,13 @@ impl Receiving {
         let Some(target) = &mut self.target else {
             return Ok(());
         };
-        let (pool, volume, control) = (&self.pool, &self.volume, &self.transfers.control);
+        let (pool, volume, registry) = (&self.pool, &self.volume, &self.transfers.registry);
         let position = self.decoder.position();
         let flushed = target.io.flush();
         flushed.map_err(|error| mapping::io_problem(&format!("volume {pool}/{volume}"), &error))?;
         target.marked = self.bytes;
         if position > target.done {
-            let marked = control.receive_mark(pool, volume, position);
-            marked.map_err(|error| self.transfers.registry.problem(pool, error))?;
+            registry.receive_mark(pool, volume, position)?;
             target.done = position;
         }
         Ok(())
@@ -168,9 +165,7 @@ impl Receiving {
         self.decoder.end().map_err(|error| bad(&error))?;
         self.mark()?;
         let (pool, volume) = (&self.pool, &self.volume);
-        let transfers = &self.transfers;
-        let taken = transfers.control.receive_end(pool, volume);
-        let taken = taken.map_err(|error| transfers.registry.problem(pool, error))?;
+        let taken = self.transfers.registry.receive_end(pool, volume)?;
         let snapshot = taken.into_iter().next().map(|taken| taken.name);
         let snapshot = snapshot.unwrap_or_default();
         tracing::info!("received {pool}/{volume}@{snapshot}");
@@ -211,8 +206,5 @@ impl Receiving {
 }
 
 fn bad(error: &StreamError) -> Problem {
-    Problem::new(
-        ProblemCode::Invalid,
-        format!("the stream is not taken: {error}"),
-    )
+    Problem::invalid(format!("the stream is not taken: {error}"))
 }
