@@ -7,24 +7,24 @@ use clap::{Args, Subcommand};
 /// `token`.
 #[derive(Subcommand, Debug)]
 pub enum Token {
-    /// Make a token and print it, once
+    /// Create a token and print it once
     Create {
         /// Its name
         name: String,
-        /// What its bearer may do: look; change volumes, snapshots and exports; or everything
+        /// Role: viewer (read only), operator (volumes, snapshots and exports) or admin (everything)
         #[arg(long, value_parser = PossibleValuesParser::new(["viewer", "operator", "admin"]).map(role))]
         role: Role,
-        /// How long it counts, like 12h or 90d
+        /// Lifetime, like 12h or 90d
         #[arg(long, value_name = "TIME", default_value = "90d")]
         expires: String,
     },
     /// List the tokens
     List,
-    /// Take a token back: it and its sessions count no more
+    /// Revoke a token and its sessions
     Revoke {
         /// Its name
         name: String,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
     },
@@ -33,7 +33,7 @@ pub enum Token {
 /// `audit`.
 #[derive(Args, Debug)]
 pub struct Audit {
-    /// How many entries
+    /// Number of entries
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     pub limit: usize,
 }

@@ -25,13 +25,13 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(name = "convect", version, arg_required_else_help = true, after_long_help = AFTER)]
 pub struct Arguments {
-    /// Which daemon.
+    /// The daemon that a command is for.
     #[command(flatten)]
     pub reach: Reach,
-    /// Print what the HTTP interface answers, as JSON
+    /// Print the answer of the HTTP API as JSON
     #[arg(long, global = true)]
     pub json: bool,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -41,87 +41,87 @@ Drives are written as file:PATH[?size=8G], nvme:/dev/ngXnY, ram:NAME?size=1G, nu
 model:hdd-7200[,seed=N][,iops=N]:SPEC; a bare absolute path means file:PATH.\n\
 Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 130 left with Ctrl-C.";
 
-/// What to do.
+/// The command.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Serve pools, volumes and exports until SIGTERM or SIGINT
     Serve(Serve),
-    /// Look at drives
+    /// Inspect drives
     #[command(subcommand)]
     Drive(Drive),
-    /// Look at vdrives
+    /// Inspect vdrives
     #[command(subcommand)]
     Vdrive(Vdrive),
-    /// Make, look at and end pools
+    /// Manage pools
     #[command(subcommand)]
     Pool(Pool),
-    /// Make, look at and end volumes
+    /// Manage volumes
     #[command(subcommand)]
     Volume(Volume),
-    /// Take, look at, clone and end snapshots of volumes
+    /// Manage snapshots and clones
     #[command(subcommand)]
     Snapshot(Snapshot),
-    /// Write a snapshot, or what it has otherwise than one before, as a stream
+    /// Send a full or incremental snapshot stream to the standard output
     Send(Send),
-    /// Make a volume, or bring one on, from a stream
+    /// Receive a snapshot stream from the standard input into a volume
     Receive(Receive),
-    /// Offer volumes to hosts and virtual machines
+    /// Export volumes to hosts and virtual machines
     #[command(subcommand)]
     Export(Export),
-    /// Look at hosts' sessions with exports, and end them
+    /// List and disconnect sessions of hosts
     #[command(subcommand)]
     Session(Session),
-    /// Show where a volume lies: RAM red, fast orange, slow blue, empty grey
+    /// Show on which tier the parts of a volume are: RAM red, fast orange, slow blue, empty grey
     Map(Map),
-    /// Say where a block lies, since when, why it was moved there and what it displaced
+    /// Explain where a block is stored, since when, why it was moved there and what it displaced
     #[command(after_help = EXPLAIN_AFTER)]
     Explain(Explain),
-    /// Guarantee volumes operations, bandwidth and latency, and see what they attain
+    /// Manage quality of service: guaranteed IOPS, bandwidth and latency
     #[command(subcommand)]
     Qos(Qos),
-    /// Show how long reads of a pool or a volume took since the pool was opened, by where blocks came from
+    /// Show the latency of reads since the pool was opened, by the tier that served them
     Latency {
         /// The pool or the volume
         #[arg(value_name = "POOL[/VOL]")]
         name: String,
     },
-    /// Look at long work
+    /// Manage jobs
     #[command(subcommand)]
     Job(Job),
-    /// List what happened, or watch it happen
+    /// List or follow events
     #[command(subcommand)]
     Event(Event),
-    /// List what is wrong now
+    /// Manage alerts and notification targets
     #[command(subcommand)]
     Alert(Alert),
-    /// Show how a pool, a tier, a drive, a volume or an export did over time
+    /// Show metrics of a pool, tier, drive, volume or export over time
     History(History),
-    /// Show what pools and volumes do now, full screen, until Ctrl-C; with --json a line a second
+    /// Show live load of pools and volumes, full screen; with --json one line a second
     Top,
-    /// Make, look at and take back tokens, which the page and remote programs show
+    /// Create, list and revoke API tokens
     #[command(subcommand)]
     Token(Token),
-    /// Name daemons on other hosts, and choose the one that commands are for
+    /// Manage contexts: named daemons on other hosts
     #[command(subcommand)]
     Context(Context),
-    /// Look at other daemons from this one, beside each other
+    /// Manage the other daemons that this one monitors
     #[command(subcommand)]
     Server(Server),
-    /// Print who changed what and when, newest first
+    /// Show the audit log, newest first
     Audit(Audit),
-    /// Look whether a pool that is not in use is whole
+    /// Check an offline pool (fsck)
     #[command(after_help = CHECK_AFTER)]
     Check(Check),
-    /// Mend what redundancy allows of a pool that is not in use; without --yes only say what
+    /// Repair an offline pool from its redundancy; a dry run without --yes
     #[command(after_help = CHECK_AFTER)]
     Repair(Repair),
-    /// Give a copy of a pool's drives identities of its own, so that a host can have it beside the original
+    /// Give a copy of an offline pool new identities, so that a host can open it beside the original
     #[command(after_help = REIDENTIFY_AFTER)]
     Reidentify(Reidentify),
-    /// Print any record of a pool that is not in use
+    /// Dump records of an offline pool
     #[command(subcommand)]
     Dump(Dump),
-    /// Copy a volume out of a pool that is not in use, as far as it can be read
+    /// Copy a volume out of an offline pool, as far as it can be read
     #[command(after_help = RESTORE_AFTER)]
     Restore(Restore),
     /// Demonstrations, benchmarks, and block traces replayed through the placement policy
@@ -135,12 +135,12 @@ pub enum Command {
         )]
         arguments: Vec<OsString>,
     },
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
         /// The shell
         shell: Shell,
     },
-    /// Write the manual pages into a folder
+    /// Write the manual pages to a folder
     Man {
         /// The folder
         dir: PathBuf,
@@ -190,10 +190,10 @@ No daemon is needed, and none may have the drives open; nothing is written to th
 0 all was copied; 2 some could not be read, which is listed and left as holes, or wrong usage; 8 \
 nothing was copied.";
 
-/// Drives of a pool that is not in use.
+/// Drives of an offline pool.
 #[derive(Args, Debug)]
 pub struct Drives {
-    /// A drive of the pool; again for each
+    /// A drive of the pool; repeat for each
     #[arg(long = "drive", required = true, value_name = "DRIVE", num_args = 1..)]
     pub drives: Vec<String>,
 }
@@ -276,7 +276,7 @@ pub struct Check {
     /// The drives of the pool, all that are there
     #[arg(required = true, value_name = "DRIVE")]
     pub drives: Vec<String>,
-    /// Read every block of data, too, and compare it with its checksum
+    /// Also read every block of data and verify its checksum
     #[arg(long)]
     pub data: bool,
 }
@@ -287,10 +287,10 @@ pub struct Repair {
     /// The drives of the pool, all that are there
     #[arg(required = true, value_name = "DRIVE")]
     pub drives: Vec<String>,
-    /// Read every block of data, too, and mend those that are wrong
+    /// Also read every block of data and repair those that are corrupt
     #[arg(long)]
     pub data: bool,
-    /// Do it
+    /// Apply the repairs
     #[arg(long)]
     pub yes: bool,
 }
@@ -301,10 +301,10 @@ pub struct Reidentify {
     /// The drives of the copy, all of them
     #[arg(required = true, value_name = "DRIVE")]
     pub drives: Vec<String>,
-    /// Another name for the copy, too
+    /// Also give the copy another name
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Do not ask
+    /// Skip confirmation
     #[arg(long)]
     pub yes: bool,
 }
@@ -319,13 +319,13 @@ pub enum Vdrive {
     },
 }
 
-/// Where new space begins.
+/// Where new data is allocated.
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
 pub enum Policy {
-    /// Written data is absorbed by the fast tier and sinks to its slow home soon
+    /// Writes go to the fast tier and are written back to the slow tier soon
     #[default]
     SlowFirst,
-    /// Written data stays on the fast tier until its space is needed
+    /// Writes stay on the fast tier until its space is needed
     FastFirst,
 }
 
@@ -343,23 +343,23 @@ pub enum Switch {
 pub struct PoolCreate {
     /// The pool's name
     pub name: String,
-    /// A tier, a layout if not concat, and drives; again for each vdrive: `fast /dev/nvme0n1
+    /// A tier, a layout if not concat, and drives; repeated for each vdrive: `fast /dev/nvme0n1
     /// slow stripe:64k /dev/sda /dev/sdb`. Layouts: concat, stripe[:CHUNK], mirror
     #[arg(required = true, value_name = "fast|slow [LAYOUT] SPEC...")]
     pub vdrives: Vec<String>,
-    /// Where new space begins
+    /// Where new data is allocated
     #[arg(long, value_enum, default_value_t)]
     pub policy: Policy,
-    /// Single-threaded engines; 0 is one a core
+    /// Number of shards; 0 is one a core
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub shards: u16,
-    /// Take drives that bear something else, which is lost
+    /// Overwrite drives that contain data (destroys it)
     #[arg(long)]
     pub force: bool,
-    /// Accept that the loss of an unmirrored fast drive loses data
+    /// Accept that data is lost when an unmirrored fast drive fails
     #[arg(long)]
     pub accept_unmirrored: bool,
-    /// Do not ask
+    /// Skip confirmation
     #[arg(long)]
     pub yes: bool,
 }
@@ -367,7 +367,7 @@ pub struct PoolCreate {
 /// `pool`.
 #[derive(Subcommand, Debug)]
 pub enum Pool {
-    /// Make a pool
+    /// Create a pool
     Create(PoolCreate),
     /// List the pools
     List,
@@ -377,31 +377,31 @@ pub enum Pool {
         /// The pool
         name: String,
     },
-    /// Close a pool, for another host to import
+    /// Close a pool, so that another host can import it
     Export {
         /// The pool
         name: String,
     },
-    /// Open a pool from its drives; without a name, list what could be opened
+    /// Open a pool from its drives; without a name, list the pools found on them
     #[command(override_usage = "convect pool import [OPTIONS] [NAME] --drive <SPEC>...")]
     Import {
         /// The pool's name or id
         name: Option<String>,
-        /// A drive to look at; again for each
+        /// A drive to search; repeat for each
         #[arg(long = "drive", required = true, value_name = "SPEC", num_args = 1..)]
         drives: Vec<String>,
-        /// Open it though drives are missing
+        /// Open it although drives are missing
         #[arg(long)]
         degraded: bool,
-        /// Open it though a drive or its metadata was put back to an earlier state: what was written since is lost
+        /// Open it although a drive was restored to an earlier state: what was written since is lost
         #[arg(long)]
         accept_old: bool,
     },
-    /// Forget a pool and everything in it
+    /// Destroy a pool and all data in it
     Destroy {
         /// The pool
         name: String,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
     },
@@ -412,47 +412,47 @@ pub enum Pool {
         /// A tier, a layout if not concat, and drives, as for `pool create`
         #[arg(required = true, value_name = "fast|slow [LAYOUT] SPEC...")]
         vdrive: Vec<String>,
-        /// Take drives that bear something else, which is lost
+        /// Overwrite drives that contain data (destroys it)
         #[arg(long)]
         force: bool,
     },
-    /// Move everything off a vdrive and take it out of the pool
+    /// Evacuate a vdrive and remove it from the pool
     Remove {
         /// The pool
         name: String,
         /// The vdrive's number
         vdrive: u8,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
-        /// Do not wait
+        /// Return at once; the job goes on in the background
         #[arg(long)]
         background: bool,
     },
-    /// Bring a drive back into its mirrors; what it lacks is copied
+    /// Bring a drive back online and resync its mirrors
     Online {
         /// The pool
         name: String,
         /// The drive, as `pool status` names it, or by its id
         drive: String,
-        /// Also when it was used without the pool's other drives: all of it is overwritten
+        /// Even when it was used without the pool's other drives: all of it is overwritten
         #[arg(long)]
         force: bool,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
-        /// Do not wait
+        /// Return at once; the job goes on in the background
         #[arg(long)]
         background: bool,
     },
-    /// Take a drive out of its mirrors and let it go, until `pool online`
+    /// Take a drive of a mirror offline, until `pool online`
     Offline {
         /// The pool
         name: String,
         /// The drive
         drive: String,
     },
-    /// Put a new drive in the place of one of a mirror's and fill it
+    /// Replace a drive of a mirror and resilver the new one
     Replace {
         /// The pool
         name: String,
@@ -460,56 +460,56 @@ pub enum Pool {
         old: String,
         /// The new drive, at least as large
         new: String,
-        /// Take a drive that bears something else, which is lost
+        /// Overwrite a drive that contains data (destroys it)
         #[arg(long)]
         force: bool,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
-        /// Do not wait
+        /// Return at once; the job goes on in the background
         #[arg(long)]
         background: bool,
     },
-    /// Show what pools do: IOPS, bandwidth, mean latency, share served by each tier
+    /// Show I/O statistics of pools: IOPS, bandwidth, mean latency, share served by each tier
     Iostat {
-        /// The pool; all when left out
+        /// The pool [default: all]
         name: Option<String>,
-        /// Print what was done in each period of so many seconds
+        /// Print one report every so many seconds
         #[arg(long, value_name = "SECS", num_args = 0..=1, default_missing_value = "1")]
         watch: Option<f64>,
-        /// End after so many periods
+        /// Stop after so many reports
         #[arg(long, requires = "watch")]
         count: Option<u64>,
     },
-    /// Show what a pool moved between RAM and its tiers since it was opened, by reason
+    /// Show how much a pool moved between RAM and its tiers since it was opened, by reason
     Moves(Moves),
-    /// Forecast what other sizes of the fast tier would give a pool and its volumes, by the traffic of late
+    /// Forecast hit rates with other sizes of the fast tier, from recent traffic
     WhatIf {
         /// The pool
         name: String,
     },
-    /// Read and check every copy of everything in a pool, and mend what is not right
+    /// Scrub a pool: verify every copy of all data and repair what is corrupt
     Scrub {
         /// The pool
         name: String,
-        /// Bytes a second at most; the daemon's configuration says when left out
+        /// Most bytes a second [default: that of the daemon's configuration]
         #[arg(long)]
         rate: Option<String>,
-        /// Wait for its end, and fail when something is lost
+        /// Wait until it has ended, and fail when data was lost
         #[arg(long)]
         wait: bool,
-        /// End the scrub that runs
+        /// Cancel the scrub that is running
         #[arg(long, conflicts_with_all = ["rate", "wait"])]
         cancel: bool,
     },
-    /// Change how much promotion of a pool may write
+    /// Change settings of a pool
     Set(PoolSet),
-    /// Choose at which levels it is warned that a pool fills
+    /// Set the fill levels at which a warning is raised
     #[command(after_help = WARN_AFTER)]
     Warn {
         /// The pool
         name: String,
-        /// The levels in per cent: at most 8 growing numbers from 10 to 100
+        /// Levels in per cent: at most 8 ascending numbers from 10 to 100
         #[arg(
             long,
             value_name = "PERCENT,...",
@@ -517,18 +517,18 @@ pub enum Pool {
             required_unless_present = "off"
         )]
         at: Vec<u8>,
-        /// Do not warn
+        /// Disable warnings
         #[arg(long, conflicts_with = "at")]
         off: bool,
     },
-    /// Hold or release promotion into RAM and the fast tier
+    /// Pause or resume promotion into RAM and the fast tier
     HoldPromotion {
         /// The pool
         name: String,
-        /// Hold or release
+        /// Pause or resume
         state: Switch,
     },
-    /// Write everything back to its slow home and forget all clean copies
+    /// Flush and drop the fast-tier cache: write back all dirty data and evict all clean copies
     Cool {
         /// The pool
         name: String,
@@ -538,7 +538,7 @@ pub enum Pool {
 /// `volume`.
 #[derive(Subcommand, Debug)]
 pub enum Volume {
-    /// Make a volume
+    /// Create a volume
     Create {
         /// The volume
         #[arg(value_name = "POOL/VOL")]
@@ -546,16 +546,16 @@ pub enum Volume {
         /// Its size
         #[arg(long)]
         size: String,
-        /// Reserve all of its space at once
+        /// Reserve all of its space now
         #[arg(long)]
         thick: bool,
-        /// The most that it and its snapshots may take of the pool
+        /// Quota: most space that it and its snapshots may use in the pool
         #[arg(long, value_name = "SIZE")]
         quota: Option<String>,
-        /// What the pool keeps for it and its snapshots
+        /// Reservation: space that the pool keeps for it and its snapshots
         #[arg(long, value_name = "SIZE")]
         reservation: Option<String>,
-        /// Bytes of an LBA: 512 or 4096
+        /// Logical block size in bytes: 512 or 4096
         #[arg(long, default_value_t = 512)]
         lba: u32,
         #[command(flatten)]
@@ -572,21 +572,21 @@ pub enum Volume {
         #[arg(value_name = "POOL/VOL")]
         volume: String,
     },
-    /// Give a volume another size
+    /// Resize a volume
     Resize {
         /// The volume
         #[arg(value_name = "POOL/VOL")]
         volume: String,
         /// Its new size
         size: String,
-        /// It may become smaller: what lies beyond is lost
+        /// Allow it to shrink: data beyond the new size is lost
         #[arg(long)]
         shrink: bool,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Change what a volume may take of its pool, what is kept for it, its placement and its policy, while it is used
+    /// Change settings of a volume while it is in use: quota, reservation, placement, policy
     #[command(
         after_help = SET_AFTER,
         group = clap::ArgGroup::new("what").required(true).multiple(true)
@@ -595,10 +595,10 @@ pub enum Volume {
         /// The volume
         #[arg(value_name = "POOL/VOL")]
         volume: String,
-        /// The most that it and its snapshots may take of the pool, or none
+        /// Quota: most space that it and its snapshots may use in the pool, or none
         #[arg(long, value_name = "SIZE|none", group = "what")]
         quota: Option<String>,
-        /// What the pool keeps for it and its snapshots, or none
+        /// Reservation: space that the pool keeps for it and its snapshots, or none
         #[arg(long, value_name = "SIZE|none", group = "what")]
         reservation: Option<String>,
         #[command(flatten)]
@@ -608,7 +608,7 @@ pub enum Volume {
         #[command(flatten)]
         policy: ChosenPolicy,
     },
-    /// Give a clone the snapshots that it stands on; what it was cloned from is a clone then
+    /// Promote a clone: swap it with its origin
     #[command(after_help = PROMOTE_AFTER)]
     Promote {
         /// The clone
@@ -620,10 +620,10 @@ pub enum Volume {
         /// The volume
         #[arg(value_name = "POOL/VOL")]
         volume: String,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
-        /// Do not wait for its space
+        /// Return at once; its space is freed in the background
         #[arg(long)]
         background: bool,
     },
@@ -632,22 +632,22 @@ pub enum Volume {
 /// `snapshot`.
 #[derive(Subcommand, Debug)]
 pub enum Snapshot {
-    /// Take a snapshot of a volume, or of several at one moment
+    /// Create a snapshot of a volume, or of several volumes atomically
     Create {
-        /// The snapshots, of one pool and with one name
+        /// The snapshots: of one pool, all with the same name
         #[arg(value_name = "POOL/VOL@NAME", required = true)]
         snapshots: Vec<String>,
     },
-    /// List the snapshots of a pool, of a volume, or all, with what each of them alone has (UNIQUE)
+    /// List the snapshots of a pool or a volume, or all, with the space that only each of them uses (UNIQUE)
     List {
-        /// Seconds to look for what each alone has, at most 20
+        /// Seconds to spend on computing UNIQUE, at most 20
         #[arg(long, value_name = "SECONDS", default_value_t = 1)]
         wait: u64,
         /// The pool or volume
         #[arg(value_name = "POOL[/VOL]")]
         of: Option<String>,
     },
-    /// Give a snapshot another name
+    /// Rename a snapshot
     Rename {
         /// The snapshot
         #[arg(value_name = "POOL/VOL@NAME")]
@@ -655,13 +655,13 @@ pub enum Snapshot {
         /// Its new name
         name: String,
     },
-    /// Keep a snapshot from being deleted
+    /// Hold a snapshot, so that it cannot be deleted
     Hold {
         /// The snapshot
         #[arg(value_name = "POOL/VOL@NAME")]
         snapshot: String,
     },
-    /// Let a snapshot be deleted again
+    /// Release the hold on a snapshot
     Release {
         /// The snapshot
         #[arg(value_name = "POOL/VOL@NAME")]
@@ -672,11 +672,11 @@ pub enum Snapshot {
         /// The snapshots
         #[arg(value_name = "POOL/VOL@NAME", required = true)]
         snapshots: Vec<String>,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Make a volume that begins as a snapshot is
+    /// Create a clone from a snapshot
     Clone {
         /// The snapshot
         #[arg(value_name = "POOL/VOL@NAME")]
@@ -684,25 +684,25 @@ pub enum Snapshot {
         /// Name of the new volume, in the same pool
         volume: String,
     },
-    /// List what was written or discarded between a snapshot and what stands on it
+    /// List the ranges that changed between a snapshot and a later snapshot, a clone or the volume
     #[command(after_help = DIFF_AFTER)]
     Diff {
         /// The snapshot
         #[arg(value_name = "POOL/VOL@NAME")]
         from: String,
-        /// A later snapshot, a clone, or a volume as it is now; the snapshot's volume when left out
+        /// A later snapshot, a clone or a volume [default: the snapshot's volume]
         #[arg(value_name = "POOL/VOL[@NAME]")]
         to: Option<String>,
     },
-    /// Have snapshots taken by themselves
+    /// Manage snapshot schedules
     #[command(subcommand)]
     Schedule(Schedule),
-    /// Make a volume as it was when a snapshot was taken
+    /// Roll a volume back to a snapshot
     Rollback {
         /// The snapshot
         #[arg(value_name = "POOL/VOL@NAME")]
         snapshot: String,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
     },
@@ -711,16 +711,16 @@ pub enum Snapshot {
 /// `snapshot schedule`.
 #[derive(Subcommand, Debug)]
 pub enum Schedule {
-    /// Have snapshots taken of a volume, or of several at one moment, and the oldest deleted
+    /// Take snapshots of a volume, or of several atomically, at regular times and delete the oldest
     #[command(after_help = SCHEDULE_AFTER)]
     Set {
-        /// The schedule's volumes and its name, with which the names of its snapshots begin
+        /// The schedule's volumes and its name, which its snapshots' names begin with
         #[arg(value_name = "POOL/VOL@NAME", required = true)]
         schedules: Vec<String>,
-        /// From one to the next: 1m to 366d
+        /// Interval: 1m to 366d
         #[arg(long, value_name = "SPAN")]
         every: String,
-        /// Snapshots that are kept of each volume
+        /// Number of snapshots to keep of each volume
         #[arg(long, value_name = "N")]
         keep: u32,
     },
@@ -730,7 +730,7 @@ pub enum Schedule {
         #[arg(value_name = "POOL[/VOL]")]
         of: Option<String>,
     },
-    /// Take volumes out of their schedules; the snapshots stay
+    /// Remove volumes from schedules; their snapshots stay
     Remove {
         /// The volumes and the schedule's name
         #[arg(value_name = "POOL/VOL@NAME", required = true)]

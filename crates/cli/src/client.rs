@@ -3,26 +3,24 @@
 
 use crate::Failure;
 use crate::show;
-use crate::way::{Way, Wire};
+use crate::way::Way;
 use api::v1::Problem;
 use api::{Method, Operation};
-use remote::split;
+use remote::{Answer, Broken, Connection, Patience, Request, exchange};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Longest answer that is read, in bytes.
-const ANSWER_MAX: u64 = 64 << 20;
+const ANSWER_MAX: usize = 64 << 20;
 /// How long an answer may take: of what only looks, of what changes, and of what moves all data.
 const LOOK_TIME: Duration = Duration::from_secs(60);
 const CHANGE_TIME: Duration = Duration::from_secs(600);
 const MOVE_TIME: Duration = Duration::from_secs(24 * 3600);
-/// Longest head of an answer whose body is a stream, in bytes.
-const HEAD_MAX: usize = 64 << 10;
-/// Bytes of a stream that are sent at a time.
-const PART: usize = 256 << 10;
+/// What requests bear, and where they bear nothing.
+const JSON: &str = "application/json";
 
 /// What asks one daemon.
 pub struct Client {
@@ -61,16 +59,16 @@ fn target(operation: Operation, segments: &[&str], query: &[(&str, &str)]) -> St
     target
 }
 
-/// Reads a head and nothing behind it: as much as there is of it when the other side ends.
-fn read_head(wire: &mut Wire, head: &mut Vec<u8>) -> io::Result<()> {
-    let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_MAX {
-        if wire.read(&mut byte)? == 0 {
-            break;
+/// A body that says by itself where it ends, whether the connection ended with it or before.
+struct Download(Answer<Connection>);
+
+impl Read for Download {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(into) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(0),
+            read => read,
         }
-        head.extend(byte);
     }
-    Ok(())
 }
 
 impl Client {
@@ -87,45 +85,40 @@ impl Client {
         }
     }
 
-    /// The beginning of a request; the rest of its head follows.
-    fn head(
+    /// Sends a request and reads the head of the answer. `body`: its type, and its length where it has one.
+    fn exchange(
         &self,
-        operation: Operation,
-        segments: &[&str],
-        query: &[(&str, &str)],
-        version: &str,
-    ) -> String {
-        format!(
-            "{} {} HTTP/{version}\r\nHost: {}\r\n{}",
-            operation.route().method.as_str(),
-            target(operation, segments, query),
-            self.way.host(),
-            self.way.authorization()
-        )
+        (operation, segments, query): (Operation, &[&str], &[(&str, &str)]),
+        patience: Patience,
+        (body, length): (&str, Option<usize>),
+        source: &mut dyn Read,
+    ) -> Result<Answer<Connection>, Failure> {
+        let connection = self.way.connect(patience)?;
+        let request = Request::builder()
+            .method(operation.route().method.as_str())
+            .uri(target(operation, segments, query));
+        let request = self.way.authorized(request).header("Content-Type", body);
+        let request = match (length, operation.route().method) {
+            (Some(0), Method::Get) => request,
+            (Some(length), _) => request.header("Content-Length", length),
+            // Nothing is sent before the daemon says that it takes it (RFC 9110, section 10.1.1): a refusal could get
+            // lost behind what nobody reads.
+            (None, _) => request.header("Expect", "100-continue"),
+        };
+        let request = request.body(());
+        let request = request.map_err(|error| Failure::Failed(error.to_string()))?;
+        exchange(connection, request, source).map_err(|broken| match broken {
+            Broken::Connection(error) => self.way.unreachable(&error),
+            Broken::Answer(_) => self.no_daemon(),
+            Broken::Source(error) => Failure::Failed(format!("the stream cannot be read: {error}")),
+        })
     }
 
-    fn connect(&self, reading: Duration, writing: Duration) -> Result<Wire, Failure> {
-        let wire = self.way.connect()?;
-        let set = wire.set_patience(reading, writing);
-        set.map_err(|error| self.way.unreachable(&error))?;
-        Ok(wire)
-    }
-
-    /// The whole answer to what was sent, or not to its end.
-    fn answer(
-        &self,
-        wire: &mut Wire,
-        sent: io::Result<()>,
-        mut answer: Vec<u8>,
-    ) -> Result<Vec<u8>, Failure> {
-        // A daemon that refuses the caller may close before it has read everything; its answer
-        // is there all the same.
-        let read = wire.take(ANSWER_MAX + 1).read_to_end(&mut answer);
-        if answer.is_empty() {
-            let done = sent.and(read.map(|_| ()));
-            done.map_err(|error| self.way.unreachable(&error))?;
-        }
-        self.judge(&answer)
+    fn no_daemon(&self) -> Failure {
+        Failure::Failed(format!(
+            "what answers at {} is no convect daemon, or it ended meanwhile",
+            self.way.name()
+        ))
     }
 
     /// Asks for an operation: `segments` are what its path leaves open, in order.
@@ -145,31 +138,23 @@ impl Client {
             _ => CHANGE_TIME,
         };
         let body = body.unwrap_or_default();
-        let mut request = self.head(operation, segments, query, "1.1");
-        let _ = write!(
-            request,
-            "Connection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
-        let mut request = request.into_bytes();
-        request.extend(body);
-        let mut wire = self.connect(patience, LOOK_TIME)?;
-        let sent = wire.write_all(&request);
-        self.answer(&mut wire, sent, Vec::new())
+        let answer = self.exchange(
+            (operation, segments, query),
+            Patience::Each(patience, LOOK_TIME),
+            (JSON, Some(body.len())),
+            &mut &body[..],
+        )?;
+        self.judge(answer)
     }
 
     /// The body of a good answer.
-    fn judge(&self, answer: &[u8]) -> Result<Vec<u8>, Failure> {
-        let Some((status, body)) = split(answer) else {
-            return Err(Failure::Failed(format!(
-                "what answers at {} is no convect daemon, or it ended meanwhile",
-                self.way.name()
-            )));
-        };
+    fn judge(&self, answer: Answer<Connection>) -> Result<Vec<u8>, Failure> {
+        let status = answer.status();
+        let body = answer.whole(ANSWER_MAX).map_err(|_| self.no_daemon())?;
         if status < 400 {
-            return Ok(body.to_vec());
+            return Ok(body);
         }
-        match show::read::<Problem>(body) {
+        match show::read::<Problem>(&body) {
             Ok(problem) => Err(Failure::Refused(problem)),
             Err(_) => Err(Failure::Failed(format!(
                 "the daemon answered with status {status} and no reason: see its log"
@@ -188,21 +173,16 @@ impl Client {
         segments: &[&str],
         query: &[(&str, &str)],
     ) -> Result<impl Read, Failure> {
-        // By this version the body comes as it is, up to the end of the connection.
-        let request = self.head(operation, segments, query, "1.0") + "\r\n";
-        let mut wire = self.connect(CHANGE_TIME, LOOK_TIME)?;
-        let sent = wire.write_all(request.as_bytes());
-        let mut head = Vec::new();
-        let read = read_head(&mut wire, &mut head);
-        if head.is_empty() {
-            let done = sent.and(read);
-            done.map_err(|error| self.way.unreachable(&error))?;
+        let answer = self.exchange(
+            (operation, segments, query),
+            Patience::Each(CHANGE_TIME, LOOK_TIME),
+            (JSON, Some(0)),
+            &mut io::empty(),
+        )?;
+        if answer.status() == 200 {
+            return Ok(Download(answer));
         }
-        let good = head.starts_with(b"HTTP/1.") && head.get(9..12) == Some(b"200");
-        if good && head.ends_with(b"\r\n\r\n") {
-            return Ok(wire);
-        }
-        self.answer(&mut wire, Ok(()), head)?;
+        self.judge(answer)?;
         Err(Failure::Failed(format!(
             "what answers at {} gives no stream: use the convect of its version",
             self.way.name()
@@ -220,33 +200,13 @@ impl Client {
         query: &[(&str, &str)],
         source: &mut impl Read,
     ) -> Result<Vec<u8>, Failure> {
-        // Nothing is sent before the daemon says that it takes it (RFC 9110, section 10.1.1): a refusal could get lost
-        // behind what nobody reads.
-        let head = self.head(operation, segments, query, "1.1")
-            + "Connection: close\r\nContent-Type: application/octet-stream\r\n\
-               Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n";
-        let mut wire = self.connect(CHANGE_TIME, CHANGE_TIME)?;
-        let sent = wire.write_all(head.as_bytes());
-        let mut answer = Vec::new();
-        let read = read_head(&mut wire, &mut answer);
-        if !answer.starts_with(b"HTTP/1.1 100 ") {
-            return self.answer(&mut wire, sent.and(read), answer);
-        }
-        // A daemon that refuses answers before it has read everything.
-        let mut sent = Ok(());
-        let mut part = vec![0; PART];
-        while sent.is_ok() {
-            let length = source
-                .read(&mut part)
-                .map_err(|error| Failure::Failed(format!("the stream cannot be read: {error}")))?;
-            let length_line = format!("{length:x}\r\n");
-            let chunk = [length_line.as_bytes(), &part[..length], b"\r\n"];
-            sent = wire.write_all(&chunk.concat());
-            if length == 0 {
-                break;
-            }
-        }
-        self.answer(&mut wire, sent, Vec::new())
+        let answer = self.exchange(
+            (operation, segments, query),
+            Patience::Each(CHANGE_TIME, CHANGE_TIME),
+            ("application/octet-stream", None),
+            source,
+        )?;
+        self.judge(answer)
     }
 
     /// Asks for an operation without a body.

@@ -5,26 +5,26 @@ use clap::Subcommand;
 /// `context`.
 #[derive(Subcommand, Debug)]
 pub enum Context {
-    /// Give a daemon on another host a name, which --server, --pin or --ca, and --token-file tell of
+    /// Add a context for the daemon given by --server, --pin or --ca, and --token-file
     #[command(after_help = ADD_AFTER)]
     Add {
         /// Its name
         name: String,
-        /// The SHA-256 of the server's certificate, which its log tells
+        /// SHA-256 fingerprint of the server's certificate, as its log shows it
         #[arg(long, value_name = "sha256:...")]
         pin: Option<String>,
-        /// Take the certificate that the server shows now, without asking
+        /// Trust the certificate that the server presents now, without confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// List the contexts; a star marks the one that commands are for
+    /// List the contexts; a star marks the current one
     List,
-    /// Choose the one that commands are for; `local` is this host's socket
+    /// Set the current context; `local` is this host's socket
     Use {
         /// Its name
         name: String,
     },
-    /// Forget one; the file of its token stays
+    /// Remove a context; its token file stays
     Remove {
         /// Its name
         name: String,

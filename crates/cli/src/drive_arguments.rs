@@ -7,16 +7,16 @@ use clap::Subcommand;
 pub enum Drive {
     /// List the drives of the open pools and the block devices of this host
     List,
-    /// Show what a drive is, what it bears and how it is
+    /// Show a drive's properties, contents and health
     Show {
         /// The drive
         spec: String,
     },
-    /// Switch on the light at a drive's slot, where there is one that the kernel knows
+    /// Switch on the locate LED of a drive's slot
     Locate {
         /// The drive
         spec: String,
-        /// Switch it off again
+        /// Switch it off
         #[arg(long)]
         off: bool,
     },

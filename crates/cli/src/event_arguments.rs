@@ -7,13 +7,13 @@ use std::path::PathBuf;
 /// Which events.
 #[derive(Args, Debug)]
 pub struct Which {
-    /// Only those that matter at least so much
+    /// Only events of at least this severity
     #[arg(long, value_parser = ["info", "warning", "critical"])]
     pub severity: Option<String>,
-    /// Only those of these codes (docs/events.md)
+    /// Only events with these codes (docs/events.md)
     #[arg(long, value_name = "CODE,...")]
     pub code: Option<String>,
-    /// Only those of this pool
+    /// Only events of this pool
     #[arg(long)]
     pub pool: Option<String>,
 }
@@ -21,18 +21,18 @@ pub struct Which {
 /// `event`.
 #[derive(Subcommand, Debug)]
 pub enum Event {
-    /// List what happened, newest first
+    /// List events, newest first
     List {
         #[command(flatten)]
         which: Which,
-        /// How many events, 1 to 1000
+        /// Number of events, 1 to 1000
         #[arg(long, value_name = "NUMBER", default_value_t = 50)]
         limit: usize,
-        /// Only those with a smaller number than this
+        /// Only events before this number
         #[arg(long, value_name = "NUMBER")]
         before: Option<u64>,
     },
-    /// Print what happens from now on, until Ctrl-C
+    /// Follow new events until Ctrl-C
     Watch,
 }
 
@@ -54,19 +54,19 @@ pub struct History {
     /// An export of the pool
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tier", "vdrive", "drive"])]
     pub export: Option<String>,
-    /// A quality-of-service policy of the pool: the volumes that have it together
+    /// A quality-of-service policy of the pool: all volumes that have it
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tier", "vdrive", "drive", "export"])]
     pub policy: Option<String>,
-    /// How far back, like 10m, 1h or 30d
+    /// Time range, like 10m, 1h or 30d
     #[arg(long, value_name = "TIME", default_value = "1h")]
     pub last: String,
-    /// How long a step is; what fits when left out
+    /// Length of a step [default: what fits]
     #[arg(long, value_name = "TIME")]
     pub step: Option<String>,
-    /// Only these figures
+    /// Only these metrics
     #[arg(long, value_name = "NAME,...")]
     pub series: Option<String>,
-    /// All steps, not only the last 20
+    /// Print all steps, not only the last 20
     #[arg(long)]
     pub all: bool,
 }
@@ -74,9 +74,9 @@ pub struct History {
 /// `alert`.
 #[derive(Subcommand, Debug)]
 pub enum Alert {
-    /// List what is wrong now; with nothing wrong it prints nothing
+    /// List the open alerts
     List,
-    /// Have somebody told of events, by webhook or e-mail
+    /// Manage notification targets: webhooks and e-mail
     #[command(subcommand)]
     Target(Box<Target>),
 }
@@ -84,20 +84,20 @@ pub enum Alert {
 /// `alert target`.
 #[derive(Subcommand, Debug)]
 pub enum Target {
-    /// Make a target, which is told of events from now on
+    /// Create a target
     #[command(subcommand)]
     Create(Create),
-    /// List the targets, and how they do; without secrets
+    /// List the targets and the state of their deliveries
     List,
-    /// Tell a target no more
+    /// Delete a target
     Delete {
         /// Its name
         name: String,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Send an event that is none, and say whether it was taken
+    /// Send a test event to a target and report whether it was accepted
     Test {
         /// The target
         name: String,
@@ -109,10 +109,10 @@ pub enum Target {
 pub struct Common {
     /// Its name
     pub name: String,
-    /// It is told of events that matter at least so much
+    /// Least severity of events to send
     #[arg(long, default_value = "warning", value_parser = ["info", "warning", "critical"])]
     pub severity: String,
-    /// A file of certificates that it is trusted by, besides the system's
+    /// File of CA certificates (PEM) to trust besides the system's
     #[arg(long, value_name = "FILE")]
     pub trust: Option<PathBuf>,
 }
@@ -120,40 +120,40 @@ pub struct Common {
 /// `alert target create`.
 #[derive(Subcommand, Debug)]
 pub enum Create {
-    /// A POST of JSON for each event
+    /// Webhook: a POST of JSON for each event
     Webhook {
         #[command(flatten)]
         common: Common,
         /// https://HOST[:PORT]/PATH, or with http
         #[arg(long)]
         url: Secret,
-        /// A file with what requests are signed with (HMAC-SHA256); - is the standard input
+        /// File with the secret that signs requests (HMAC-SHA256); - is the standard input
         #[arg(long, value_name = "FILE")]
         secret_file: Option<PathBuf>,
     },
-    /// Mail
+    /// E-mail by SMTP
     Email {
         #[command(flatten)]
         common: Common,
         /// The mail server
         #[arg(long, value_name = "HOST")]
         mail_server: String,
-        /// Its port; 587, 465 or 25 by its security when left out
+        /// Its port [default: 587, 465 or 25, depending on its security]
         #[arg(long)]
         port: Option<u16>,
         /// starttls, tls, or plain on this host
         #[arg(long, default_value = "starttls", value_parser = ["starttls", "tls", "plain"])]
         security: String,
-        /// Who logs in there
+        /// User name to log in with
         #[arg(long, requires = "password_file")]
         user: Option<String>,
-        /// A file with the password; - is the standard input
+        /// File with the password; - is the standard input
         #[arg(long, value_name = "FILE", requires = "user")]
         password_file: Option<PathBuf>,
         /// The sender's address
         #[arg(long, value_name = "ADDRESS")]
         from: String,
-        /// A receiver's address; may be given again
+        /// A recipient's address; repeat for each
         #[arg(long, value_name = "ADDRESS", required = true)]
         to: Vec<String>,
     },

@@ -5,15 +5,15 @@ use clap::Subcommand;
 /// `export`.
 #[derive(Subcommand, Debug)]
 pub enum Export {
-    /// Offer a volume, now and after every start of the daemon
+    /// Export a volume, now and after every start of the daemon
     #[command(after_help = "Leave the parameters out to be told those of the front end.")]
     Create {
         /// The export's name
         name: String,
-        /// The volume; or a snapshot, to be read
+        /// The volume, or a snapshot (read only)
         #[arg(value_name = "POOL/VOL[@SNAPSHOT]")]
         volume: String,
-        /// The front end: vhost-user-blk, nbd, fuse or iscsi
+        /// The protocol: vhost-user-blk, nbd, fuse or iscsi
         #[arg(value_name = "FRONT_END")]
         kind: String,
         /// Whose reads and writes all come through it, as `volume set --bypass` names them; may stand among the
@@ -32,12 +32,12 @@ pub enum Export {
         )]
         parameters: Vec<String>,
     },
-    /// Change parameters while hosts go on, as far as the front end can; an empty value takes one away
+    /// Change parameters while hosts are connected, where the protocol allows it; an empty value removes one
     Set {
         /// The export
         #[arg(value_name = "[POOL/]NAME")]
         name: String,
-        /// What is to be changed
+        /// The parameters to change
         #[arg(
             trailing_var_arg = true,
             allow_hyphen_values = true,
@@ -54,12 +54,12 @@ pub enum Export {
         #[arg(value_name = "[POOL/]NAME")]
         name: String,
     },
-    /// End an export
+    /// Delete an export
     Delete {
         /// The export
         #[arg(value_name = "[POOL/]NAME")]
         name: String,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
     },
@@ -68,9 +68,9 @@ pub enum Export {
 /// `session`.
 #[derive(Subcommand, Debug)]
 pub enum Session {
-    /// List hosts' sessions, of front ends that know them
+    /// List the sessions of hosts
     List,
-    /// Ask a host to log out, and end its session soon; it may come again unless its access is taken
+    /// Disconnect a session; the host may reconnect unless its access is revoked
     End {
         /// Its number
         id: u64,

@@ -12,22 +12,22 @@ pub enum Job {
         /// Its number
         id: u64,
     },
-    /// Wait for a job to end
+    /// Wait until a job has ended
     Wait {
         /// Its number
         id: u64,
     },
-    /// End a job; what it moved stays moved
+    /// Cancel a job; what it has done so far stays done
     Cancel {
         /// Its number
         id: u64,
     },
-    /// Have a job rest until it is told to go on, also when the daemon is restarted
+    /// Pause a job until it is resumed, over restarts of the daemon too
     Pause {
         /// Its number
         id: u64,
     },
-    /// Have a paused job go on
+    /// Resume a paused job
     Resume {
         /// Its number
         id: u64,

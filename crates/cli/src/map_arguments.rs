@@ -12,13 +12,13 @@ pub struct Map {
     /// The volume
     #[arg(value_name = "POOL/VOL")]
     pub volume: String,
-    /// How many parts
+    /// Number of cells
     #[arg(long, default_value_t = 256, value_name = "N")]
     pub cells: usize,
-    /// Print it again and again, every so many seconds
+    /// Print it again every so many seconds
     #[arg(long, value_name = "SECS", num_args = 0..=1, default_missing_value = "1")]
     pub watch: Option<f64>,
-    /// As it was so long ago, like 10m; the daemon knows the last hour, in up to 1,024 parts
+    /// As it was this long ago, like 10m; the last hour is kept, in up to 1,024 cells
     #[arg(long, value_name = "TIME", conflicts_with_all = ["watch", "cells"])]
     pub ago: Option<String>,
 }
@@ -29,7 +29,7 @@ pub struct Explain {
     /// The volume
     #[arg(value_name = "POOL/VOL")]
     pub volume: String,
-    /// The number of a logical block of the volume, or a byte with a unit, like 512K or 1GiB
+    /// The number of a logical block of the volume, or an offset with a unit, like 512K or 1GiB
     pub lba: String,
 }
 
@@ -38,10 +38,10 @@ pub struct Explain {
 pub struct Moves {
     /// The pool
     pub name: String,
-    /// Print what was moved a second in each period of so many seconds
+    /// Print the rates of moves every so many seconds
     #[arg(long, value_name = "SECS", num_args = 0..=1, default_missing_value = "2")]
     pub watch: Option<f64>,
-    /// End after so many periods
+    /// Stop after so many reports
     #[arg(long, requires = "watch")]
     pub count: Option<u64>,
 }

@@ -8,7 +8,7 @@ use clap::Args;
 pub struct PoolSet {
     /// The pool
     pub name: String,
-    /// Bytes a day that promotion may write to the fast tier, or none for as many as are worth it
+    /// Promotion budget: most bytes a day that promotion may write to the fast tier, or none
     #[arg(long, value_name = "SIZE|none", group = "what")]
     pub promotion_budget: Option<String>,
 }

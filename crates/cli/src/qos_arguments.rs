@@ -66,11 +66,11 @@ pub enum QosGroup {
         /// The policy, by its name or number
         #[arg(long)]
         policy: String,
-        /// Also when the pool cannot keep all minimums then
+        /// Even when the pool can no longer keep all minimums
         #[arg(long)]
         overcommit: bool,
     },
-    /// Give a group another policy
+    /// Change the policy of a group
     #[command(after_help = GROUP_AFTER)]
     Set {
         /// The group
@@ -79,7 +79,7 @@ pub enum QosGroup {
         /// The policy, by its name or number
         #[arg(long)]
         policy: String,
-        /// Also when the pool cannot keep all minimums then
+        /// Even when the pool can no longer keep all minimums
         #[arg(long)]
         overcommit: bool,
     },
@@ -111,7 +111,7 @@ pub enum QosPolicy {
         /// The policy
         #[arg(value_name = "POOL/POLICY")]
         policy: String,
-        /// Its figures
+        /// Its limits
         #[command(flatten)]
         figures: Figures,
     },
@@ -124,7 +124,7 @@ pub enum QosPolicy {
         /// What is changed
         #[command(flatten)]
         figures: Figures,
-        /// Also when the pool cannot keep all minimums then
+        /// Even when the pool can no longer keep all minimums
         #[arg(long)]
         overcommit: bool,
     },
@@ -142,25 +142,25 @@ pub struct Figures {
     /// Service level: 1 keeps its minimum longest, 5 loses it first
     #[arg(long, value_name = "1-5", group = "figure")]
     pub level: Option<u8>,
-    /// Operations a second that are guaranteed, or none
+    /// Guaranteed IOPS, or none
     #[arg(long, value_name = "N|none", group = "figure")]
     pub min_iops: Option<String>,
-    /// Bytes a second that are guaranteed, or none
+    /// Guaranteed bandwidth in bytes a second, or none
     #[arg(long, value_name = "SIZE|none", group = "figure")]
     pub min_bandwidth: Option<String>,
-    /// Operations a second at most, or none
+    /// Most IOPS, or none
     #[arg(long, value_name = "N|none", group = "figure")]
     pub max_iops: Option<String>,
-    /// Bytes a second at most, or none
+    /// Most bandwidth in bytes a second, or none
     #[arg(long, value_name = "SIZE|none", group = "figure")]
     pub max_bandwidth: Option<String>,
-    /// Seconds' worth of its maximum that a volume saves up while it does less
+    /// Burst: seconds of its maximum that an idle volume may save up
     #[arg(long, value_name = "SECONDS", group = "figure")]
     pub burst: Option<u32>,
-    /// Time within which 99 of 100 operations are to end, or none
+    /// Target p99 latency, or none
     #[arg(long, value_name = "TIME|none", group = "figure")]
     pub max_latency: Option<String>,
-    /// Part in what is left over, 1 to 10000; 100 is that of volumes without a policy
+    /// Weight in sharing what is left over, 1 to 10000; volumes without a policy have 100
     #[arg(long, value_name = "N", group = "figure")]
     pub weight: Option<u32>,
 }
@@ -174,7 +174,7 @@ pub struct FirstPolicy {
     /// Group whose policy it shares: see `convect qos group list`
     #[arg(long, conflicts_with = "policy")]
     pub group: Option<String>,
-    /// Give it the policy also when the pool cannot keep all minimums then
+    /// Assign the policy even when the pool can no longer keep all minimums
     #[arg(long, requires = "policy")]
     pub overcommit: bool,
 }
@@ -193,7 +193,7 @@ pub struct ChosenPolicy {
         conflicts_with = "policy"
     )]
     pub group: Option<String>,
-    /// Give it the policy also when the pool cannot keep all minimums then
+    /// Assign the policy even when the pool can no longer keep all minimums
     #[arg(long, requires = "policy")]
     pub overcommit: bool,
 }

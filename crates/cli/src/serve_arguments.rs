@@ -9,16 +9,16 @@ pub struct Serve {
     /// The configuration; the default may be absent [default: /etc/convect/convect.toml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where the daemon keeps which pools are open [default: /var/lib/convect]
+    /// State folder of the daemon [default: /var/lib/convect]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Serve the web page and the interface by TLS to whoever has a token
+    /// Serve the web page and the HTTP API by TLS at this address, to clients with a token
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = daemon::parse_listen_address)]
     pub listen: Option<std::net::SocketAddr>,
-    /// Serve metrics for Prometheus by TCP, without authentication, as /metrics alone
+    /// Serve Prometheus metrics (/metrics only) at this address, without authentication
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = daemon::parse_metrics_address)]
     pub metrics: Option<std::net::SocketAddr>,
-    /// Let the address of the metrics be one that other hosts reach
+    /// Allow an address for metrics that other hosts can reach
     #[arg(long)]
     pub metrics_anywhere: bool,
 }

@@ -6,31 +6,31 @@ use std::path::PathBuf;
 /// `server`.
 #[derive(Subcommand, Debug)]
 pub enum Server {
-    /// Have the daemon look at another one, with a token of that
+    /// Add another daemon to monitor
     #[command(after_help = ADD_AFTER)]
     Add {
         /// Its name here
         name: String,
-        /// Where it listens, for this daemon and for browsers
+        /// Its address, for this daemon and for browsers
         #[arg(value_name = "https://HOST:PORT")]
         url: String,
-        /// A file with a token of it, for its owner alone; - is the standard input
+        /// File with a token of that daemon, readable by its owner only; - is the standard input
         #[arg(long, value_name = "FILE")]
         with_token: PathBuf,
-        /// The SHA-256 of its certificate, which its log tells
+        /// SHA-256 fingerprint of its certificate, as its log shows it
         #[arg(long, value_name = "sha256:...", required_unless_present = "trust")]
         pin: Option<String>,
-        /// A file of certificates in PEM, of which one signed its certificate
+        /// File of CA certificates (PEM), one of which signed its certificate
         #[arg(long, value_name = "FILE", conflicts_with = "pin")]
         trust: Option<PathBuf>,
     },
-    /// Show this daemon and the others
+    /// List this daemon and the others
     List,
-    /// Forget another one, with its token
+    /// Remove another daemon and its token
     Remove {
         /// Its name
         name: String,
-        /// Do not ask
+        /// Skip confirmation
         #[arg(long)]
         yes: bool,
     },

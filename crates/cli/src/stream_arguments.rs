@@ -9,10 +9,10 @@ pub struct Send {
     /// The snapshot
     #[arg(value_name = "POOL/VOL@NAME")]
     pub snapshot: String,
-    /// Send only what was changed since this snapshot of the volume, which the receiver has
+    /// Incremental: send only changes since this snapshot, which the receiver has
     #[arg(long, value_name = "NAME")]
     pub from: Option<String>,
-    /// Go on where a volume is that received a part, by its token
+    /// Resume an interrupted stream, by the receiver's token
     #[arg(long, value_name = "TOKEN", conflicts_with = "from")]
     pub resume: Option<String>,
 }
@@ -25,13 +25,13 @@ volume; how much that was is told at the end.";
 #[derive(Args, Debug)]
 #[command(after_help = RECEIVE_AFTER)]
 pub struct Receive {
-    /// The volume: a new one for all of a snapshot, else one that has the snapshot before
+    /// The volume: a new one for a full stream, else one that has the snapshot that the stream is based on
     #[arg(value_name = "POOL/VOL")]
     pub volume: String,
-    /// Roll the volume back to the snapshot before first: what was written since is lost
+    /// First roll the volume back to that snapshot: what was written since is lost
     #[arg(long)]
     pub force: bool,
-    /// Receive nothing; show how far the volume is, and the token for `send --resume`
+    /// Show the progress of an interrupted receive and the token for `send --resume`
     #[arg(long, conflicts_with = "force")]
     pub status: bool,
 }

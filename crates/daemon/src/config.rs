@@ -1,14 +1,13 @@
 //! The daemon's configuration: one TOML file, every key with a default.
 
 mod network;
-mod off;
 
 pub use network::{TlsFiles, parse_listen_address, parse_metrics_address};
 
+use crate::off::value_or_off;
 use crate::schedule::ScrubFile;
 use crate::{RemotePaths, ScrubSchedule, ServeError, Span};
 use network::{ListenAddress, MetricsAddress, PemFile, tls_files};
-pub(crate) use off::value_or_off;
 use reactor::Cores;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};

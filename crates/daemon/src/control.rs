@@ -1,5 +1,6 @@
 //! The engine as the daemon sees it, so that tests can put another in its place.
 
+use api::v1::Problem;
 use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, Explanation, ExportRecord, GroupChoice, ImportOptions,
@@ -14,98 +15,121 @@ use std::sync::Arc;
 type Result<T> = std::result::Result<T, EngineError>;
 
 macro_rules! control {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+    (
+        plain { $($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)* }
+        of_pool { $($call:ident($($with:ident: $of:ty),*) -> $answer:ty;)* }
+    ) => {
         /// What is asked of the engine; each method is the one of [`engine::Engine`] of its name
         /// and fails as that does.
         #[expect(missing_docs, reason = "each is documented where the engine defines it")]
         pub trait Control: Send + Sync + 'static {
-            $(
-                fn $name(&self, $($argument: $type),*) -> $result;
-            )*
+            $(fn $name(&self, $($argument: $type),*) -> $result;)*
+            $(fn $call(&self, pool: &str, $($with: $of),*) -> Result<$answer>;)*
         }
 
         impl Control for Engine {
             $(fn $name(&self, $($argument: $type),*) -> $result {
                 Engine::$name(self, $($argument),*)
             })*
+            $(fn $call(&self, pool: &str, $($with: $of),*) -> Result<$answer> {
+                Engine::$call(self, pool, $($with),*)
+            })*
+        }
+
+        /// What callers of the interface ask of the engine about one pool: errors become problems.
+        pub(crate) trait PoolCalls {
+            /// The engine.
+            fn control(&self) -> &Arc<dyn Control>;
+
+            /// The problem that an error of the engine about a pool is.
+            fn problem(&self, pool: &str, error: EngineError) -> Problem;
+
+            $(fn $call(&self, pool: &str, $($with: $of),*) -> std::result::Result<$answer, Problem> {
+                let answered = self.control().$call(pool, $($with),*);
+                answered.map_err(|error| self.problem(pool, error))
+            })*
         }
     };
 }
 
 control! {
-    remotes() -> Vec<reactor::Remote>;
-    shutdown() -> ();
-    drive_probe(spec: &str) -> Result<DriveReport>;
-    pool_create(spec: &PoolSpec) -> Result<PoolStatus>;
-    look() -> Vec<PoolLook>;
-    pool_list() -> Result<Vec<PoolStatus>>;
-    pool_status(pool: &str) -> Result<PoolStatus>;
-    pool_scan(drives: &[String]) -> Result<ScanReport>;
-    pool_import(drives: &[String], pool: &str, options: ImportOptions) -> Result<PoolStatus>;
-    pool_export(pool: &str) -> Result<()>;
-    pool_destroy(pool: &str) -> Result<()>;
-    pool_hold_promotion(pool: &str, hold: bool) -> Result<()>;
-    pool_set_ram(pool: &str, bytes: u64) -> Result<()>;
-    pool_cool(pool: &str) -> Result<()>;
-    pool_counters(pool: &str) -> Result<IoCounters>;
-    pool_moves(pool: &str) -> Result<Vec<MoveCount>>;
-    pool_what_if(pool: &str) -> Result<WhatIf>;
-    pool_scrub(pool: &str, spec: &ScrubSpec) -> Result<u64>;
-    pool_scrub_cancel(pool: &str) -> Result<()>;
-    pool_scrub_status(pool: &str) -> Result<ScrubStatus>;
-    pool_scrub_since(pool: &str, since_s: u64) -> Result<()>;
-    pool_change(pool: &str, change: &PoolChange) -> Result<PoolStatus>;
-    pool_keep_wear(pool: &str, now_s: u64) -> Result<()>;
-    pool_anchor(pool: &str) -> Result<Option<String>>;
-    pool_set_anchor(pool: &str, anchor: &str) -> Result<()>;
-    pool_warn_at(pool: &str, levels: &[u8]) -> Result<PoolStatus>;
-    pool_exports(pool: &str) -> Result<Vec<ExportRecord>>;
-    pool_set_exports(pool: &str, exports: Vec<ExportRecord>) -> Result<()>;
-    vdrive_add(pool: &str, spec: &VdriveSpec, force: bool) -> Result<u8>;
-    vdrive_remove(pool: &str, vdrive: u8) -> Result<u64>;
-    drive_online(pool: &str, drive: &str, force: bool) -> Result<u64>;
-    drive_offline(pool: &str, drive: &str) -> Result<()>;
-    drive_replace(pool: &str, old: &str, new: &str, force: bool) -> Result<u64>;
-    jobs() -> Result<Vec<JobStatus>>;
-    job_cancel(job: u64) -> Result<()>;
-    job_pause(job: u64) -> Result<()>;
-    job_resume(job: u64) -> Result<()>;
-    qos_policies(pool: &str) -> Result<Vec<QosPolicy>>;
-    qos_policy_create(pool: &str, policy: &QosPolicy) -> Result<QosPolicy>;
-    qos_policy_change(pool: &str, policy: &str, change: &QosPolicyChange) -> Result<QosPolicy>;
-    qos_policy_delete(pool: &str, policy: &str) -> Result<()>;
-    qos_groups(pool: &str) -> Result<Vec<QosGroup>>;
-    qos_group_create(pool: &str, group: &GroupChoice) -> Result<QosGroup>;
-    qos_group_change(pool: &str, group: &GroupChoice) -> Result<QosGroup>;
-    qos_group_delete(pool: &str, group: &str) -> Result<()>;
-    qos_check(pool: &str, planned: Option<(&str, usize)>) -> Result<QosCheck>;
-    volume_create_with(pool: &str, spec: &VolumeSpec, policy: &PolicyChoice) -> Result<VolumeStatus>;
-    volume_list(pool: &str) -> Result<Vec<VolumeStatus>>;
-    volume_resize(pool: &str, volume: &str, size: u64, shrink: bool) -> Result<VolumeStatus>;
-    volume_change(pool: &str, volume: &str, change: &VolumeChange) -> Result<VolumeStatus>;
-    volume_delete(pool: &str, volume: &str) -> Result<u64>;
-    volume_open(pool: &str, volume: &str, initiator: Option<&str>) -> Result<Arc<dyn BlockDevice>>;
-    volume_open_export(pool: &str, volume: &str, export: &str, initiator: Option<&str>) -> Result<Arc<dyn BlockDevice>>;
-    volume_receiving(pool: &str, volume: &str) -> Result<Option<ReceiveStatus>>;
-    volume_counters(pool: &str, volume: &str) -> Result<IoCounters>;
-    volume_reservations(pool: &str, volume: &str) -> Result<Option<String>>;
-    volume_set_reservations(pool: &str, volume: &str, state: Option<String>) -> Result<()>;
-    volume_promote(pool: &str, volume: &str) -> Result<Promotion>;
-    volume_roll_back(pool: &str, volume: &str, name: &str) -> Result<VolumeStatus>;
-    snapshot_create(pool: &str, volumes: &[String], name: &str, now_s: u64) -> Result<Vec<SnapshotStatus>>;
-    snapshot_list(pool: &str, volume: Option<&str>) -> Result<Vec<SnapshotStatus>>;
-    snapshot_unique(pool: &str, volume: &str, name: &str, go_on: &dyn Fn() -> bool) -> Result<Option<u64>>;
-    snapshot_change(pool: &str, volume: &str, name: &str, new_name: Option<&str>, held: Option<bool>) -> Result<SnapshotStatus>;
-    snapshot_delete(pool: &str, volume: &str, names: &[String]) -> Result<()>;
-    snapshot_clone(pool: &str, volume: &str, name: &str, clone: &str) -> Result<VolumeStatus>;
-    snapshot_diff(pool: &str, volume: &str, from: Option<&str>, to: Option<&str>, start: u64, limit: usize) -> Result<SnapshotDiff>;
-    receive_begin(pool: &str, volume: &str, spec: &ReceiveSpec, force: bool) -> Result<u64>;
-    receive_mark(pool: &str, volume: &str, done: u64) -> Result<()>;
-    receive_end(pool: &str, volume: &str) -> Result<Vec<SnapshotStatus>>;
-    schedule_set(pool: &str, spec: &ScheduleSpec, now_s: u64) -> Result<ScheduleStatus>;
-    schedule_list(pool: &str, volume: Option<&str>) -> Result<Vec<ScheduleStatus>>;
-    schedule_remove(pool: &str, volume: &str, schedule: &str) -> Result<()>;
-    schedule_take(pool: &str, volume: &str, schedule: &str, turn: &ScheduleTurn) -> Result<Vec<SnapshotStatus>>;
-    volume_map(pool: &str, volume: &str, bytes: Range<u64>, cells: usize) -> Result<Vec<MapCell>>;
-    volume_explain(pool: &str, volume: &str, lba: u64) -> Result<Explanation>;
+    plain {
+        remotes() -> Vec<reactor::Remote>;
+        shutdown() -> ();
+        drive_probe(spec: &str) -> Result<DriveReport>;
+        pool_create(spec: &PoolSpec) -> Result<PoolStatus>;
+        look() -> Vec<PoolLook>;
+        pool_list() -> Result<Vec<PoolStatus>>;
+        pool_scan(drives: &[String]) -> Result<ScanReport>;
+        pool_import(drives: &[String], pool: &str, options: ImportOptions) -> Result<PoolStatus>;
+        jobs() -> Result<Vec<JobStatus>>;
+        job_cancel(job: u64) -> Result<()>;
+        job_pause(job: u64) -> Result<()>;
+        job_resume(job: u64) -> Result<()>;
+        pool_export(pool: &str) -> Result<()>;
+        pool_destroy(pool: &str) -> Result<()>;
+        pool_set_ram(pool: &str, bytes: u64) -> Result<()>;
+        pool_scrub_since(pool: &str, since_s: u64) -> Result<()>;
+        pool_keep_wear(pool: &str, now_s: u64) -> Result<()>;
+        pool_anchor(pool: &str) -> Result<Option<String>>;
+        pool_set_anchor(pool: &str, anchor: &str) -> Result<()>;
+        pool_exports(pool: &str) -> Result<Vec<ExportRecord>>;
+        pool_set_exports(pool: &str, exports: Vec<ExportRecord>) -> Result<()>;
+        volume_reservations(pool: &str, volume: &str) -> Result<Option<String>>;
+        volume_set_reservations(pool: &str, volume: &str, state: Option<String>) -> Result<()>;
+        snapshot_unique(pool: &str, volume: &str, name: &str, go_on: &dyn Fn() -> bool) -> Result<Option<u64>>;
+        schedule_take(pool: &str, volume: &str, schedule: &str, turn: &ScheduleTurn) -> Result<Vec<SnapshotStatus>>;
+    }
+    of_pool {
+        pool_status() -> PoolStatus;
+        pool_hold_promotion(hold: bool) -> ();
+        pool_cool() -> ();
+        pool_counters() -> IoCounters;
+        pool_moves() -> Vec<MoveCount>;
+        pool_what_if() -> WhatIf;
+        pool_scrub(spec: &ScrubSpec) -> u64;
+        pool_scrub_cancel() -> ();
+        pool_scrub_status() -> ScrubStatus;
+        pool_change(change: &PoolChange) -> PoolStatus;
+        pool_warn_at(levels: &[u8]) -> PoolStatus;
+        vdrive_add(spec: &VdriveSpec, force: bool) -> u8;
+        vdrive_remove(vdrive: u8) -> u64;
+        drive_online(drive: &str, force: bool) -> u64;
+        drive_offline(drive: &str) -> ();
+        drive_replace(old: &str, new: &str, force: bool) -> u64;
+        qos_policies() -> Vec<QosPolicy>;
+        qos_policy_create(policy: &QosPolicy) -> QosPolicy;
+        qos_policy_change(policy: &str, change: &QosPolicyChange) -> QosPolicy;
+        qos_policy_delete(policy: &str) -> ();
+        qos_groups() -> Vec<QosGroup>;
+        qos_group_create(group: &GroupChoice) -> QosGroup;
+        qos_group_change(group: &GroupChoice) -> QosGroup;
+        qos_group_delete(group: &str) -> ();
+        qos_check(planned: Option<(&str, usize)>) -> QosCheck;
+        volume_create_with(spec: &VolumeSpec, policy: &PolicyChoice) -> VolumeStatus;
+        volume_list() -> Vec<VolumeStatus>;
+        volume_resize(volume: &str, size: u64, shrink: bool) -> VolumeStatus;
+        volume_change(volume: &str, change: &VolumeChange) -> VolumeStatus;
+        volume_delete(volume: &str) -> u64;
+        volume_open(volume: &str, initiator: Option<&str>) -> Arc<dyn BlockDevice>;
+        volume_open_export(volume: &str, export: &str, initiator: Option<&str>) -> Arc<dyn BlockDevice>;
+        volume_receiving(volume: &str) -> Option<ReceiveStatus>;
+        volume_counters(volume: &str) -> IoCounters;
+        volume_promote(volume: &str) -> Promotion;
+        volume_roll_back(volume: &str, name: &str) -> VolumeStatus;
+        snapshot_create(volumes: &[String], name: &str, now_s: u64) -> Vec<SnapshotStatus>;
+        snapshot_list(volume: Option<&str>) -> Vec<SnapshotStatus>;
+        snapshot_change(volume: &str, name: &str, new_name: Option<&str>, held: Option<bool>) -> SnapshotStatus;
+        snapshot_delete(volume: &str, names: &[String]) -> ();
+        snapshot_clone(volume: &str, name: &str, clone: &str) -> VolumeStatus;
+        snapshot_diff(volume: &str, from: Option<&str>, to: Option<&str>, start: u64, limit: usize) -> SnapshotDiff;
+        receive_begin(volume: &str, spec: &ReceiveSpec, force: bool) -> u64;
+        receive_mark(volume: &str, done: u64) -> ();
+        receive_end(volume: &str) -> Vec<SnapshotStatus>;
+        schedule_set(spec: &ScheduleSpec, now_s: u64) -> ScheduleStatus;
+        schedule_list(volume: Option<&str>) -> Vec<ScheduleStatus>;
+        schedule_remove(volume: &str, schedule: &str) -> ();
+        volume_map(volume: &str, bytes: Range<u64>, cells: usize) -> Vec<MapCell>;
+        volume_explain(volume: &str, lba: u64) -> Explanation;
+    }
 }

@@ -1,6 +1,6 @@
 //! The table of front ends, and the check of what an export asks of one.
 
-use api::v1::{Problem, ProblemCode};
+use api::v1::Problem;
 use reactor::FrontEnd;
 use std::collections::BTreeMap;
 
@@ -17,10 +17,6 @@ const VALUE_MAX: usize = 4096;
 /// Names of hosts of one export that are looked up ahead.
 const LOOKUPS_MAX: usize = 16;
 
-fn invalid(message: String) -> Problem {
-    Problem::new(ProblemCode::Invalid, message)
-}
-
 fn names(of: impl Iterator<Item = &'static str>) -> String {
     of.collect::<Vec<_>>().join(", ")
 }
@@ -28,7 +24,7 @@ fn names(of: impl Iterator<Item = &'static str>) -> String {
 /// The row called `kind`.
 pub fn find(rows: &'static [FrontEnd], kind: &str) -> Result<&'static FrontEnd, Problem> {
     rows.iter().find(|row| row.name == kind).ok_or_else(|| {
-        invalid(format!(
+        Problem::invalid(format!(
             "there is no front end '{kind}': choose one of {}",
             names(rows.iter().map(|row| row.name))
         ))
@@ -40,13 +36,13 @@ pub fn check(row: &FrontEnd, parameters: &BTreeMap<String, String>) -> Result<()
     for (name, value) in parameters {
         if !row.parameters.iter().any(|known| known.name == name) {
             let known = names(row.parameters.iter().map(|known| known.name));
-            return Err(invalid(format!(
+            return Err(Problem::invalid(format!(
                 "the front end {} has no parameter '{name}': it has {known}",
                 row.name
             )));
         }
         if value.len() > VALUE_MAX || value.contains(['\0', '\n']) {
-            return Err(invalid(format!(
+            return Err(Problem::invalid(format!(
                 "the parameter '{name}' has a value that cannot be: write one line of at most \
                  {VALUE_MAX} bytes"
             )));
@@ -57,7 +53,7 @@ pub fn check(row: &FrontEnd, parameters: &BTreeMap<String, String>) -> Result<()
         .iter()
         .find(|known| known.required && !parameters.contains_key(known.name));
     match missing {
-        Some(missing) => Err(invalid(format!(
+        Some(missing) => Err(Problem::invalid(format!(
             "the front end {} needs the parameter '{}': {}",
             row.name, missing.name, missing.about
         ))),

@@ -1,7 +1,7 @@
 //! When pools are scrubbed by themselves.
 
 use crate::Span;
-use crate::config::value_or_off;
+use crate::off::value_or_off;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 

@@ -2,7 +2,7 @@
 
 use crate::clock::now_s;
 use crate::delivery::{TARGETS_MAX, deliver};
-use crate::{Config, Control, FRONT_ENDS, LogLevel, Manager, ServeError, StateDir};
+use crate::{Config, Control, FRONT_ENDS, LogLevel, Manager, ManagerConfig, ServeError, StateDir};
 use crate::{RamPlan, check_memory, descriptors::raise_descriptors, http, notify};
 use block::Lasting;
 use drives::LastingFiles;
@@ -166,16 +166,17 @@ pub fn run(
         pools: config.pool_ram.clone(),
         reserve: config.host_reserve,
     };
-    let manager = Manager::new(start()?, front_ends, state);
-    let manager = manager.with_scrubs(config.scrub).with_ram(ram);
-    let manager = Arc::new(
-        manager
-            .with_flash_limit(config.flash_daily_percent)
-            .with_request_memory(config.request_memory)
-            .with_targets(config.alert_targets.clone())
-            .with_remote_paths(config.remote_paths.clone())
-            .with_alerts_link_local(config.alerts_link_local),
-    );
+    let settings = ManagerConfig {
+        scrubs: config.scrub,
+        ram,
+        request_memory: config.request_memory,
+        flash_daily_percent: config.flash_daily_percent,
+        targets: config.alert_targets.clone(),
+        alerts_link_local: config.alerts_link_local,
+        remote_paths: config.remote_paths.clone(),
+        ..ManagerConfig::default()
+    };
+    let manager = Arc::new(Manager::new(start()?, front_ends, state, settings));
     if let Err(error) = manager.start(&config.drives) {
         manager.stop();
         return Err(error);
@@ -187,12 +188,15 @@ pub fn run(
         tokio::spawn(observe(Arc::clone(&manager)));
         tokio::spawn(record(Arc::clone(&manager)));
         tokio::spawn(ask_disks(Arc::clone(&manager)));
-        tokio::spawn(deliver(Arc::clone(&manager)));
+        let notifications = &manager.notifications;
+        let (events, targets) = (notifications.events(), notifications.targets());
+        let link_local = notifications.link_local();
+        tokio::spawn(deliver(Arc::clone(events), Arc::clone(targets), link_local));
         announce();
         let served = http::serve(&socket, metrics, network, Arc::clone(&manager), stop).await;
         notify::notify("STOPPING=1");
         tracing::info!("stopping");
-        manager.access().flush();
+        manager.access.flush();
         let stopping = Arc::clone(&manager);
         // A panic in there was reported where it happened.
         let _ = tokio::task::spawn_blocking(move || stopping.stop()).await;
@@ -207,7 +211,7 @@ async fn retry_exports(manager: Arc<Manager>) {
     loop {
         tokio::time::sleep(RETRY_TIME).await;
         let trying = Arc::clone(&manager);
-        let _ = tokio::task::spawn_blocking(move || trying.retry_exports()).await;
+        let _ = tokio::task::spawn_blocking(move || trying.exports.retry()).await;
     }
 }
 
@@ -218,7 +222,7 @@ async fn fit_ram(manager: Arc<Manager>) {
         let manager = Arc::clone(&manager);
         let work = move || {
             let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-            manager.fit_ram(&meminfo);
+            manager.ram.fit(&meminfo);
         };
         let _ = tokio::task::spawn_blocking(work).await;
     }
@@ -229,7 +233,7 @@ async fn observe(manager: Arc<Manager>) {
     loop {
         let began = Instant::now();
         let looking = Arc::clone(&manager);
-        let _ = tokio::task::spawn_blocking(move || looking.observe_now()).await;
+        let _ = tokio::task::spawn_blocking(move || looking.observer.observe_now()).await;
         let took = began.elapsed();
         let period = (took * OBSERVE_DUTY).clamp(OBSERVE_MIN, OBSERVE_MAX);
         tokio::time::sleep(period.saturating_sub(took)).await;
@@ -241,7 +245,7 @@ async fn record(manager: Arc<Manager>) {
     loop {
         let began = Instant::now();
         let looking = Arc::clone(&manager);
-        let work = move || looking.record_maps(now_s(), RECORD_TIME);
+        let work = move || looking.playback.record(now_s(), RECORD_TIME);
         let _ = tokio::task::spawn_blocking(work).await;
         let took = began.elapsed();
         let period = (took * RECORD_DUTY).clamp(RECORD_MIN, RECORD_MAX);
@@ -253,7 +257,7 @@ async fn record(manager: Arc<Manager>) {
 async fn ask_disks(manager: Arc<Manager>) {
     loop {
         let asking = Arc::clone(&manager);
-        let _ = tokio::task::spawn_blocking(move || asking.ask_disks(now_s())).await;
+        let _ = tokio::task::spawn_blocking(move || asking.health.ask_disks(now_s())).await;
         tokio::time::sleep(DISKS_TIME).await;
     }
 }
@@ -263,15 +267,15 @@ async fn refresh(manager: Arc<Manager>) {
         tokio::time::sleep(REFRESH_TIME).await;
         let manager = Arc::clone(&manager);
         let work = move || {
-            manager.probe_state();
-            manager.refresh();
-            manager.keep_anchors();
-            manager.access().flush();
-            manager.events().flush();
-            manager.scrub_what_is_due_now();
-            manager.take_what_is_due_now();
-            manager.watch_fills_now();
-            manager.watch_wear_now();
+            manager.registry.probe_state();
+            manager.registry.refresh();
+            manager.anchors.keep();
+            manager.access.flush();
+            manager.notifications.events().flush();
+            manager.pools.scrub_what_is_due_now();
+            manager.schedules.take_what_is_due_now();
+            manager.fills.watch_now();
+            manager.wear.watch_now();
         };
         let _ = tokio::task::spawn_blocking(work).await;
     }

@@ -1,22 +1,21 @@
 //! A daemon on another host: its address, how its certificate is known, and the token that it is shown.
 
 use crate::pin::{OtherCertificate, Pinned};
-use crate::{Address, Error, Pin, Tls, split};
+use crate::{Address, Broken, Error, Patience, Pin, Request, Timed, Tls, exchange};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::{Ipv6Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use ureq_proto::http::{header, request};
 
 /// How long each of a host's addresses, and the handshake, may take.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Longest token, in bytes.
 const TOKEN_MAX: usize = 512;
-/// Bytes that are read at a time.
-const PART: usize = 64 << 10;
 /// Addresses of a host that are tried.
 const ADDRESSES_MAX: usize = 4;
 
@@ -39,43 +38,18 @@ pub struct Server {
 /// How much of an answer is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// Bytes, with its head.
+    /// Bytes of its body.
     pub bytes: usize,
     /// How long it may take with the connection, about.
     pub time: Duration,
 }
 
-/// Reads to the end of a connection.
-fn read_within(
-    wire: &mut Tls,
-    answer: &mut Vec<u8>,
-    began: Instant,
-    bounds: Bounds,
-) -> io::Result<()> {
-    let mut part = vec![0; PART];
-    loop {
-        let left = bounds.time.saturating_sub(began.elapsed());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        wire.set_patience(Some(left), Some(left))?;
-        let length = match wire.read(&mut part) {
-            Ok(length) => length,
-            // A connection may end without a word (RFC 8446, section 6.1); an answer says by itself whether it is whole.
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof && !answer.is_empty() => 0,
-            Err(error) => return Err(error),
-        };
-        if length == 0 {
-            return Ok(());
-        }
-        answer.extend(&part[..length]);
-        if answer.len() > bounds.bytes {
-            return Err(io::Error::other(format!(
-                "its answer is longer than {} bytes",
-                bounds.bytes
-            )));
-        }
-    }
+/// Whether there was an answer, but no whole one of HTTP.
+fn is_no_answer(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::InvalidData | ErrorKind::UnexpectedEof
+    )
 }
 
 /// Whether a text can be a token: one word that a header can bear, and not too long.
@@ -138,8 +112,7 @@ fn given(text: &str) -> Result<RootCertStore, Error> {
 fn begin(address: &Address, config: &Arc<ClientConfig>, stream: TcpStream) -> io::Result<Tls> {
     let name = ServerName::try_from(address.host.clone()).map_err(io::Error::other)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(CONNECT_TIME))?;
-    stream.set_write_timeout(Some(CONNECT_TIME))?;
+    let stream = Timed::new(stream, Patience::Each(CONNECT_TIME, CONNECT_TIME))?;
     let connection = ClientConnection::new(Arc::clone(config), name)
         .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
     Tls::begin(connection, stream)
@@ -246,7 +219,7 @@ impl Server {
         &self.address
     }
 
-    /// What it is shown.
+    /// The token that it is shown.
     pub fn token(&self) -> &str {
         &self.token
     }
@@ -272,36 +245,53 @@ impl Server {
     /// # Errors
     /// When it cannot be reached, is not the one that is known, refuses, or answers too much or too late.
     pub fn look(&self, target: &str, bounds: Bounds) -> Result<Vec<u8>, Error> {
-        let began = Instant::now();
+        let end = Instant::now() + bounds.time;
         let mut wire = self.connect()?;
-        // By this version the body comes as it is, up to the end of the connection.
-        let host = self.address.to_string();
-        let head = format!(
-            "GET {target} HTTP/1.0\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
-            host.trim_start_matches("https://"),
-            self.token
-        );
-        let mut answer = Vec::new();
-        let read = wire
-            .write_all(head.as_bytes())
-            .and_then(|()| read_within(&mut wire, &mut answer, began, bounds));
-        read.map_err(|error| self.unreachable(&error))?;
+        let set = wire.set_patience(Patience::Until(end));
+        set.map_err(|error| self.unreachable(&error))?;
+        let request = self.authorized(Request::get(target)).body(());
+        let request = request.map_err(|error| Error::Usage(error.to_string()))?;
+        let answer = match exchange(wire, request, &mut io::empty()) {
+            Ok(answer) => answer,
+            Err(Broken::Answer(error)) if is_no_answer(&error) => return Err(self.no_daemon()),
+            Err(Broken::Connection(error) | Broken::Answer(error) | Broken::Source(error)) => {
+                return Err(self.unreachable(&error));
+            }
+        };
         let address = &self.address;
-        match split(&answer) {
-            Some((200, body)) => Ok(body.to_vec()),
-            Some((401, _)) => Err(Error::Failed(format!(
+        match answer.status() {
+            200 => answer
+                .whole(bounds.bytes)
+                .map_err(|error| match is_no_answer(&error) {
+                    true => self.no_daemon(),
+                    false => self.unreachable(&error),
+                }),
+            401 => Err(Error::Failed(format!(
                 "{address} does not take the token: make one there with `convect token create`, and add it again"
             ))),
-            Some((403, _)) => Err(Error::Failed(format!(
+            403 => Err(Error::Failed(format!(
                 "the token may not look at {address}: make one there with the role viewer, and add it again"
             ))),
-            Some((status, _)) => Err(Error::Failed(format!(
+            status => Err(Error::Failed(format!(
                 "{address} answered with status {status}: see its log, and whether it is of this version"
             ))),
-            None => Err(Error::Failed(format!(
-                "what answers at {address} is no convect daemon, or it ended meanwhile"
-            ))),
         }
+    }
+
+    /// A request with what is shown to the daemon.
+    pub fn authorized(&self, request: request::Builder) -> request::Builder {
+        let host = self.address.to_string();
+        request
+            .header(header::HOST, host.trim_start_matches("https://"))
+            .header(header::CONNECTION, "close")
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
+    }
+
+    fn no_daemon(&self) -> Error {
+        Error::Failed(format!(
+            "what answers at {} is no convect daemon, or it ended meanwhile",
+            self.address
+        ))
     }
 
     /// Why it could not be asked.

@@ -1,14 +1,14 @@
 //! One connection by TLS, whose answer can be read though the server takes no more of what is sent.
 
+use crate::{Patience, Timed};
 use rustls::ClientConnection;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 /// A connection of which the handshake is done.
 pub struct Tls {
     connection: ClientConnection,
-    stream: TcpStream,
+    stream: Timed<TcpStream>,
 }
 
 impl Tls {
@@ -16,7 +16,10 @@ impl Tls {
     ///
     /// # Errors
     /// With a `rustls::Error` within where that is what went wrong.
-    pub fn begin(mut connection: ClientConnection, mut stream: TcpStream) -> io::Result<Self> {
+    pub fn begin(
+        mut connection: ClientConnection,
+        mut stream: Timed<TcpStream>,
+    ) -> io::Result<Self> {
         while connection.is_handshaking() {
             connection.complete_io(&mut stream)?;
         }
@@ -31,18 +34,12 @@ impl Tls {
             .map(crate::Pin::of)
     }
 
-    /// How long a read and a write may take.
+    /// Changes how long is waited.
     ///
     /// # Errors
     /// When the system does not take that.
-    pub fn set_patience(
-        &self,
-        reading: Option<Duration>,
-        writing: Option<Duration>,
-    ) -> io::Result<()> {
-        self.stream
-            .set_read_timeout(reading)
-            .and_then(|()| self.stream.set_write_timeout(writing))
+    pub fn set_patience(&mut self, patience: Patience) -> io::Result<()> {
+        self.stream.set_patience(patience)
     }
 
     fn send(&mut self) -> io::Result<()> {

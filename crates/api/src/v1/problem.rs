@@ -97,6 +97,16 @@ impl Problem {
             message: message.into(),
         }
     }
+
+    /// The request itself is wrong: why.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ProblemCode::Invalid, message)
+    }
+
+    /// There is no such thing: which, and what shows those that are.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ProblemCode::NotFound, message)
+    }
 }
 
 impl fmt::Display for Problem {

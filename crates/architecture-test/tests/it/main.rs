@@ -3,6 +3,7 @@
 mod blocking;
 mod dependencies;
 mod modules;
+mod parts;
 mod programs;
 mod sources;
 mod words;

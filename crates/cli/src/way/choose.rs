@@ -14,20 +14,20 @@ pub struct Reach {
     /// The socket of a daemon on this host [env: CONVECT_SOCKET=]
     #[arg(long, global = true, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// A daemon on any host, by its `serve --listen`; the token comes from CONVECT_TOKEN or --token-file
+    /// A daemon on any host, at the address of its `serve --listen`; the token comes from CONVECT_TOKEN or --token-file
     #[arg(long, global = true, value_name = "https://HOST:PORT")]
     pub server: Option<String>,
-    /// The SHA-256 of the server's certificate, which its log tells; written before the command
+    /// SHA-256 fingerprint of the server's certificate, as its log shows it; written before the command
     // Not global: `volume set` has a --pin of its own.
     #[arg(long, value_name = "sha256:...")]
     pub pin: Option<String>,
-    /// Certificates in PEM, of which one signed the server's
+    /// File of CA certificates (PEM), one of which signed the server's
     #[arg(long, global = true, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// A file with the token that the server is shown, for its owner alone
+    /// File with the token, readable by its owner only
     #[arg(long, global = true, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// A server by the name that `context add` gave it, or local [env: CONVECT_CONTEXT=]
+    /// A context of `context add`, or local [env: CONVECT_CONTEXT=]
     #[arg(long, global = true, value_name = "NAME")]
     pub context: Option<String>,
 }

@@ -7,4 +7,4 @@ mod wire;
 
 pub use choose::{Environment, Reach, choose};
 pub use contexts::{Context, Contexts, LOCAL};
-pub use wire::{Way, Wire};
+pub use wire::Way;

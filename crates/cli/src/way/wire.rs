@@ -1,11 +1,10 @@
-//! A connection, whichever way it went.
+//! The way to one daemon: connections to it, and what requests show it.
 
 use crate::Failure;
-use remote::{Server, Tls};
-use std::io::{self, ErrorKind, Read, Write};
+use remote::{Connection, Patience, Server, Timed, request};
+use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The way to one daemon.
 pub enum Way {
@@ -13,14 +12,6 @@ pub enum Way {
     Socket(PathBuf),
     /// TLS.
     Server(Box<Server>),
-}
-
-/// A connection to a daemon.
-pub enum Wire {
-    /// By its Unix socket.
-    Socket(UnixStream),
-    /// By TLS.
-    Tls(Box<Tls>),
 }
 
 impl Way {
@@ -32,37 +23,32 @@ impl Way {
         }
     }
 
-    /// The `Host` of requests (RFC 9110, section 7.2).
-    pub fn host(&self) -> String {
+    /// A request with what is shown to the daemon; by its socket the system says who asks.
+    pub fn authorized(&self, request: request::Builder) -> request::Builder {
         match self {
-            Self::Socket(_) => "convect".to_owned(),
-            Self::Server(server) => {
-                let address = server.address().to_string();
-                address.trim_start_matches("https://").to_owned()
-            }
+            Self::Socket(_) => request
+                .header("Host", "convect")
+                .header("Connection", "close"),
+            Self::Server(server) => server.authorized(request),
         }
     }
 
-    /// A line of a request's head that says who asks; empty where the system says so.
-    pub fn authorization(&self) -> String {
-        match self {
-            Self::Socket(_) => String::new(),
-            Self::Server(server) => format!("Authorization: Bearer {}\r\n", server.token()),
-        }
-    }
-
-    /// A new connection.
+    /// A new connection, on which so long is waited.
     ///
     /// # Errors
     /// When no daemon answers, or another than the one that is known.
-    pub fn connect(&self) -> Result<Wire, Failure> {
-        match self {
-            Self::Socket(path) => match UnixStream::connect(path) {
-                Ok(stream) => Ok(Wire::Socket(stream)),
-                Err(error) => Err(self.unreachable(&error)),
-            },
-            Self::Server(server) => Ok(Wire::Tls(Box::new(server.connect()?))),
-        }
+    pub fn connect(&self, patience: Patience) -> Result<Connection, Failure> {
+        let connected = match self {
+            Self::Socket(path) => UnixStream::connect(path)
+                .and_then(|stream| Timed::new(stream, patience))
+                .map(Connection::Unix),
+            Self::Server(server) => {
+                let mut tls = server.connect()?;
+                tls.set_patience(patience)
+                    .map(|()| Connection::Tls(Box::new(tls)))
+            }
+        };
+        connected.map_err(|error| self.unreachable(&error))
     }
 
     /// Why the daemon could not be asked.
@@ -85,46 +71,5 @@ impl Way {
             }
             _ => format!("the daemon at {path} cannot be asked: {error}: see its log"),
         })
-    }
-}
-
-impl Wire {
-    /// How long a read and a write may take.
-    ///
-    /// # Errors
-    /// When the system does not take that.
-    pub fn set_patience(&self, reading: Duration, writing: Duration) -> io::Result<()> {
-        let (reading, writing) = (Some(reading), Some(writing));
-        match self {
-            Self::Socket(stream) => stream
-                .set_read_timeout(reading)
-                .and_then(|()| stream.set_write_timeout(writing)),
-            Self::Tls(tls) => tls.set_patience(reading, writing),
-        }
-    }
-}
-
-impl Read for Wire {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Socket(stream) => stream.read(into),
-            Self::Tls(tls) => tls.read(into),
-        }
-    }
-}
-
-impl Write for Wire {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Socket(stream) => stream.write(bytes),
-            Self::Tls(tls) => tls.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Socket(stream) => stream.flush(),
-            Self::Tls(tls) => tls.flush(),
-        }
     }
 }

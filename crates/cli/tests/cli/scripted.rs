@@ -46,7 +46,8 @@ impl Scripted {
                 loop {
                     line.clear();
                     stream.read_line(&mut line).unwrap();
-                    if let Some(value) = line.strip_prefix("Content-Length: ") {
+                    let lower = line.to_ascii_lowercase();
+                    if let Some(value) = lower.strip_prefix("content-length: ") {
                         length = value.trim().parse().unwrap();
                     }
                     if line.trim().is_empty() {

@@ -7,11 +7,13 @@ use super::secret::random_hex;
 use super::sessions::{Open, Sessions};
 use super::tokens::{Kept, Tokens};
 use crate::clock::now_s;
-use crate::state::{StateFiles, write_whole};
+use crate::names::check_name;
+use crate::state::{JsonStore, StateFiles};
+use crate::sync::lock;
 use api::Secret;
 use api::v1::{self, Problem, ProblemCode};
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 type Result<T> = std::result::Result<T, Problem>;
 
@@ -29,16 +31,13 @@ const COOKIE_FILE_MAX: u64 = 64;
 /// Tokens, sessions and the log of changes of one daemon. Locks are held for a look or a write only.
 pub struct Access {
     files: StateFiles,
+    store: JsonStore<Tokens>,
     /// What the cookies of its sessions are called.
     cookie: OnceLock<String>,
     tokens: Mutex<Tokens>,
     sessions: Mutex<Sessions>,
     attempts: Mutex<Attempts>,
     audit: Mutex<Audit>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn unauthenticated(message: &str) -> Problem {
@@ -76,6 +75,7 @@ impl Access {
     pub fn new(files: &StateFiles) -> Self {
         Self {
             files: files.clone(),
+            store: JsonStore::new(files, FILE, FILE_MAX, 0o600),
             cookie: OnceLock::new(),
             tokens: Mutex::default(),
             sessions: Mutex::default(),
@@ -86,14 +86,7 @@ impl Access {
 
     /// Reads the tokens and the log. Of tokens that cannot be read none counts.
     pub fn load(&self) {
-        let tokens = self.files.read(FILE, FILE_MAX, |text| {
-            let read: Tokens = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-            match read.version {
-                1 => Ok(read),
-                version => Err(format!("it has version {version}, of a newer daemon")),
-            }
-        });
-        if let Some(tokens) = tokens {
+        if let Some(tokens) = self.store.read() {
             *lock(&self.tokens) = tokens;
         }
         let _ = self.cookie.set(self.load_cookie());
@@ -131,15 +124,7 @@ impl Access {
     }
 
     fn keep(&self, tokens: &Tokens) -> Result<()> {
-        let write = |tokens: &Tokens| {
-            let text = serde_json::to_vec_pretty(tokens)?;
-            write_whole(self.files.folder(), FILE, &text, 0o600)
-        };
-        let tokens = Tokens {
-            version: 1,
-            tokens: tokens.tokens.clone(),
-        };
-        write(&tokens).map_err(|error| io_problem("the tokens cannot be written", &error))
+        self.store.write_for_caller("the tokens", tokens)
     }
 
     /// Who shows a token. What is no good one counts as an attempt of its address.
@@ -235,8 +220,7 @@ impl Access {
                 lock(&self.sessions).end(hash);
                 Ok(())
             }
-            _ => Err(Problem::new(
-                ProblemCode::Invalid,
+            _ => Err(Problem::invalid(
                 "this request has no session that could end: a token is taken back with `convect token revoke`",
             )),
         }
@@ -255,8 +239,9 @@ impl Access {
     /// Makes a token.
     ///
     /// # Errors
-    /// As [`Tokens::add`], and when it cannot be kept.
+    /// When the name cannot be; as [`Tokens::add`], and when it cannot be kept.
     pub fn token_create(&self, request: &v1::TokenCreate) -> Result<v1::TokenMade> {
+        check_name("a token", &request.name)?;
         let now_s = now_s();
         let mut tokens = lock(&self.tokens);
         let mut more = tokens.clone();
@@ -277,10 +262,9 @@ impl Access {
         let mut tokens = lock(&self.tokens);
         let mut fewer = tokens.clone();
         let Some(at) = fewer.tokens.iter().position(|kept| kept.name == name) else {
-            return Err(Problem::new(
-                ProblemCode::NotFound,
-                format!("there is no token {name}: `convect token list` shows those that are"),
-            ));
+            return Err(Problem::not_found(format!(
+                "there is no token {name}: `convect token list` shows those that are"
+            )));
         };
         let gone = fewer.tokens.remove(at);
         self.keep(&fewer)?;

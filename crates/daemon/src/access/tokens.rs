@@ -42,7 +42,6 @@ impl Kept {
 /// All tokens, by name, as their file has them.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tokens {
-    pub version: u32,
     pub tokens: Vec<Kept>,
 }
 
@@ -53,7 +52,7 @@ impl Tokens {
     /// When the name is taken, there are too many, it would not last as long as one may, or the system gives no random
     /// numbers.
     pub fn add(&mut self, request: &TokenCreate, now_s: u64) -> Result<(Kept, String), Problem> {
-        let invalid = |message: String| Err(Problem::new(ProblemCode::Invalid, message));
+        let invalid = |message: String| Err(Problem::invalid(message));
         let lasts_s = request.expires_in_s.unwrap_or(EXPIRES_DEFAULT_S);
         if !(EXPIRES_MIN_S..=EXPIRES_MAX_S).contains(&lasts_s) {
             return invalid(format!(

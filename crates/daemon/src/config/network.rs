@@ -1,7 +1,7 @@
 //! Where the daemon is reached by the network, and with which certificate.
 
-use super::value_or_off;
 use crate::ServeError;
+use crate::off::value_or_off;
 use serde::Deserialize;
 use serde::de::Deserializer;
 use std::net::SocketAddr;

@@ -1,12 +1,12 @@
 //! Brings events to their targets, one delivery at a time for each, each on a thread of its own.
 
 use super::check::route;
-use super::targets::Work;
+use super::targets::{Targets, Work};
 use super::{mail, webhook};
-use crate::Manager;
+use crate::events::Events;
 use api::v1::{Event, TargetCreate, TargetTo};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time after which it is looked anyway.
 const IDLE_TIME: Duration = Duration::from_secs(60);
@@ -42,28 +42,27 @@ pub fn deliver_now(to: &TargetCreate, events: &[Event], link_local: bool) -> Res
         .try_for_each(|event| webhook::send(place, link_local, &host, event))
 }
 
-async fn carry_out(work: Work, manager: Arc<Manager>) {
+async fn carry_out(work: Work, targets: Arc<Targets>, link_local: bool, began: Instant) {
     let work = Arc::new(work);
     let taken = Arc::clone(&work);
-    let link_local = manager.alerts_link_local;
     let done =
         tokio::task::spawn_blocking(move || deliver_now(&taken.to, &taken.events, link_local));
     let result = done.await.unwrap_or_else(|error| Err(error.to_string()));
-    let now = manager.up();
-    let ending = tokio::task::spawn_blocking(move || manager.targets().ended(&work, result, now));
+    let now = began.elapsed();
+    let ending = tokio::task::spawn_blocking(move || targets.ended(&work, result, now));
     // A panic in there was reported where it happened.
     let _ = ending.await;
 }
 
-/// Brings what happens to the targets, as long as it is polled.
-pub async fn deliver(manager: Arc<Manager>) {
-    let targets = manager.targets();
-    let (mut news, mut changes) = (manager.events().subscribe(), targets.subscribe());
+/// Brings events to their targets as long as it is polled, also to addresses of one link where that is allowed.
+pub async fn deliver(events: Arc<Events>, targets: Arc<Targets>, link_local: bool) {
+    let began = Instant::now();
+    let (mut news, mut changes) = (events.subscribe(), targets.subscribe());
     loop {
-        let now = manager.up();
-        let (work, next) = targets.take_due(manager.events(), now);
+        let now = began.elapsed();
+        let (work, next) = targets.take_due(&events, now);
         for work in work {
-            tokio::spawn(carry_out(work, Arc::clone(&manager)));
+            tokio::spawn(carry_out(work, Arc::clone(&targets), link_local, began));
         }
         let wait = next.map_or(IDLE_TIME, |next| next.saturating_sub(now));
         tokio::select! {

@@ -6,11 +6,12 @@ use super::progress::Progress;
 use super::webhook::Place;
 use crate::ServeError;
 use crate::events::Events;
-use crate::state::{StateFiles, write_whole};
+use crate::state::{JsonStore, StateFiles};
+use crate::sync::lock;
 use api::v1::{Event, Problem, ProblemCode, Target, TargetCreate, TargetTo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -27,9 +28,8 @@ const MAIL_MAX: usize = 50;
 type Result<T> = std::result::Result<T, Problem>;
 
 /// What is kept.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Kept {
-    version: u32,
     targets: Vec<TargetCreate>,
     /// The number of the last event that each was told of, by name; of configured ones, too.
     marks: BTreeMap<String, u64>,
@@ -64,13 +64,9 @@ pub struct Work {
 
 /// The targets. Locked for a look or a write only, never while something is on its way.
 pub struct Targets {
-    files: StateFiles,
+    store: JsonStore<Kept>,
     all: Mutex<All>,
     changed: watch::Sender<()>,
-}
-
-fn invalid(message: String) -> Problem {
-    Problem::new(ProblemCode::Invalid, message)
 }
 
 impl Known {
@@ -151,7 +147,6 @@ impl All {
         let made = self.known.values().filter(|known| !known.configured);
         let marks = self.known.iter();
         Kept {
-            version: 1,
             targets: made.map(|known| known.create.clone()).collect(),
             marks: marks
                 .map(|(name, known)| (name.clone(), known.progress.mark))
@@ -164,29 +159,14 @@ impl Targets {
     /// Those of a state folder, which were not read yet.
     pub fn new(files: &StateFiles) -> Self {
         Self {
-            files: files.clone(),
+            store: JsonStore::new(files, FILE, FILE_MAX, 0o600),
             all: Mutex::default(),
             changed: watch::Sender::default(),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, All> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn read(&self) -> Kept {
-        let kept = self.files.read(FILE, FILE_MAX, |text| {
-            let kept: Kept = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-            match kept.version {
-                1 => Ok(kept),
-                version => Err(format!("it has version {version}, of a newer daemon")),
-            }
-        });
-        kept.unwrap_or(Kept {
-            version: 1,
-            targets: Vec::new(),
-            marks: BTreeMap::new(),
-        })
+        lock(&self.all)
     }
 
     /// Reads the targets that were made, and adds those of the configuration. One that was never told of anything is
@@ -199,7 +179,7 @@ impl Targets {
         configured: &[TargetCreate],
         newest: u64,
     ) -> std::result::Result<(), ServeError> {
-        let kept = self.read();
+        let kept = self.store.read().unwrap_or_default();
         let mut all = self.lock();
         let mark = |name: &str| kept.marks.get(name).copied().unwrap_or(newest).min(newest);
         for create in kept.targets {
@@ -222,24 +202,12 @@ impl Targets {
         Ok(())
     }
 
-    fn keep(&self, kept: &Kept) -> std::io::Result<()> {
-        let text = serde_json::to_vec_pretty(kept)?;
-        write_whole(self.files.folder(), FILE, &text, 0o600)
-    }
-
-    fn keep_or_refuse(&self, kept: &Kept) -> Result<()> {
-        self.keep(kept).map_err(|error| {
-            let text = format!("the targets cannot be written: {error}: see to the state folder");
-            Problem::new(ProblemCode::Io, text)
-        })
-    }
-
     /// Makes a target, which is told of what comes after the event `newest`.
     ///
     /// # Errors
     /// When it cannot be, there is one of its name, or it cannot be kept.
     pub fn create(&self, create: TargetCreate, newest: u64) -> Result<Target> {
-        check(&create).map_err(invalid)?;
+        check(&create).map_err(Problem::invalid)?;
         let mut all = self.lock();
         if all.known.contains_key(&create.name) {
             let text = format!("there is a target {} already", create.name);
@@ -252,7 +220,7 @@ impl Targets {
         let mut kept = all.kept();
         kept.marks.insert(create.name.clone(), newest);
         kept.targets.push(create.clone());
-        self.keep_or_refuse(&kept)?;
+        self.store.write_for_caller("the targets", &kept)?;
         let name = create.name.clone();
         all.add(create, false, newest);
         self.changed.send_replace(());
@@ -273,7 +241,7 @@ impl Targets {
         let mut kept = all.kept();
         kept.targets.retain(|known| known.name != name);
         kept.marks.remove(name);
-        self.keep_or_refuse(&kept)?;
+        self.store.write_for_caller("the targets", &kept)?;
         all.known.remove(name);
         Ok(())
     }
@@ -346,7 +314,7 @@ impl Targets {
             }
         }
         if known.progress.mark == work.upto
-            && let Err(error) = self.files.note(FILE, self.keep(&all.kept()))
+            && let Err(error) = self.store.write(&all.kept())
         {
             tracing::error!("how far targets were told is not kept: {error}");
         }
@@ -362,5 +330,5 @@ impl Targets {
 fn absent(name: &str) -> Problem {
     let text =
         format!("there is no target {name}: `convect alert target list` shows those that are");
-    Problem::new(ProblemCode::NotFound, text)
+    Problem::not_found(text)
 }

@@ -5,19 +5,18 @@ use super::tls::client_config;
 use api::Secret;
 use api::v1::Event;
 use axum::http::Uri;
+use remote::{Broken, Connection, Patience, Request, Timed, Tls, exchange};
 use ring::hmac;
+use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, StreamOwned};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// A delivery takes at most so long, from the first byte to the answer's status.
 const WHOLE_TIME: Duration = Duration::from_secs(15);
-/// Longest status line that is read, in bytes.
-const STATUS_MAX: usize = 1024;
 
 /// What is sent.
 #[derive(Serialize)]
@@ -86,41 +85,7 @@ impl Place {
     }
 }
 
-/// A stream that ends at a time, however slow the other side is.
-struct Timed {
-    stream: TcpStream,
-    until: Instant,
-}
-
-impl Timed {
-    fn left(&self) -> io::Result<Option<Duration>> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        match left.is_zero() {
-            true => Err(ErrorKind::TimedOut.into()),
-            false => Ok(Some(left)),
-        }
-    }
-}
-
-impl Read for Timed {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.left()?)?;
-        self.stream.read(bytes)
-    }
-}
-
-impl Write for Timed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.left()?)?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
-}
-
-fn connect(place: &Place, link_local: bool, until: Instant) -> io::Result<Timed> {
+fn connect(place: &Place, link_local: bool, until: Instant) -> io::Result<Timed<TcpStream>> {
     let addresses = addresses(&place.host, place.port, link_local)?;
     let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
     for address in addresses {
@@ -129,7 +94,7 @@ fn connect(place: &Place, link_local: bool, until: Instant) -> io::Result<Timed>
             return Err(ErrorKind::TimedOut.into());
         }
         match TcpStream::connect_timeout(&address, left) {
-            Ok(stream) => return Ok(Timed { stream, until }),
+            Ok(stream) => return Timed::new(stream, Patience::Until(until)),
             Err(error) => last = error,
         }
     }
@@ -145,46 +110,50 @@ fn hex_hmac(secret: &str, body: &[u8]) -> String {
     })
 }
 
-fn request(place: &Place, secret: Option<&str>, body: &[u8]) -> Vec<u8> {
-    let signature = secret.map_or(String::new(), |secret| {
-        format!("X-Convect-Signature: sha256={}\r\n", hex_hmac(secret, body))
-    });
-    let head = format!(
-        "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: convect/{}\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n{signature}\r\n",
-        place.path.expose(),
-        place.authority(),
-        env!("CARGO_PKG_VERSION"),
-        body.len()
-    );
-    [head.as_bytes(), body].concat()
+fn request(place: &Place, secret: Option<&str>, body: &[u8]) -> io::Result<Request<()>> {
+    let request = Request::post(place.path.expose())
+        .header("Host", place.authority())
+        .header("User-Agent", concat!("convect/", env!("CARGO_PKG_VERSION")))
+        .header("Connection", "close")
+        .header("Content-Type", "application/json")
+        .header("Content-Length", body.len());
+    let request = match secret {
+        Some(secret) => {
+            let signature = format!("sha256={}", hex_hmac(secret, body));
+            request.header("X-Convect-Signature", signature)
+        }
+        None => request,
+    };
+    request.body(()).map_err(io::Error::other)
 }
 
-/// Sends a request and reads the status.
-fn exchange(stream: &mut (impl Read + Write), request: &[u8]) -> io::Result<u16> {
-    stream.write_all(request)?;
-    stream.flush()?;
-    let mut line = Vec::new();
-    let mut byte = [0];
-    while line.len() < STATUS_MAX && !line.ends_with(b"\n") && stream.read(&mut byte)? == 1 {
-        line.extend(byte);
+/// The status with which a body is answered.
+fn post(
+    place: &Place,
+    link_local: bool,
+    (secret, ca): (Option<&str>, Option<&str>),
+    body: &[u8],
+) -> io::Result<u16> {
+    let stream = connect(place, link_local, Instant::now() + WHOLE_TIME)?;
+    let connection = match place.tls {
+        false => Connection::Tcp(stream),
+        true => {
+            let config = client_config(ca).map_err(io::Error::other)?;
+            let name = ServerName::try_from(place.host.clone()).map_err(io::Error::other)?;
+            let tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
+            Connection::Tls(Box::new(Tls::begin(tls, stream)?))
+        }
+    };
+    let answered = exchange(connection, request(place, secret, body)?, &mut &body[..]);
+    match answered {
+        Ok(answer) => Ok(answer.status()),
+        Err(Broken::Answer(error)) if error.kind() == ErrorKind::InvalidData => Err(
+            io::Error::new(ErrorKind::InvalidData, "what answers speaks no HTTP"),
+        ),
+        Err(Broken::Connection(error) | Broken::Answer(error) | Broken::Source(error)) => {
+            Err(error)
+        }
     }
-    let status = line
-        .strip_prefix(b"HTTP/1.")
-        .and_then(|rest| std::str::from_utf8(rest.get(2..5)?).ok())
-        .and_then(|digits| digits.parse().ok());
-    status.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "what answers speaks no HTTP"))
-}
-
-fn post(place: &Place, link_local: bool, ca: Option<&str>, request: &[u8]) -> io::Result<u16> {
-    let mut stream = connect(place, link_local, Instant::now() + WHOLE_TIME)?;
-    if !place.tls {
-        return exchange(&mut stream, request);
-    }
-    let config = client_config(ca).map_err(io::Error::other)?;
-    let name = ServerName::try_from(place.host.clone()).map_err(io::Error::other)?;
-    let connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
-    exchange(&mut StreamOwned::new(connection, stream), request)
 }
 
 /// Tells a webhook of an event.
@@ -199,7 +168,7 @@ pub fn send(
 ) -> Result<(), String> {
     let place = Place::parse(url)?;
     let body = serde_json::to_vec(&Message { host, event }).map_err(|error| error.to_string())?;
-    match post(&place, link_local, ca, &request(&place, secret, &body)) {
+    match post(&place, link_local, (secret, ca), &body) {
         Ok(200..=299) => Ok(()),
         Ok(status) => Err(format!("{} answers with status {status}", place.shown())),
         Err(error) => Err(match error.kind() {

@@ -4,11 +4,12 @@
 use super::filter::Filter;
 use super::watch::{Finding, Key, Watch};
 use crate::lines::{Lines, clip};
-use crate::state::StateFiles;
+use crate::state::{JsonStore, StateFiles};
+use crate::sync::lock;
 use api::v1::{Alert, Event, EventCode, EventList, EventState, Severity, Subject};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 /// The file of events, and bytes of it after which a new one begins; the one before is kept beside it.
@@ -34,9 +35,8 @@ pub struct News {
 }
 
 /// The alerts as they are kept.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Kept {
-    version: u32,
     /// The newest event that they tell of.
     upto: u64,
     alerts: Vec<Alert>,
@@ -52,7 +52,7 @@ struct Store {
 
 /// Events and alerts. Locked for a look or a write only.
 pub struct Events {
-    files: StateFiles,
+    kept: JsonStore<Kept>,
     store: Mutex<Store>,
     newest: watch::Sender<u64>,
 }
@@ -139,7 +139,7 @@ impl Events {
     /// Those of a state folder, which were not read yet.
     pub fn new(files: &StateFiles) -> Self {
         Self {
-            files: files.clone(),
+            kept: JsonStore::new(files, ALERTS, ALERTS_FILE_MAX, 0o640),
             store: Mutex::new(Store {
                 lines: Lines::new(files, FILE, FILE_MAX),
                 told: VecDeque::new(),
@@ -152,7 +152,7 @@ impl Events {
     }
 
     fn lock(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.store)
     }
 
     /// Reads what was kept. Lines that are none, and what cannot be read, are left out.
@@ -168,7 +168,7 @@ impl Events {
             }
             Err(error) => tracing::error!("the events so far cannot be read: {error}"),
         }
-        let kept = self.kept();
+        let kept = self.kept.read().unwrap_or_default();
         let upto = kept.upto;
         // Should events have been lost, their numbers are not given again.
         store.newest = store.newest.max(upto);
@@ -189,31 +189,12 @@ impl Events {
         self.newest.send_replace(store.newest);
     }
 
-    fn kept(&self) -> Kept {
-        let kept = self.files.read(ALERTS, ALERTS_FILE_MAX, |text| {
-            let kept: Kept = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-            match kept.version {
-                1 => Ok(kept),
-                version => Err(format!("it has version {version}, of a newer daemon")),
-            }
-        });
-        kept.unwrap_or(Kept {
-            version: 1,
-            upto: 0,
-            alerts: Vec::new(),
-        })
-    }
-
     fn keep(&self, store: &Store) {
         let kept = Kept {
-            version: 1,
             upto: store.newest,
             alerts: store.open.values().cloned().collect(),
         };
-        let written = serde_json::to_vec(&kept)
-            .map_err(std::io::Error::other)
-            .and_then(|text| self.files.write(ALERTS, &text, 0o640));
-        if let Err(error) = written {
+        if let Err(error) = self.kept.write(&kept) {
             tracing::error!("the open alerts are not kept: {error}");
         }
     }

@@ -15,6 +15,6 @@ mod store;
 const FORMAT: u32 = 2;
 
 pub use counts::{Counts, share_of_times, time, usual_size};
-pub use query::Query;
+pub use query::{Found, Query};
 pub use series::{Kind, SERIES_MAX, Values};
-pub use store::{Found, Missing, Store};
+pub use store::{Missing, Store};

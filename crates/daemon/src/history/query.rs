@@ -1,7 +1,8 @@
 //! What is asked of the figures, and of which ring it is answered. Pure.
 
+use super::counts::Counts;
 use super::rings::{RINGS, Ring};
-use super::store::Found;
+use super::series::Values;
 use std::ops::Range;
 
 /// Steps of an answer at most.
@@ -24,6 +25,19 @@ pub struct Query<'a> {
     pub to_s: u64,
     /// Seconds of a step; nothing: what fits.
     pub step_s: Option<u64>,
+}
+
+/// What was found.
+#[derive(Debug, PartialEq)]
+pub struct Found {
+    /// Where the first step begins.
+    pub from_s: u64,
+    /// Seconds of a step.
+    pub step_s: u64,
+    /// The steps; nothing where nothing is known.
+    pub steps: Vec<Option<Values>>,
+    /// Operations by times and sizes, a step each; nothing where none was counted.
+    pub counts: Vec<Option<Counts>>,
 }
 
 /// How it is answered.

@@ -1,7 +1,7 @@
 //! The figures of a daemon: which objects there are, their steps written down as time goes, and read again.
 
 use super::counts::Counts;
-use super::query::{Plan, Query};
+use super::query::{Found, Plan, Query};
 use super::rings::{Place, RINGS, Ring, Rings};
 use super::series::{Kind, SERIES_MAX, Values};
 use super::{FORMAT, first};
@@ -68,19 +68,6 @@ struct Index {
     version: u32,
     next_id: u32,
     objects: BTreeMap<String, Entry>,
-}
-
-/// What was found.
-#[derive(Debug, PartialEq)]
-pub struct Found {
-    /// Where the first step begins.
-    pub from_s: u64,
-    /// Seconds of a step.
-    pub step_s: u64,
-    /// The steps; nothing where nothing is known.
-    pub steps: Vec<Option<Values>>,
-    /// Operations by times and sizes, a step each; nothing where none was counted.
-    pub counts: Vec<Option<Counts>>,
 }
 
 /// Why there is no answer.

@@ -2,9 +2,10 @@
 //! take turns, so that nothing comes between the look and the change.
 
 use super::dispatch::Arguments;
+use super::tags::Tag;
 use crate::Manager;
-use api::Operation;
 use api::v1::{Problem, ProblemCode};
+use api::{Operation, Tagged};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -46,15 +47,20 @@ pub fn check(manager: &Manager, operation: Operation, with: &Arguments) -> Resul
         return Ok(());
     };
     let Some(tagged) = operation.changes_tagged() else {
-        return Err(Problem::new(
-            ProblemCode::Invalid,
-            format!("{operation:?} cannot be made to depend on a tag: leave If-Match out"),
-        ));
+        return Err(Problem::invalid(format!(
+            "{operation:?} cannot be made to depend on a tag: leave If-Match out"
+        )));
     };
     let text = |name: &str| with.path.get(name).map_or("", String::as_str);
     let object = (text("pool"), text("volume"), text("snapshot"));
     let of = with.query.get("pool").map(String::as_str);
-    let now = manager.tag(tagged, object, (text("export"), of))?;
+    let (pool, volume) = (object.0, object.1);
+    let now = match tagged {
+        Tagged::Pool => manager.pools.show(pool)?.tag(),
+        Tagged::Volume => manager.volumes.show(pool, volume)?.tag(),
+        Tagged::Snapshot => manager.snapshots.show(object)?.tag(),
+        Tagged::Export => manager.exports.show(text("export"), of)?.tag(),
+    };
     match matches(header, &now) {
         true => Ok(()),
         false => Err(Problem::new(

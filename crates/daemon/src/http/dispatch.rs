@@ -1,12 +1,13 @@
 //! One operation: its arguments read and checked, the manager asked, the answer written.
 
 use super::gate;
+use super::hub::Wish;
 use super::keys::Kept;
+use super::tags::Tag;
 use crate::access::Caller;
 use crate::clock::now_s;
 use crate::events::Filter;
-use crate::live::{MapView, Wish};
-use crate::manager::Tag;
+use crate::live::MapView;
 use crate::{Format, Manager, Receiving, Sending};
 use api::Operation;
 use api::v1::{EventCode, Problem, ProblemCode, Severity, Version};
@@ -69,10 +70,6 @@ const ENTRIES_MAX: usize = 1000;
 
 type Result<T> = std::result::Result<T, Problem>;
 
-fn invalid(message: String) -> Problem {
-    Problem::new(ProblemCode::Invalid, message)
-}
-
 impl Arguments {
     fn text(&self, name: &str) -> &str {
         self.path.get(name).map_or("", String::as_str)
@@ -81,7 +78,7 @@ impl Arguments {
     fn number<T: FromStr>(&self, name: &str) -> Result<T> {
         let text = self.text(name);
         text.parse()
-            .map_err(|_| invalid(format!("'{text}' is not the number of a {name}")))
+            .map_err(|_| Problem::invalid(format!("'{text}' is not the number of a {name}")))
     }
 
     fn asked(&self, name: &str) -> Option<&str> {
@@ -94,16 +91,18 @@ impl Arguments {
         };
         match text.parse() {
             Ok(number) => Ok(Some(number)),
-            Err(_) => Err(invalid(format!("'{text}' is not a number of {name}"))),
+            Err(_) => Err(Problem::invalid(format!(
+                "'{text}' is not a number of {name}"
+            ))),
         }
     }
 
     fn asked_flag(&self, name: &str) -> Result<bool> {
         match self.asked(name) {
             None => Ok(false),
-            Some(text) => text
-                .parse()
-                .map_err(|_| invalid(format!("{name} is 'true' or 'false', not '{text}'"))),
+            Some(text) => text.parse().map_err(|_| {
+                Problem::invalid(format!("{name} is 'true' or 'false', not '{text}'"))
+            }),
         }
     }
 
@@ -112,7 +111,9 @@ impl Arguments {
         let count = self.asked_number(name)?.unwrap_or(usual);
         match (1..=most).contains(&count) {
             true => Ok(count),
-            false => Err(invalid(format!("{name} is 1 to {most}, not {count}"))),
+            false => Err(Problem::invalid(format!(
+                "{name} is 1 to {most}, not {count}"
+            ))),
         }
     }
 
@@ -124,7 +125,7 @@ impl Arguments {
         let names = self.asked("maps").unwrap_or_default();
         let names: Vec<&str> = names.split(',').filter(|name| !name.is_empty()).collect();
         if names.len() > LIVE_MAPS_MAX {
-            return Err(invalid(format!(
+            return Err(Problem::invalid(format!(
                 "one can look at {LIVE_MAPS_MAX} maps at a time, not {}",
                 names.len()
             )));
@@ -137,7 +138,9 @@ impl Arguments {
                 start,
                 length,
             }),
-            None => Err(invalid(format!("'{name}' is no volume: write POOL/VOLUME"))),
+            None => Err(Problem::invalid(format!(
+                "'{name}' is no volume: write POOL/VOLUME"
+            ))),
         };
         names.into_iter().map(view).collect()
     }
@@ -145,7 +148,7 @@ impl Arguments {
     /// How often live data is told before its end.
     fn looks(&self) -> Result<Option<u64>> {
         match self.asked_number("looks")? {
-            Some(0) => Err(invalid("looks is 1 or more, not 0".to_owned())),
+            Some(0) => Err(Problem::invalid("looks is 1 or more, not 0".to_owned())),
             looks => Ok(looks),
         }
     }
@@ -156,7 +159,7 @@ impl Arguments {
             let all = [Severity::Info, Severity::Warning, Severity::Critical];
             let found = all.into_iter().find(|known| known.as_str() == text);
             found.ok_or_else(|| {
-                invalid(format!(
+                Problem::invalid(format!(
                     "'{text}' is no severity: write info, warning or critical"
                 ))
             })
@@ -164,7 +167,7 @@ impl Arguments {
         let code = |text: &str| {
             let found = EventCode::ALL.iter().find(|code| code.as_str() == text);
             found.copied().ok_or_else(|| {
-                invalid(format!(
+                Problem::invalid(format!(
                     "'{text}' is no code of events: docs/events.md lists those that are"
                 ))
             })
@@ -186,7 +189,7 @@ impl Arguments {
             .keys()
             .find(|name| known.iter().all(|known| known.name != name.as_str()));
         match unknown {
-            Some(name) => Err(invalid(format!(
+            Some(name) => Err(Problem::invalid(format!(
                 "{} takes no '{name}' after the question mark: remove it",
                 operation.route().path
             ))),
@@ -213,8 +216,9 @@ impl Deref for Asked<'_> {
 impl Asked<'_> {
     fn request<T: DeserializeOwned>(&self) -> Result<T> {
         let read = serde_json::from_slice(&self.body);
-        let request = read
-            .map_err(|error| invalid(format!("the request cannot be read: {error}: correct it")))?;
+        let request = read.map_err(|error| {
+            Problem::invalid(format!("the request cannot be read: {error}: correct it"))
+        })?;
         (self.condition)()?;
         Ok(request)
     }
@@ -241,15 +245,15 @@ fn nothing((): ()) -> Result<Answer> {
 
 fn log_in(manager: &Manager, caller: &Caller, token: &str) -> Result<Answer> {
     let Ok(from) = caller.from.parse() else {
-        return Err(invalid(
+        return Err(Problem::invalid(
             "sessions are for browsers, which come by TLS: this socket needs none".to_owned(),
         ));
     };
-    let (caller, cookie) = manager.access().log_in(token, from)?;
+    let (caller, cookie) = manager.access.log_in(token, from)?;
     match json(caller.login())? {
         Answer::Json(Kept { body, .. }) => Ok(Answer::Cookie {
             body,
-            cookie: gate::set_cookie(manager.access().cookie(), &cookie),
+            cookie: gate::set_cookie(manager.access.cookie(), &cookie),
             who: caller.who,
         }),
         other => Ok(other),
@@ -272,7 +276,25 @@ pub fn dispatch(
     if operation.changes_tagged().is_none() || !operation.route().has_request() {
         condition()?;
     }
-    let access = manager.access();
+    let Manager {
+        access,
+        diagnostics,
+        drives,
+        exports,
+        fleet,
+        health,
+        history,
+        jobs,
+        notifications,
+        playback,
+        pools,
+        qos,
+        schedules,
+        snapshots,
+        transfers,
+        volumes,
+        ..
+    } = manager.as_ref();
     let pool = with.text("pool");
     let volume = with.text("volume");
     let export = with.text("export");
@@ -285,79 +307,69 @@ pub fn dispatch(
             api: vec!["v1".to_owned()],
         }),
         Operation::Metrics => Ok(Answer::Figures(Format::accepted(&with.accept))),
-        Operation::DriveList => json(manager.drive_list()?),
-        Operation::DriveProbe => {
-            json(manager.drive_probe(&with.request::<api::v1::DriveProbe>()?.spec)?)
-        }
-        Operation::FrontEndList => json(manager.frontend_list()),
-        Operation::PoolList => json(manager.pool_list()?),
-        Operation::PoolCreate => tagged(manager.pool_create(with.request()?)?),
-        Operation::PoolScan => {
-            json(manager.pool_scan(&with.request::<api::v1::PoolScan>()?.drives)?)
-        }
-        Operation::PoolShow => tagged(manager.pool_show(pool)?),
-        Operation::PoolChange => tagged(manager.pool_change(pool, &with.request()?)?),
-        Operation::PoolDestroy => nothing(manager.pool_destroy(pool)?),
-        Operation::PoolExport => nothing(manager.pool_export(pool)?),
-        Operation::PoolImport => tagged(manager.pool_import(pool, &with.request()?)?),
-        Operation::PoolCounters => json(manager.pool_counters(pool)?),
-        Operation::PoolLatency => json(manager.pool_latency(pool)?),
-        Operation::PoolMoves => json(manager.pool_moves(pool)?),
-        Operation::PoolWhatIf => json(manager.pool_what_if(pool)?),
-        Operation::PoolCool => nothing(manager.pool_cool(pool)?),
+        Operation::DriveList => json(drives.list()?),
+        Operation::DriveProbe => json(drives.probe(&with.request::<api::v1::DriveProbe>()?.spec)?),
+        Operation::FrontEndList => json(exports.front_end_list()),
+        Operation::PoolList => json(pools.list()?),
+        Operation::PoolCreate => tagged(pools.create(with.request()?)?),
+        Operation::PoolScan => json(pools.scan(&with.request::<api::v1::PoolScan>()?.drives)?),
+        Operation::PoolShow => tagged(pools.show(pool)?),
+        Operation::PoolChange => tagged(pools.change(pool, &with.request()?)?),
+        Operation::PoolDestroy => nothing(pools.destroy(pool)?),
+        Operation::PoolExport => nothing(pools.export(pool)?),
+        Operation::PoolImport => tagged(pools.import(pool, &with.request()?)?),
+        Operation::PoolCounters => json(pools.counters(pool)?),
+        Operation::PoolLatency => json(diagnostics.pool_latency(pool)?),
+        Operation::PoolMoves => json(diagnostics.pool_moves(pool)?),
+        Operation::PoolWhatIf => json(diagnostics.pool_what_if(pool)?),
+        Operation::PoolCool => nothing(pools.cool(pool)?),
         Operation::PoolHoldPromotion => {
             let hold = with.request::<api::v1::HoldPromotion>()?.hold;
-            nothing(manager.pool_hold_promotion(pool, hold)?)
+            nothing(pools.hold_promotion(pool, hold)?)
         }
-        Operation::PoolScrub => json(manager.pool_scrub(pool, with.request()?)?),
-        Operation::PoolScrubShow => json(manager.pool_scrub_show(pool)?),
-        Operation::PoolScrubCancel => nothing(manager.pool_scrub_cancel(pool)?),
-        Operation::PoolWarnAt => tagged(manager.pool_warn_at(pool, &with.request()?)?),
-        Operation::QosShow => json(manager.qos_status(pool)?),
+        Operation::PoolScrub => json(pools.scrub(pool, with.request()?)?),
+        Operation::PoolScrubShow => json(pools.scrub_show(pool)?),
+        Operation::PoolScrubCancel => nothing(pools.scrub_cancel(pool)?),
+        Operation::PoolWarnAt => tagged(pools.warn_at(pool, &with.request()?)?),
+        Operation::QosShow => json(qos.status(pool)?),
         Operation::QosCheck => {
-            json(manager.qos_check(pool, with.asked("policy"), with.asked_number("volumes")?)?)
+            json(qos.check(pool, with.asked("policy"), with.asked_number("volumes")?)?)
         }
-        Operation::QosPolicyList => json(manager.qos_policy_list(pool)?),
-        Operation::QosPolicyCreate => json(manager.qos_policy_create(pool, with.request()?)?),
-        Operation::QosPolicyShow => json(manager.qos_policy_show(pool, policy)?),
-        Operation::QosPolicyChange => {
-            json(manager.qos_policy_change(pool, policy, &with.request()?)?)
-        }
-        Operation::QosPolicyDelete => nothing(manager.qos_policy_delete(pool, policy)?),
-        Operation::QosGroupList => json(manager.qos_group_list(pool)?),
-        Operation::QosGroupCreate => json(manager.qos_group_create(pool, with.request()?)?),
-        Operation::QosGroupShow => json(manager.qos_group_show(pool, group)?),
-        Operation::QosGroupChange => {
-            json(manager.qos_group_change(pool, group, with.request()?)?)
-        }
-        Operation::QosGroupDelete => nothing(manager.qos_group_delete(pool, group)?),
-        Operation::VdriveList => json(manager.vdrive_list(pool)?),
-        Operation::VdriveAdd => json(manager.vdrive_add(pool, with.request()?)?),
-        Operation::VdriveRemove => json(manager.vdrive_remove(pool, with.number("vdrive")?)?),
-        Operation::DriveOnline => json(manager.drive_online(pool, &with.request()?)?),
-        Operation::DriveOffline => nothing(manager.drive_offline(pool, &with.request()?)?),
-        Operation::DriveReplace => json(manager.drive_replace(pool, &with.request()?)?),
-        Operation::VolumeList => json(manager.volume_list(with.asked("pool"))?),
-        Operation::VolumeCreate => tagged(manager.volume_create(with.request()?)?),
-        Operation::VolumeShow => tagged(manager.volume_show(pool, volume)?),
-        Operation::VolumeDelete => json(manager.volume_delete(pool, volume)?),
-        Operation::VolumeChange => tagged(manager.volume_change(pool, volume, with.request()?)?),
-        Operation::VolumeResize => tagged(manager.volume_resize(pool, volume, with.request()?)?),
-        Operation::VolumeRollBack => {
-            tagged(manager.volume_roll_back(pool, volume, &with.request()?)?)
-        }
-        Operation::VolumePromote => json(manager.volume_promote(pool, volume)?),
-        Operation::SnapshotList => json(manager.snapshot_list(
+        Operation::QosPolicyList => json(qos.policy_list(pool)?),
+        Operation::QosPolicyCreate => json(qos.policy_create(pool, with.request()?)?),
+        Operation::QosPolicyShow => json(qos.policy_show(pool, policy)?),
+        Operation::QosPolicyChange => json(qos.policy_change(pool, policy, &with.request()?)?),
+        Operation::QosPolicyDelete => nothing(qos.policy_delete(pool, policy)?),
+        Operation::QosGroupList => json(qos.group_list(pool)?),
+        Operation::QosGroupCreate => json(qos.group_create(pool, with.request()?)?),
+        Operation::QosGroupShow => json(qos.group_show(pool, group)?),
+        Operation::QosGroupChange => json(qos.group_change(pool, group, with.request()?)?),
+        Operation::QosGroupDelete => nothing(qos.group_delete(pool, group)?),
+        Operation::VdriveList => json(pools.vdrive_list(pool)?),
+        Operation::VdriveAdd => json(pools.vdrive_add(pool, with.request()?)?),
+        Operation::VdriveRemove => json(pools.vdrive_remove(pool, with.number("vdrive")?)?),
+        Operation::DriveOnline => json(pools.drive_online(pool, &with.request()?)?),
+        Operation::DriveOffline => nothing(pools.drive_offline(pool, &with.request()?)?),
+        Operation::DriveReplace => json(pools.drive_replace(pool, &with.request()?)?),
+        Operation::VolumeList => json(volumes.list(with.asked("pool"))?),
+        Operation::VolumeCreate => tagged(volumes.create(with.request()?)?),
+        Operation::VolumeShow => tagged(volumes.show(pool, volume)?),
+        Operation::VolumeDelete => json(volumes.delete(pool, volume)?),
+        Operation::VolumeChange => tagged(volumes.change(pool, volume, with.request()?)?),
+        Operation::VolumeResize => tagged(volumes.resize(pool, volume, with.request()?)?),
+        Operation::VolumeRollBack => tagged(snapshots.roll_back(pool, volume, &with.request()?)?),
+        Operation::VolumePromote => json(snapshots.promote(pool, volume)?),
+        Operation::SnapshotList => json(snapshots.list(
             with.asked("pool"),
             with.asked("volume"),
             with.asked_number("wait_s")?,
         )?),
-        Operation::SnapshotCreate => json(manager.snapshot_create(with.request()?)?),
-        Operation::SnapshotShow => tagged(manager.snapshot_show(snapshot)?),
-        Operation::SnapshotChange => tagged(manager.snapshot_change(snapshot, &with.request()?)?),
-        Operation::SnapshotDelete => nothing(manager.snapshot_delete(pool, volume, snapshot.2)?),
-        Operation::SnapshotClone => tagged(manager.snapshot_clone(snapshot, &with.request()?)?),
-        Operation::SnapshotDiff => json(manager.snapshot_diff(
+        Operation::SnapshotCreate => json(snapshots.create(with.request()?)?),
+        Operation::SnapshotShow => tagged(snapshots.show(snapshot)?),
+        Operation::SnapshotChange => tagged(snapshots.change(snapshot, &with.request()?)?),
+        Operation::SnapshotDelete => nothing(snapshots.delete(pool, volume, snapshot.2)?),
+        Operation::SnapshotClone => tagged(snapshots.clone_volume(snapshot, &with.request()?)?),
+        Operation::SnapshotDiff => json(snapshots.diff(
             (pool, volume),
             with.asked("from"),
             with.asked("to"),
@@ -365,29 +377,26 @@ pub fn dispatch(
             with.asked_number("limit")?,
         )?),
         Operation::SnapshotSend => {
-            let sending =
-                manager.snapshot_send(snapshot, with.asked("from"), with.asked("resume"))?;
+            let sending = transfers.send(snapshot, with.asked("from"), with.asked("resume"))?;
             Ok(Answer::Send(Box::new(sending)))
         }
         Operation::VolumeReceive => {
-            let receiving = manager.volume_receive(pool, volume, with.asked_flag("force")?)?;
+            let receiving = transfers.receive(pool, volume, with.asked_flag("force")?)?;
             Ok(Answer::Receive(Box::new(receiving)))
         }
-        Operation::ScheduleList => {
-            json(manager.schedule_list(with.asked("pool"), with.asked("volume"))?)
-        }
-        Operation::ScheduleSet => json(manager.schedule_set(with.request()?)?),
+        Operation::ScheduleList => json(schedules.list(with.asked("pool"), with.asked("volume"))?),
+        Operation::ScheduleSet => json(schedules.set(with.request()?)?),
         Operation::ScheduleRemove => {
-            nothing(manager.schedule_remove(pool, volume, with.text("schedule"))?)
+            nothing(schedules.remove(pool, volume, with.text("schedule"))?)
         }
-        Operation::VolumeCounters => json(manager.volume_counters(pool, volume)?),
-        Operation::VolumeLatency => json(manager.volume_latency(pool, volume)?),
+        Operation::VolumeCounters => json(volumes.counters(pool, volume)?),
+        Operation::VolumeLatency => json(diagnostics.volume_latency(pool, volume)?),
         Operation::VolumeMap => {
             let cells = with.asked_number("cells")?;
             let start = with.asked_number("start")?.unwrap_or(0);
-            json(manager.volume_map(pool, volume, cells, start, with.asked_number("length")?)?)
+            json(volumes.map(pool, volume, cells, start, with.asked_number("length")?)?)
         }
-        Operation::VolumeMapFrames => json(manager.volume_map_frames(
+        Operation::VolumeMapFrames => json(playback.frames(
             pool,
             volume,
             with.asked_number("from")?,
@@ -395,34 +404,34 @@ pub fn dispatch(
             now_s(),
         )?),
         Operation::VolumeExplain => {
-            json(manager.volume_explain(pool, volume, with.asked_number("lba")?)?)
+            json(diagnostics.volume_explain(pool, volume, with.asked_number("lba")?)?)
         }
-        Operation::ExportList => json(manager.export_list(with.asked("pool"))),
+        Operation::ExportList => json(exports.list(with.asked("pool"))),
         Operation::ExportCreate => {
             let request: api::v1::ExportCreate = with.request()?;
             if !caller.is_local_admin() {
-                manager.check_remote_paths(&request.kind, &request.parameters)?;
+                exports.check_remote_paths(&request.kind, &request.parameters)?;
             }
-            tagged(manager.export_create(request)?)
+            tagged(exports.create(request)?)
         }
-        Operation::ExportShow => tagged(manager.export_show(export, with.asked("pool"))?),
-        Operation::ExportDelete => nothing(manager.export_delete(export, with.asked("pool"))?),
+        Operation::ExportShow => tagged(exports.show(export, with.asked("pool"))?),
+        Operation::ExportDelete => nothing(exports.delete(export, with.asked("pool"))?),
         Operation::ExportSet => {
             let request: api::v1::ExportChange = with.request()?;
             if !caller.is_local_admin() {
-                let kind = manager.export_show(export, with.asked("pool"))?.kind;
-                manager.check_remote_paths(&kind, &request.parameters)?;
+                let kind = exports.show(export, with.asked("pool"))?.kind;
+                exports.check_remote_paths(&kind, &request.parameters)?;
             }
-            tagged(manager.export_set(export, with.asked("pool"), request)?)
+            tagged(exports.set(export, with.asked("pool"), request)?)
         }
-        Operation::SessionList => json(manager.session_list()),
-        Operation::SessionEnd => nothing(manager.session_end(with.number("session")?)?),
-        Operation::JobList => json(manager.job_list()?),
-        Operation::JobShow => json(manager.job_show(with.number("job")?)?),
-        Operation::JobCancel => nothing(manager.job_cancel(with.number("job")?)?),
-        Operation::DriveLocate => nothing(manager.drive_locate(&with.request()?)?),
-        Operation::JobPause => nothing(manager.job_pause(with.number("job")?)?),
-        Operation::JobResume => nothing(manager.job_resume(with.number("job")?)?),
+        Operation::SessionList => json(exports.session_list()),
+        Operation::SessionEnd => nothing(exports.end_session(with.number("session")?)?),
+        Operation::JobList => json(jobs.list()?),
+        Operation::JobShow => json(jobs.show(with.number("job")?)?),
+        Operation::JobCancel => nothing(jobs.cancel(with.number("job")?)?),
+        Operation::DriveLocate => nothing(health.drive_locate(&with.request()?)?),
+        Operation::JobPause => nothing(jobs.pause(with.number("job")?)?),
+        Operation::JobResume => nothing(jobs.resume(with.number("job")?)?),
         Operation::LogIn => {
             let request = with.request::<api::v1::LogIn>()?;
             log_in(manager, caller, request.token.expose())
@@ -437,7 +446,7 @@ pub fn dispatch(
             })
         }
         Operation::TokenList => json(access.token_list()),
-        Operation::TokenCreate => json(manager.token_create(&with.request()?)?),
+        Operation::TokenCreate => json(access.token_create(&with.request()?)?),
         Operation::TokenRevoke => nothing(access.token_revoke(with.text("token"))?),
         Operation::AuditList => {
             let limit = with.asked_count("limit", ENTRIES, ENTRIES_MAX)?;
@@ -445,9 +454,9 @@ pub fn dispatch(
         }
         Operation::EventList => {
             let limit = with.asked_count("limit", ENTRIES, ENTRIES_MAX)?;
-            json(manager.event_list(&with.filter()?, limit))
+            json(notifications.event_list(&with.filter()?, limit))
         }
-        Operation::AlertList => json(manager.alert_list()),
+        Operation::AlertList => json(notifications.alert_list()),
         Operation::History => {
             let series = with.asked("series").unwrap_or_default().split(',');
             let series: Vec<&str> = series.filter(|name| !name.is_empty()).collect();
@@ -457,15 +466,15 @@ pub fn dispatch(
                 with.asked_number("step")?,
             );
             let object = with.asked("object").unwrap_or_default();
-            json(manager.history(object, &series, times, now_s())?)
+            json(history.query(object, &series, times, now_s())?)
         }
-        Operation::TargetList => json(manager.target_list()),
-        Operation::TargetCreate => json(manager.target_create(with.request()?)?),
-        Operation::TargetDelete => nothing(manager.target_delete(with.text("target"))?),
-        Operation::TargetTest => nothing(manager.target_test(with.text("target"))?),
-        Operation::ServerList => json(manager.server_list()),
-        Operation::ServerCreate => json(manager.server_create(with.request()?)?),
-        Operation::ServerRemove => nothing(manager.server_remove(with.text("server"))?),
+        Operation::TargetList => json(notifications.target_list()),
+        Operation::TargetCreate => json(notifications.target_create(with.request()?)?),
+        Operation::TargetDelete => nothing(notifications.target_delete(with.text("target"))?),
+        Operation::TargetTest => nothing(notifications.target_test(with.text("target"))?),
+        Operation::ServerList => json(fleet.list()),
+        Operation::ServerCreate => json(fleet.create(with.request()?)?),
+        Operation::ServerRemove => nothing(fleet.remove(with.text("server"))?),
         Operation::Live => Ok(Answer::Live(with.wish()?, with.looks()?)),
     }
 }

@@ -1,9 +1,9 @@
 //! Live data as server-sent events (HTML Living Standard, section 9.2).
 
+use super::hub::{Hub, Viewing, Wish};
 use super::streams::{Ending, Parts};
 use crate::Manager;
 use crate::access::Caller;
-use crate::live::{Hub, Viewing, Wish};
 use api::v1::Problem;
 use axum::body::Body;
 use axum::http::header;
@@ -52,7 +52,7 @@ async fn tell_parts(
             () = parts.closed() => return,
             _ = ending.wait_for(|ending| *ending) => return,
         };
-        let Some(text) = text.filter(|_| manager.access().holds(&caller)) else {
+        let Some(text) = text.filter(|_| manager.access.holds(&caller)) else {
             return;
         };
         tokio::select! {

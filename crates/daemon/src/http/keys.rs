@@ -107,12 +107,9 @@ impl Keys {
     ) -> Result<Begun, Problem> {
         let good = |byte: u8| byte.is_ascii_graphic();
         if !(1..=KEY_MAX).contains(&key.len()) || !key.bytes().all(good) {
-            return Err(Problem::new(
-                ProblemCode::Invalid,
-                format!(
-                    "an Idempotency-Key is 1 to {KEY_MAX} visible characters without blanks: take a random UUID"
-                ),
-            ));
+            return Err(Problem::invalid(format!(
+                "an Idempotency-Key is 1 to {KEY_MAX} visible characters without blanks: take a random UUID"
+            )));
         }
         // A part's length stands before it, so that what is cut otherwise is another request.
         let lengths: Vec<[u8; 8]> = parts

@@ -1,8 +1,8 @@
 //! The figures alone, by TCP: for Prometheus, which reads no Unix socket. Whoever connects is answered.
 
 use super::accept::Pace;
+use super::connection::{connections, through};
 use super::gate::Door;
-use super::server::{connections, through};
 use super::shares::{Limits, Share, Shares};
 use crate::ServeError;
 use axum::Router;

@@ -3,9 +3,11 @@
 mod accept;
 mod bodies;
 mod conditions;
+mod connection;
 mod dispatch;
 mod events;
 mod gate;
+mod hub;
 mod keys;
 mod metrics;
 mod network;
@@ -18,6 +20,7 @@ mod server;
 mod shares;
 mod streams;
 mod subject;
+mod tags;
 mod tls;
 mod workers;
 

@@ -1,8 +1,8 @@
 //! The interface and the page by TLS, for whoever has a token.
 
 use super::accept::Pace;
+use super::connection::converse;
 use super::gate::Door;
-use super::server::converse;
 use super::shares::{Limits, Share, Shares};
 use super::tls;
 use crate::state::StateFiles;

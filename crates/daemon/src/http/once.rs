@@ -4,7 +4,7 @@ use super::dispatch::{Answer, Arguments};
 use super::keys::{Begun, Kept, Keys, Ticket};
 use crate::access::Caller;
 use api::Operation;
-use api::v1::{Problem, ProblemCode};
+use api::v1::Problem;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,10 +32,9 @@ pub async fn keyed(
         return Ok(Keyed::Without);
     };
     if !operation.takes_key() {
-        return Err(Problem::new(
-            ProblemCode::Invalid,
-            format!("{operation:?} makes nothing under an Idempotency-Key: leave it out"),
-        ));
+        return Err(Problem::invalid(format!(
+            "{operation:?} makes nothing under an Idempotency-Key: leave it out"
+        )));
     }
     let asked = format!("{operation:?} {:?} {:?}", with.path, with.query);
     let parts = [asked.as_bytes(), &with.body];

@@ -3,6 +3,7 @@
 use super::conditions::{self, Turns};
 use super::dispatch::{Answer, Arguments, dispatch};
 use super::gate::{Door, admit};
+use super::hub::Hub;
 use super::keys::{Kept, Keys, Ticket};
 use super::once::{Keyed, keep, keyed};
 use super::scrapes::Scrapes;
@@ -13,7 +14,6 @@ use super::workers::Workers;
 use super::{events, page};
 use crate::Manager;
 use crate::access::{Caller, Credential};
-use crate::live::Hub;
 use api::v1::{Problem, ProblemCode};
 use api::{Least, Method, Operation, ROUTES, Route};
 use axum::Router;
@@ -46,10 +46,9 @@ fn header_text(request: &Request, name: &HeaderName) -> Result<Option<String>, P
     };
     match value.to_str() {
         Ok(text) => Ok(Some(text.to_owned())),
-        Err(_) => Err(Problem::new(
-            ProblemCode::Invalid,
-            format!("the header {name} cannot be read: write ASCII"),
-        )),
+        Err(_) => Err(Problem::invalid(format!(
+            "the header {name} cannot be read: write ASCII"
+        ))),
     }
 }
 
@@ -130,7 +129,7 @@ impl Noted {
         }
         let subject = subject(&with.path, &with.body);
         let name = format!("{operation:?}");
-        let number = manager.access().asked(caller, &name, &subject)?;
+        let number = manager.access.asked(caller, &name, &subject)?;
         Ok(Some(Self {
             manager: Arc::clone(manager),
             caller: caller.clone(),
@@ -145,7 +144,7 @@ impl Noted {
             Err(problem) => &problem.message,
         };
         let name = format!("{:?}", self.operation);
-        let access = self.manager.access();
+        let access = &self.manager.access;
         access.ended(self.number, &self.caller, &name, outcome);
     }
 
@@ -284,7 +283,7 @@ fn arguments(
 ) -> Result<Arguments, Problem> {
     let unreadable = |what: &str, why: String| {
         let message = format!("the {what} of the request cannot be read: {why}");
-        Problem::new(ProblemCode::Invalid, message)
+        Problem::invalid(message)
     };
     let path = path.map_err(|error| unreadable("path", error.body_text()))?;
     let query = query.map_err(|error| unreadable("query", error.body_text()))?;
@@ -352,7 +351,7 @@ fn caller(
             "a request came by no door",
         ));
     };
-    let caller = admit(manager.access(), *door, wanted, request.headers())?;
+    let caller = admit(&manager.access, *door, wanted, request.headers())?;
     let proven = !matches!(caller.credential, Credential::None) && *door != Door::Figures;
     if let Some(share) = request.extensions().get::<Share>().filter(|_| proven) {
         share.prove();
@@ -408,7 +407,7 @@ fn serving(routes: &'static [Route], served: &Served) -> Router {
                     let Ok(body) = tokio::time::timeout(BODY_TIME, whole).await else {
                         let text =
                             format!("the request did not come within {BODY_TIME:?}: send it again");
-                        return refuse(&Problem::new(ProblemCode::Invalid, text));
+                        return refuse(&Problem::invalid(text));
                     };
                     (body, Upload::empty())
                 }

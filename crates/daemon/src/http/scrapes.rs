@@ -92,7 +92,7 @@ impl Scrapes {
     /// All figures, as they are or after this was asked for.
     ///
     /// # Errors
-    /// As [`Manager::metrics`].
+    /// As the engine's.
     pub async fn text(&self, format: Format) -> Result<Bytes, Problem> {
         let waiting = Waiting::begin(&self.state);
         let mut turn = Arc::clone(&self.turn).lock_owned().await;
@@ -109,7 +109,7 @@ impl Scrapes {
                 state.begun
             };
             let began = Instant::now();
-            let text = manager.metrics(format).map(Bytes::from);
+            let text = manager.metrics.gather(format).map(Bytes::from);
             let ended = Instant::now();
             *turn = ended + (ended.duration_since(began) * REST).min(REST_MAX);
             let mut state = lock(&state);

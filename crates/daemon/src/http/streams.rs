@@ -194,18 +194,14 @@ async fn receive_parts(
             frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)) => match frame {
                 None => break,
                 Some(Ok(frame)) => Ok(frame.into_data().unwrap_or_default()),
-                Some(Err(_)) => Err(Problem::new(
-                    ProblemCode::Invalid,
-                    "the request ended before the stream did",
+                Some(Err(_)) => Err(Problem::invalid("the request ended before the stream did",
                 )),
             },
             _ = ending.wait_for(|ending| *ending) => Err(Problem::new(
                 ProblemCode::Busy,
                 "the daemon is stopping",
             )),
-            () = tokio::time::sleep(STALL_TIME) => Err(Problem::new(
-                ProblemCode::Invalid,
-                format!("nothing of the stream came for {} s", STALL_TIME.as_secs()),
+            () = tokio::time::sleep(STALL_TIME) => Err(Problem::invalid(format!("nothing of the stream came for {} s", STALL_TIME.as_secs()),
             )),
         };
         (receiving, ()) = step(work, receiving, move |to| to.push(&part?)).await?;

@@ -4,11 +4,12 @@ use super::own::{Own, OwnJob};
 use crate::clock;
 use crate::lines::clip;
 use crate::mapping::percent;
-use crate::state::StateFiles;
+use crate::state::{JsonStore, StateFiles};
+use crate::sync::lock;
 use api::v1::{Job, JobState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The file in the state folder, and the longest that is read, in bytes.
 const FILE: &str = "jobs.json";
@@ -37,7 +38,6 @@ pub enum Fate {
 
 #[derive(Serialize, Deserialize)]
 struct Kept {
-    version: u32,
     next: u64,
     jobs: Vec<Job>,
 }
@@ -62,8 +62,9 @@ struct All {
 }
 
 /// The jobs. Locked for a look or a write only.
+#[derive(Clone)]
 pub struct Ledger {
-    files: StateFiles,
+    store: Arc<JsonStore<Kept>>,
     all: Arc<Mutex<All>>,
 }
 
@@ -183,26 +184,19 @@ impl Ledger {
     /// That of a state folder, which was not read yet.
     pub fn new(files: &StateFiles) -> Self {
         Self {
-            files: files.clone(),
+            store: Arc::new(JsonStore::new(files, FILE, FILE_MAX, 0o640)),
             all: Arc::default(),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, All> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.all)
     }
 
     /// Reads what was kept. What the last daemon did itself and had not ended has failed. A list that is damaged begins
     /// empty.
     pub fn load(&self, now_s: u64) {
-        let kept = self.files.read(FILE, FILE_MAX, |text| {
-            let kept: Kept = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-            match kept.version {
-                1 => Ok(kept),
-                version => Err(format!("it has version {version}, of a newer daemon")),
-            }
-        });
-        let Some(kept) = kept else {
+        let Some(kept) = self.store.read() else {
             return;
         };
         let mut all = self.lock();
@@ -231,14 +225,10 @@ impl Ledger {
             return;
         }
         let kept = Kept {
-            version: 1,
             next: all.next,
             jobs: all.known.values().map(|known| known.job.clone()).collect(),
         };
-        let written = serde_json::to_vec(&kept)
-            .map_err(std::io::Error::other)
-            .and_then(|text| self.files.write(FILE, &text, 0o640));
-        match written {
+        match self.store.write(&kept) {
             Ok(()) => (all.changed, all.failing) = (false, false),
             Err(error) => {
                 if !std::mem::replace(&mut all.failing, true) {
@@ -322,10 +312,7 @@ impl Ledger {
         let mut all = self.lock();
         all.add(job, None, Some(Arc::clone(&own)));
         self.keep(&mut all);
-        let ledger = Self {
-            files: self.files.clone(),
-            all: Arc::clone(&self.all),
-        };
+        let ledger = self.clone();
         OwnJob::new(&own, Box::new(move || ledger.settle(clock::now_s())))
     }
 

@@ -1,12 +1,10 @@
-//! What viewers are told once a second, gathered once for all of them (docs/access.md).
+//! What viewers are told once a second, as what changed since the second before (docs/access.md).
 //!
-//! Responsible for: what is told, what of that changed, and how often.
-//! Leaves out: how it travels (`http`), what is known (`manager`).
+//! Responsible for: what is told, and what of that changed.
+//! Leaves out: how often and to whom (`http/hub.rs`), what is known (`manager`).
 
-mod hub;
 mod map;
 mod state;
 
-pub use hub::{Hub, Viewing, Wish};
 pub use map::{Change, MapView, Picture, are_most, changes_text, codes, differences, whole_text};
-pub use state::Seen;
+pub use state::{Seen, changes};

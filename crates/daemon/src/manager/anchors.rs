@@ -1,21 +1,41 @@
 //! The end of the log of changes in the pools' labels.
 
-use super::core::{Manager, lock};
+use crate::Control;
+use crate::sync::lock;
 
-impl Manager {
+use crate::access::Access;
+use std::sync::{Arc, Mutex};
+
+/// The end of the log of changes, as pools keep it.
+pub struct AuditAnchors {
+    control: Arc<dyn Control>,
+    access: Arc<Access>,
+    /// Number of the entry that pools keep as its end.
+    kept: Mutex<u64>,
+}
+
+impl AuditAnchors {
+    pub(super) fn new(control: &Arc<dyn Control>, access: &Arc<Access>) -> Self {
+        Self {
+            control: Arc::clone(control),
+            access: Arc::clone(access),
+            kept: Mutex::default(),
+        }
+    }
+
     /// Holds the log of changes against its end as a pool keeps it.
-    pub(super) fn check_anchor(&self, pool: &str) {
+    pub(super) fn check(&self, pool: &str) {
         if let Ok(Some(anchor)) = self.control.pool_anchor(pool) {
             self.access.check_anchor(&anchor);
         }
     }
 
     /// Keeps the end of the log of changes in all pools, if it has grown since.
-    pub fn keep_anchors(&self) {
+    pub fn keep(&self) {
         let Some((number, anchor)) = self.access.anchor() else {
             return;
         };
-        let mut kept = lock(&self.anchored);
+        let mut kept = lock(&self.kept);
         if *kept == number {
             return;
         }

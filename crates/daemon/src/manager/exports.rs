@@ -1,19 +1,30 @@
 //! Exports: made, kept in the pool, started again with it.
 
-use super::core::{Manager, Result, check_name, lock};
-use crate::frontends;
+mod request_memory;
+mod reservations;
+mod sessions;
+
+use super::registry::{PoolRegistry, Result};
+use super::uses::Uses;
+use crate::control::{Control, PoolCalls};
 use crate::mapping::ToApi;
+use crate::names::check_name;
+use crate::sync::lock;
+use crate::{RemotePaths, frontends};
 use api::v1::{self, Problem, ProblemCode};
 use engine::ExportRecord;
-use reactor::{Export, OpenFor, Space, StartExport};
+use reactor::{Export, FrontEnd, OpenFor, Space, StartExport};
+use reservations::keeper;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+
+pub(super) use request_memory::RequestMemory;
 
 /// An export that is offered, or that could not be started.
-pub struct Running {
-    pub(super) record: ExportRecord,
-    pub(super) offer: std::result::Result<Box<dyn Export>, String>,
+pub(super) struct Running {
+    pub record: ExportRecord,
+    pub offer: std::result::Result<Box<dyn Export>, String>,
 }
 
 fn start_problem(name: &str, error: &io::Error) -> Problem {
@@ -52,22 +63,82 @@ fn subject(pool: &str, volume: Option<&str>) -> String {
     }
 }
 
-impl Manager {
+/// The exports of open pools, with what hosts may do and take by them.
+pub struct Exports {
+    control: Arc<dyn Control>,
+    registry: Arc<PoolRegistry>,
+    front_ends: &'static [FrontEnd],
+    /// What hosts' requests and unread answers may take.
+    memory: RequestMemory,
+    /// Where callers by the network may name paths.
+    remote_paths: RemotePaths,
+    /// What is being sent or received.
+    uses: Uses,
+    /// By pool and name. Locked for a look or a push only, after a change was begun.
+    running: Mutex<BTreeMap<(String, String), Running>>,
+}
+
+impl Exports {
+    /// No exports yet.
+    pub(super) fn new(
+        registry: &Arc<PoolRegistry>,
+        front_ends: &'static [FrontEnd],
+        memory: RequestMemory,
+        remote_paths: RemotePaths,
+        uses: &Uses,
+    ) -> Self {
+        Self {
+            control: Arc::clone(registry.control()),
+            registry: Arc::clone(registry),
+            front_ends,
+            memory,
+            remote_paths,
+            uses: uses.clone(),
+            running: Mutex::default(),
+        }
+    }
+
+    /// The front ends.
+    pub fn front_end_list(&self) -> v1::FrontEndList {
+        let items = self.front_ends.iter().map(|row| v1::FrontEnd {
+            name: row.name.to_owned(),
+            about: row.about.to_owned(),
+            parameters: row
+                .parameters
+                .iter()
+                .map(|parameter| v1::Parameter {
+                    name: parameter.name.to_owned(),
+                    about: parameter.about.to_owned(),
+                    required: parameter.required,
+                })
+                .collect(),
+        });
+        v1::FrontEndList {
+            items: items.collect(),
+        }
+    }
+
+    /// The memory that hosts' requests may take.
+    pub(super) fn memory(&self) -> &RequestMemory {
+        &self.memory
+    }
+
     fn offer(&self, pool: &str, record: &ExportRecord) -> Result<Box<dyn Export>> {
         let row = frontends::find(self.front_ends, &record.kind)?;
         frontends::check(row, &record.parameters)?;
         self.check_whole(pool, &record.volume)?;
         let initiator = record.initiator.as_deref();
         let (volume, name) = (&record.volume, &record.name);
-        let device = (self.control).volume_open_export(pool, volume, name, initiator);
-        let device = device.map_err(|error| self.pool_problem(pool, error))?;
+        let device = self
+            .registry
+            .volume_open_export(pool, volume, name, initiator)?;
         let start = StartExport {
             name: record.name.clone(),
             volume: record.volume.clone(),
             device,
             open_for: initiator.is_none().then(|| self.open_for(pool, record)),
-            keeper: self.keeper(pool, &record.volume),
-            memory: self.request_memory.of(pool, &record.volume),
+            keeper: keeper(&self.control, pool, &record.volume),
+            memory: self.memory.of(pool, &record.volume),
             parameters: record.parameters.clone(),
             remotes: self.control.remotes(),
         };
@@ -87,8 +158,7 @@ impl Manager {
 
     /// Refuses a volume that has a part of a snapshot that is being received.
     fn check_whole(&self, pool: &str, volume: &str) -> Result<()> {
-        let receiving = self.control.volume_receiving(pool, volume);
-        let receiving = receiving.map_err(|error| self.pool_problem(pool, error))?;
+        let receiving = self.registry.volume_receiving(pool, volume)?;
         match receiving {
             None => Ok(()),
             Some(receiving) => Err(Problem::new(
@@ -104,7 +174,7 @@ impl Manager {
 
     /// The pool that has an export of this name.
     fn taken(&self, name: &str) -> Option<String> {
-        let exports = lock(&self.exports);
+        let exports = lock(&self.running);
         exports
             .keys()
             .find(|(_, known)| known == name)
@@ -112,7 +182,7 @@ impl Manager {
     }
 
     /// Starts what the pool keeps. What cannot be started is listed with its error.
-    pub(super) fn start_exports(&self, pool: &str) {
+    pub(super) fn start(&self, pool: &str) {
         let records = match self.control.pool_exports(pool) {
             Ok(records) => records,
             Err(error) => {
@@ -134,13 +204,13 @@ impl Manager {
                 Err(why) => tracing::error!("export {} of pool {pool}: {why}", record.name),
             }
             let key = (pool.to_owned(), record.name.clone());
-            lock(&self.exports).insert(key, Running { record, offer });
+            lock(&self.running).insert(key, Running { record, offer });
         }
     }
 
     /// Tries again to start exports that could not be started: an address may be there now, or free.
-    pub fn retry_exports(&self) {
-        let failed: Vec<((String, String), ExportRecord)> = lock(&self.exports)
+    pub fn retry(&self) {
+        let failed: Vec<((String, String), ExportRecord)> = lock(&self.running)
             .iter()
             .filter(|(_, running)| running.offer.is_err())
             .map(|(key, running)| (key.clone(), running.record.clone()))
@@ -148,15 +218,15 @@ impl Manager {
         for (key, record) in failed {
             frontends::look_up(&record.kind, &record.parameters);
             // Taken for each one: other changes come in between.
-            let _changes = lock(&self.changes);
-            let still = lock(&self.exports)
+            let _changes = self.registry.begin_change();
+            let still = lock(&self.running)
                 .get(&key)
                 .is_some_and(|running| running.offer.is_err() && running.record == record);
             let (pool, name) = &key;
-            let twice = lock(&self.exports)
+            let twice = lock(&self.running)
                 .keys()
                 .any(|other| other.1 == *name && other.0 != *pool);
-            if !still || twice || self.has_ended() {
+            if !still || twice || self.registry.has_stopped() {
                 continue;
             }
             let offer = self.offer(pool, &record).map_err(|problem| problem.message);
@@ -166,14 +236,14 @@ impl Manager {
                     offer.address()
                 );
             }
-            lock(&self.exports).insert(key, Running { record, offer });
+            lock(&self.running).insert(key, Running { record, offer });
         }
     }
 
     /// Ends the pool's exports; it keeps them.
-    pub(super) fn stop_exports(&self, pool: &str) {
+    pub(super) fn stop(&self, pool: &str) {
         let ended = {
-            let mut exports = lock(&self.exports);
+            let mut exports = lock(&self.running);
             let (ended, kept) = std::mem::take(&mut *exports)
                 .into_iter()
                 .partition::<std::collections::BTreeMap<_, _>, _>(|((of, _), _)| of == pool);
@@ -183,9 +253,15 @@ impl Manager {
         drop(ended);
     }
 
+    /// Stops all exports; their pools keep them.
+    pub(super) fn stop_all(&self) {
+        let stopped = std::mem::take(&mut *lock(&self.running));
+        drop(stopped);
+    }
+
     /// Tells hosts how full a pool is, where a front end can.
     pub(super) fn note_space(&self, pool: &str, space: Space, warns: bool) {
-        for ((of, _), running) in &*lock(&self.exports) {
+        for ((of, _), running) in &*lock(&self.running) {
             if of == pool
                 && let Ok(offer) = &running.offer
             {
@@ -196,7 +272,7 @@ impl Manager {
 
     /// Tells users how much volumes store, by pool and volume, where a front end can.
     pub(super) fn note_stored(&self, stored: &BTreeMap<(&str, &str), u64>) {
-        for ((pool, _), running) in &*lock(&self.exports) {
+        for ((pool, _), running) in &*lock(&self.running) {
             if let Ok(offer) = &running.offer
                 && let Some(bytes) = stored.get(&(pool.as_str(), running.record.volume.as_str()))
             {
@@ -206,8 +282,8 @@ impl Manager {
     }
 
     /// Names of the exports of a pool or of one volume of it.
-    pub(super) fn exports_of(&self, pool: &str, volume: Option<&str>) -> Vec<String> {
-        let exports = lock(&self.exports);
+    pub(super) fn names_of(&self, pool: &str, volume: Option<&str>) -> Vec<String> {
+        let exports = lock(&self.running);
         exports
             .iter()
             .filter(|((of, _), running)| {
@@ -234,7 +310,7 @@ impl Manager {
     /// Refuses what hosts use, and what is being sent or received.
     pub(super) fn check_unused(&self, pool: &str, volume: Option<&str>) -> Result<()> {
         self.check_not_moving(pool, volume)?;
-        let names = self.exports_of(pool, volume);
+        let names = self.names_of(pool, volume);
         if names.is_empty() {
             return Ok(());
         }
@@ -247,8 +323,8 @@ impl Manager {
     }
 
     /// The exports, of one pool or of all.
-    pub fn export_list(&self, pool: Option<&str>) -> v1::ExportList {
-        let exports = lock(&self.exports);
+    pub fn list(&self, pool: Option<&str>) -> v1::ExportList {
+        let exports = lock(&self.running);
         let items = exports
             .iter()
             .filter(|((of, _), _)| pool.is_none_or(|pool| of == pool))
@@ -261,25 +337,21 @@ impl Manager {
     ///
     /// # Errors
     /// When there is none, or two.
-    pub fn export_show(&self, name: &str, pool: Option<&str>) -> Result<v1::Export> {
-        let mut found = self.export_list(pool).items;
+    pub fn show(&self, name: &str, pool: Option<&str>) -> Result<v1::Export> {
+        let mut found = self.list(pool).items;
         found.retain(|known| known.name == name);
         if found.len() > 1 {
             let pools: Vec<_> = found.into_iter().map(|known| known.pool).collect();
-            return Err(Problem::new(
-                ProblemCode::Invalid,
-                format!(
-                    "several pools have an export {name}: write which, as POOL/{name} with one of \
+            return Err(Problem::invalid(format!(
+                "several pools have an export {name}: write which, as POOL/{name} with one of \
                      {}",
-                    pools.join(", ")
-                ),
-            ));
+                pools.join(", ")
+            )));
         }
         found.pop().ok_or_else(|| {
-            Problem::new(
-                ProblemCode::NotFound,
-                format!("there is no export {name}: `convect export list` shows those that are"),
-            )
+            Problem::not_found(format!(
+                "there is no export {name}: `convect export list` shows those that are"
+            ))
         })
     }
 
@@ -300,12 +372,12 @@ impl Manager {
     /// # Errors
     /// When a name or parameter is wrong, the front end cannot start it, or it cannot be kept. Then no clone is left
     /// of a snapshot that was to be written.
-    pub fn export_create(&self, request: v1::ExportCreate) -> Result<v1::Export> {
+    pub fn create(&self, request: v1::ExportCreate) -> Result<v1::Export> {
         check_name("an export", &request.name)?;
         let row = frontends::find(self.front_ends, &request.kind)?;
         frontends::check(row, &request.parameters)?;
         frontends::look_up(&request.kind, &request.parameters);
-        let _changes = lock(&self.changes);
+        let _changes = self.registry.begin_change();
         if let Some(pool) = self.taken(&request.name) {
             return Err(Problem::new(
                 ProblemCode::Exists,
@@ -354,7 +426,7 @@ impl Manager {
             offer: Ok(offer),
         };
         let shown = to_api(pool, &running);
-        lock(&self.exports).insert((pool.to_owned(), shown.name.clone()), running);
+        lock(&self.running).insert((pool.to_owned(), shown.name.clone()), running);
         Ok(shown)
     }
 
@@ -366,10 +438,9 @@ impl Manager {
                 "{pool}/{} is no snapshot, so hosts may write to it as it is: leave writable out",
                 request.volume
             );
-            return Err(Problem::new(ProblemCode::Invalid, text));
+            return Err(Problem::invalid(text));
         };
-        let made = self.control.snapshot_clone(pool, volume, snapshot, name);
-        made.map_err(|error| self.pool_problem(pool, error))?;
+        self.registry.snapshot_clone(pool, volume, snapshot, name)?;
         Ok(name.clone())
     }
 
@@ -387,14 +458,14 @@ impl Manager {
     ///
     /// # Errors
     /// When there is no such export, the front end cannot change that, or it cannot be kept.
-    pub fn export_set(
+    pub fn set(
         &self,
         name: &str,
         pool: Option<&str>,
         change: v1::ExportChange,
     ) -> Result<v1::Export> {
-        let _changes = lock(&self.changes);
-        let found = self.export_show(name, pool)?;
+        let _changes = self.registry.begin_change();
+        let found = self.show(name, pool)?;
         let row = frontends::find(self.front_ends, &found.kind)?;
         let before = found.parameters;
         let mut after = before.clone();
@@ -405,7 +476,7 @@ impl Manager {
             };
         }
         frontends::check(row, &after)?;
-        let mut exports = lock(&self.exports);
+        let mut exports = lock(&self.running);
         let running = exports.get_mut(&(found.pool.clone(), found.name));
         let Some(Running {
             record,
@@ -436,16 +507,16 @@ impl Manager {
         record.parameters = after;
         drop(exports);
         tracing::info!("export {name} was changed");
-        self.export_show(name, Some(&found.pool))
+        self.show(name, Some(&found.pool))
     }
 
     /// Ends an export and takes it out of its pool.
     ///
     /// # Errors
     /// When there is none, or the pool cannot be written.
-    pub fn export_delete(&self, name: &str, pool: Option<&str>) -> Result<()> {
-        let _changes = lock(&self.changes);
-        let found = self.export_show(name, pool)?;
+    pub fn delete(&self, name: &str, pool: Option<&str>) -> Result<()> {
+        let _changes = self.registry.begin_change();
+        let found = self.show(name, pool)?;
         let mut records = self
             .control
             .pool_exports(&found.pool)
@@ -453,7 +524,7 @@ impl Manager {
         records.retain(|known| known.name != name);
         let kept = self.control.pool_set_exports(&found.pool, records);
         kept.map_err(ToApi::to_api)?;
-        let ended = lock(&self.exports).remove(&(found.pool, found.name));
+        let ended = lock(&self.running).remove(&(found.pool, found.name));
         drop(ended);
         tracing::info!("export {name} ended");
         Ok(())

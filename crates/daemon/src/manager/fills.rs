@@ -1,16 +1,20 @@
 //! Pools that fill: watched, told of once at each level, and shown with what is to be expected.
 
-use super::core::{Manager, Result, lock};
+use super::exports::Exports;
+use crate::Control;
 use crate::fill::{Gauge, Trend, level};
-use crate::mapping::{self, ToApi};
+use crate::mapping::ToApi;
+use crate::sync::lock;
 use api::v1;
 use engine::{FillPart, FillStatus, PoolStatus};
 use reactor::Space;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use units::{format_bytes, roughly};
 
 /// By the pool's id.
-pub(super) type Gauges = BTreeMap<(String, FillPart), Gauge>;
+type Gauges = BTreeMap<(String, FillPart), Gauge>;
 
 /// What the part is called, and what helps.
 fn words(part: FillPart) -> (&'static str, &'static str) {
@@ -81,31 +85,46 @@ fn shown(fill: &FillStatus, level: u8, trend: Trend) -> v1::Fill {
     }
 }
 
-impl Manager {
-    /// A pool, with how it fills.
-    pub(super) fn pool(&self, mut status: PoolStatus) -> v1::Pool {
+/// How pools filled since the daemon was started.
+pub struct FillMonitor {
+    control: Arc<dyn Control>,
+    exports: Arc<Exports>,
+    began: Instant,
+    /// Locked for a look or an entry only.
+    gauges: Mutex<Gauges>,
+}
+
+impl FillMonitor {
+    /// A monitor that has seen no pool yet; `began`: when the daemon did.
+    pub(super) fn new(control: &Arc<dyn Control>, exports: &Arc<Exports>, began: Instant) -> Self {
+        Self {
+            control: Arc::clone(control),
+            exports: Arc::clone(exports),
+            began,
+            gauges: Mutex::default(),
+        }
+    }
+
+    /// How full the parts of a pool are, and a warning for each that has reached a level.
+    pub(super) fn of(&self, status: &PoolStatus) -> (Vec<v1::Fill>, Vec<String>) {
         let gauges = lock(&self.gauges);
-        let mut fills = Vec::new();
+        let (mut fills, mut warnings) = (Vec::new(), Vec::new());
         for fill in &status.fills {
             let gauge = gauges.get(&(status.id.clone(), fill.part));
             let before = gauge.map_or(0, |gauge| gauge.level);
             let level = level(before, fill.used, fill.capacity, &status.warn_at);
             let trend = gauge.map_or(Trend::Unknown, |gauge| gauge.trend(fill.capacity));
             if level > 0 {
-                status.messages.push(sentence(fill, trend));
+                warnings.push(sentence(fill, trend));
             }
             fills.push(shown(fill, level, trend));
         }
-        drop(gauges);
-        let mut pool = mapping::pool(status.clone(), fills);
-        self.add_wear(&status, &mut pool);
-        pool.scrub.job = pool.scrub.job.map(|job| self.job_ref(job).job);
-        pool
+        (fills, warnings)
     }
 
     /// Looks how full the pools are at `up_s`, seconds by a clock that only goes forward, and says in
     /// the log when one has reached another level.
-    pub fn watch_fills(&self, up_s: u64) {
+    pub fn watch(&self, up_s: u64) {
         let pools = match self.control.pool_list() {
             Ok(pools) => pools,
             Err(error) => {
@@ -139,7 +158,7 @@ impl Manager {
         gauges.retain(|key, _| seen.contains(key));
         drop(gauges);
         for (pool, space, warns) in told {
-            self.note_space(&pool, space, warns);
+            self.exports.note_space(&pool, space, warns);
         }
     }
 
@@ -155,17 +174,7 @@ impl Manager {
     }
 
     /// Looks how full the pools are now.
-    pub fn watch_fills_now(&self) {
-        self.watch_fills(self.began.elapsed().as_secs());
-    }
-
-    /// Sets the levels at which it is warned.
-    ///
-    /// # Errors
-    /// As the engine's.
-    pub fn pool_warn_at(&self, pool: &str, request: &v1::PoolWarnings) -> Result<v1::Pool> {
-        let set = self.control.pool_warn_at(pool, &request.at);
-        set.map(|status| self.pool(status))
-            .map_err(|error| self.pool_problem(pool, error))
+    pub fn watch_now(&self) {
+        self.watch(self.began.elapsed().as_secs());
     }
 }

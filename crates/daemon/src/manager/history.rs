@@ -1,10 +1,18 @@
 //! Figures over time: what was done since the last look is written down.
 
-use super::core::{Manager, lock};
-use super::sample::{Did, Sample};
-use crate::history::Kind;
+mod figures;
+mod sample;
+
+use super::exports::Exports;
+use crate::Control;
+use crate::admission::Peak;
+use crate::history::{Kind, Store};
+use crate::state::StateFiles;
+use crate::sync::lock;
 use engine::PoolLook;
+use sample::{Did, Sample};
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What the last look saw.
@@ -28,7 +36,41 @@ fn seconds_between(before: (Duration, u64), now: (Duration, u64)) -> f64 {
     }
 }
 
-impl Manager {
+/// What open pools did over time.
+pub struct History {
+    control: Arc<dyn Control>,
+    exports: Arc<Exports>,
+    store: Store,
+    /// What drives of tiers did in the second in which they did most since their pool was opened, by their objects of the
+    /// history. Locked to read it and to add a second.
+    peaks: Mutex<BTreeMap<String, Peak>>,
+}
+
+impl History {
+    /// That of a state folder, which was not read yet.
+    pub(super) fn new(
+        control: &Arc<dyn Control>,
+        exports: &Arc<Exports>,
+        files: &StateFiles,
+    ) -> Self {
+        Self {
+            control: Arc::clone(control),
+            exports: Arc::clone(exports),
+            store: Store::new(files),
+            peaks: Mutex::default(),
+        }
+    }
+
+    /// Reads what was kept, at `now_s`, seconds since 1970.
+    pub(super) fn load(&self, now_s: u64) {
+        self.store.load(now_s);
+    }
+
+    /// What an object of the history did in the second in which it did most.
+    pub(super) fn peak(&self, object: &str) -> Peak {
+        lock(&self.peaks).get(object).copied().unwrap_or_default()
+    }
+
     /// Writes down what was done since the last look, at `up` since the daemon was started and `at_s`, seconds since
     /// 1970.
     pub(super) fn sample(
@@ -46,7 +88,7 @@ impl Manager {
         };
         sampled.at = Some((up, at_s));
         let mut sample = Sample::new(seconds, std::mem::take(&mut sampled.counted));
-        let exports = self.export_list(None).items;
+        let exports = self.exports.list(None).items;
         for pool in pools {
             let own = exports
                 .iter()
@@ -61,7 +103,7 @@ impl Manager {
         self.note_peaks(&sample);
         let seconds = sample.seconds.round() as u64;
         match self
-            .history
+            .store
             .write(at_s, seconds, &sample.figures, &sample.counts)
         {
             Ok(()) => sampled.failing = false,
@@ -74,7 +116,7 @@ impl Manager {
     }
 }
 
-impl Manager {
+impl History {
     /// Keeps the most that tiers did in a second, of pools that are open.
     fn note_peaks(&self, sample: &Sample) {
         let mut peaks = lock(&self.peaks);

@@ -1,11 +1,14 @@
 //! Jobs, with what became of those of the last daemon.
 
-use super::core::{Manager, Result, lock};
+use super::registry::{PoolRegistry, Result};
 use crate::clock::now_s;
-use crate::jobs::Fate;
+use crate::control::{Control, PoolCalls};
+use crate::jobs::{Fate, Ledger, OwnJob};
 use crate::mapping::ToApi;
+use crate::state::StateFiles;
 use api::v1::{self, Job, Problem, ProblemCode};
 use engine::PoolStatus;
+use std::sync::Arc;
 
 /// Jobs that are told of live.
 const JOBS_OF_LATE: usize = 100;
@@ -52,15 +55,38 @@ fn not_under_way(job: &Job) -> Problem {
     Problem::new(ProblemCode::Busy, text)
 }
 
-impl Manager {
+/// The jobs of this daemon and of those before it.
+pub struct Jobs {
+    control: Arc<dyn Control>,
+    registry: Arc<PoolRegistry>,
+    ledger: Ledger,
+}
+
+impl Jobs {
+    /// Those of a state folder, which were not read yet.
+    pub(super) fn new(registry: &Arc<PoolRegistry>, files: &StateFiles) -> Self {
+        Self {
+            control: Arc::clone(registry.control()),
+            registry: Arc::clone(registry),
+            ledger: Ledger::new(files),
+        }
+    }
+
+    /// Reads those of the last daemon, at `now_s`, seconds since 1970.
+    pub(super) fn load(&self, now_s: u64) {
+        self.ledger.load(now_s);
+    }
+
+    /// Enters a job of the daemon's own, of so many bytes.
+    pub(super) fn begin(&self, kind: &str, subject: &str, total: u64) -> OwnJob {
+        self.ledger.begin(kind, subject, total, now_s())
+    }
+
     /// What became of a job of the last daemon.
     fn fate(&self, kind: &str, subject: &str) -> Fate {
         let (pool, object) = subject.split_once('/').unwrap_or((subject, ""));
         let Ok(status) = self.control.pool_status(pool) else {
-            let known = lock(&self.absent)
-                .iter()
-                .any(|absent| absent.pool.name == pool);
-            return match known {
+            return match self.registry.absent(pool).is_some() {
                 true => Fate::Waits(format!(
                     "pool {pool} is not open: it goes on when that is imported"
                 )),
@@ -81,23 +107,23 @@ impl Manager {
     ///
     /// # Errors
     /// As the engine's.
-    pub(super) fn look_at_jobs(&self) -> Result<()> {
+    pub(super) fn refresh(&self) -> Result<()> {
         let mut told = self.control.jobs().map_err(ToApi::to_api)?;
         told.reverse();
         let told: Vec<Job> = told.to_api();
-        self.jobs
+        self.ledger
             .take(told, |kind, subject| self.fate(kind, subject), now_s());
         Ok(())
     }
 
     /// A job that the engine has just begun.
-    pub(super) fn job_ref(&self, engine: u64) -> v1::JobRef {
-        if let Err(problem) = self.look_at_jobs() {
+    pub(super) fn reference(&self, engine: u64) -> v1::JobRef {
+        if let Err(problem) = self.refresh() {
             tracing::error!("the jobs cannot be looked at: {problem}");
         }
         v1::JobRef {
             // The engine tells of every job that it has just begun.
-            job: self.jobs.of_engine(engine).unwrap_or(engine),
+            job: self.ledger.of_engine(engine).unwrap_or(engine),
         }
     }
 
@@ -105,17 +131,17 @@ impl Manager {
     ///
     /// # Errors
     /// As the engine's.
-    pub fn job_list(&self) -> Result<v1::JobList> {
-        self.look_at_jobs()?;
+    pub fn list(&self) -> Result<v1::JobList> {
+        self.refresh()?;
         Ok(v1::JobList {
-            items: self.jobs.list(usize::MAX),
+            items: self.ledger.list(usize::MAX),
         })
     }
 
     /// Jobs that run and some of those of late, newest first.
-    pub(super) fn jobs_of_late(&self) -> Vec<Job> {
-        match self.look_at_jobs() {
-            Ok(()) => self.jobs.list(JOBS_OF_LATE),
+    pub(super) fn recent(&self) -> Vec<Job> {
+        match self.refresh() {
+            Ok(()) => self.ledger.list(JOBS_OF_LATE),
             Err(_) => Vec::new(),
         }
     }
@@ -124,17 +150,12 @@ impl Manager {
     ///
     /// # Errors
     /// When there is none of this number.
-    pub fn job_show(&self, job: u64) -> Result<Job> {
-        let found = self
-            .job_list()?
-            .items
-            .into_iter()
-            .find(|known| known.id == job);
+    pub fn show(&self, job: u64) -> Result<Job> {
+        let found = self.list()?.items.into_iter().find(|known| known.id == job);
         found.ok_or_else(|| {
-            Problem::new(
-                ProblemCode::NotFound,
-                format!("there is no job {job}: `convect job list` shows those of late"),
-            )
+            Problem::not_found(format!(
+                "there is no job {job}: `convect job list` shows those of late"
+            ))
         })
     }
 
@@ -142,9 +163,9 @@ impl Manager {
     ///
     /// # Errors
     /// When there is none of this number, it has ended, or cannot be ended.
-    pub fn job_cancel(&self, job: u64) -> Result<()> {
-        let known = self.job_going(job)?;
-        match self.jobs.cancel(job) {
+    pub fn cancel(&self, job: u64) -> Result<()> {
+        let known = self.unfinished(job)?;
+        match self.ledger.cancel(job) {
             Some(engine) => self.control.job_cancel(engine).map_err(ToApi::to_api),
             // One of the daemon's own is asked to end; one that waits for its pool is not under way.
             None if known.message.is_empty() => Ok(()),
@@ -153,19 +174,19 @@ impl Manager {
     }
 
     /// A job that has not ended.
-    fn job_going(&self, job: u64) -> Result<Job> {
-        let known = self.job_show(job)?;
+    fn unfinished(&self, job: u64) -> Result<Job> {
+        let known = self.show(job)?;
         if known.state.is_ended() {
             let text = format!("job {job} has ended already: {}", known.state.name());
-            return Err(Problem::new(ProblemCode::Invalid, text));
+            return Err(Problem::invalid(text));
         }
         Ok(known)
     }
 
     /// The engine's number of a job that can rest.
-    fn job_pausable(&self, job: u64) -> Result<u64> {
-        let known = self.job_going(job)?;
-        if self.jobs.is_own(job) {
+    fn pausable(&self, job: u64) -> Result<u64> {
+        let known = self.unfinished(job)?;
+        if self.ledger.is_own(job) {
             let text = format!(
                 "job {job} is a {} and lives as long as its connection: cancel it, and go on later with \
                  `convect send --resume TOKEN`",
@@ -173,7 +194,7 @@ impl Manager {
             );
             return Err(Problem::new(ProblemCode::Refused, text));
         }
-        let number = self.jobs.engine_number(job);
+        let number = self.ledger.engine_number(job);
         number.ok_or_else(|| not_under_way(&known))
     }
 
@@ -181,17 +202,17 @@ impl Manager {
     ///
     /// # Errors
     /// When there is none of this number, it has ended, is not under way, or cannot rest.
-    pub fn job_pause(&self, job: u64) -> Result<()> {
-        let number = self.job_pausable(job)?;
+    pub fn pause(&self, job: u64) -> Result<()> {
+        let number = self.pausable(job)?;
         self.control.job_pause(number).map_err(ToApi::to_api)
     }
 
     /// Has a job that rests go on. One that does so already does so.
     ///
     /// # Errors
-    /// As [`Manager::job_pause`]'s.
-    pub fn job_resume(&self, job: u64) -> Result<()> {
-        let number = self.job_pausable(job)?;
+    /// As [`Jobs::pause`]'s.
+    pub fn resume(&self, job: u64) -> Result<()> {
+        let number = self.pausable(job)?;
         self.control.job_resume(number).map_err(ToApi::to_api)
     }
 }

@@ -1,17 +1,43 @@
 //! What viewers are told.
 
-use super::core::Manager;
+use super::jobs::Jobs;
+use super::status_cache::StatusCache;
+use super::volumes::Volumes;
+use crate::access::Access;
 use crate::live::{MapView, Picture, Seen, codes};
 use crate::mapping::ToApi;
 use api::v1::{LivePolicy, LivePool, LiveVolume};
 use engine::{PoolLook, VolumeQos};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-impl Manager {
+/// What viewers are told once a second.
+pub struct LiveStatus {
+    access: Arc<Access>,
+    status: Arc<StatusCache>,
+    jobs: Arc<Jobs>,
+    volumes: Arc<Volumes>,
+}
+
+impl LiveStatus {
+    pub(super) fn new(
+        access: &Arc<Access>,
+        status: &Arc<StatusCache>,
+        jobs: &Arc<Jobs>,
+        volumes: &Arc<Volumes>,
+    ) -> Self {
+        Self {
+            access: Arc::clone(access),
+            status: Arc::clone(status),
+            jobs: Arc::clone(jobs),
+            volumes: Arc::clone(volumes),
+        }
+    }
+
     /// The first that is seen after the look of this number: its own number, how long it took, and all that is told.
-    pub fn live(&self, after: u64) -> (u64, Duration, Seen) {
-        let look = self.look_after(after);
+    pub fn next(&self, after: u64) -> (u64, Duration, Seen) {
+        let look = self.status.after(after);
         let began = Instant::now();
         let mut volumes: Vec<LiveVolume> = look.pools.iter().flat_map(live_volumes).collect();
         volumes.sort_by(|one, other| (&one.pool, &one.name).cmp(&(&other.pool, &other.name)));
@@ -30,13 +56,13 @@ impl Manager {
             pools: pools.collect(),
             volumes,
             policies: look.pools.iter().flat_map(live_policies).collect(),
-            jobs: self.jobs_of_late(),
+            jobs: self.jobs.recent(),
         };
         (look.number, look.took + began.elapsed(), seen)
     }
 
     /// Where volumes lie. Those that are not there are left out.
-    pub fn live_maps(&self, views: &[MapView]) -> BTreeMap<MapView, Picture> {
+    pub fn maps(&self, views: &[MapView]) -> BTreeMap<MapView, Picture> {
         let look = |view: &MapView| {
             let MapView {
                 pool,
@@ -46,7 +72,8 @@ impl Manager {
                 length,
             } = view;
             let map = self
-                .volume_map(pool, volume, Some(*cells), *start, *length)
+                .volumes
+                .map(pool, volume, Some(*cells), *start, *length)
                 .ok()?;
             let rest = map.size.saturating_sub(map.start);
             let picture = Picture {

@@ -1,31 +1,67 @@
 //! Figures for a scrape: what is known now, gathered without waiting for work under way.
 
-use super::core::{Manager, Result};
+use super::diagnostics::Diagnostics;
+use super::exports::Exports;
+use super::jobs::Jobs;
+use super::pools::Pools;
+use super::registry::{PoolRegistry, Result};
+use super::status_cache::StatusCache;
 use crate::mapping::ToApi;
 use crate::metrics::{self, Format, Page, PoolFigures, Times};
 use engine::PoolLook;
+use std::sync::Arc;
 use std::time::Instant;
 
-impl Manager {
+/// Where the figures of a scrape come from.
+pub struct MetricsSource {
+    registry: Arc<PoolRegistry>,
+    exports: Arc<Exports>,
+    jobs: Arc<Jobs>,
+    status: Arc<StatusCache>,
+    pools: Arc<Pools>,
+    diagnostics: Arc<Diagnostics>,
+    began: Instant,
+}
+
+impl MetricsSource {
+    pub(super) fn new(
+        (registry, status): (&Arc<PoolRegistry>, &Arc<StatusCache>),
+        exports: &Arc<Exports>,
+        jobs: &Arc<Jobs>,
+        pools: &Arc<Pools>,
+        diagnostics: &Arc<Diagnostics>,
+        began: Instant,
+    ) -> Self {
+        Self {
+            registry: Arc::clone(registry),
+            exports: Arc::clone(exports),
+            jobs: Arc::clone(jobs),
+            status: Arc::clone(status),
+            pools: Arc::clone(pools),
+            diagnostics: Arc::clone(diagnostics),
+            began,
+        }
+    }
+
     /// Everything that is known, for a scrape. `http/scrapes.rs` has one gathered at a time, however many ask.
     ///
     /// # Errors
     /// As the engine's.
-    pub fn metrics(&self, format: Format) -> Result<String> {
+    pub fn gather(&self, format: Format) -> Result<String> {
         let began = Instant::now();
         let mut page = Page::default();
-        let absent = self.absent_pools();
+        let absent = self.registry.absent_pools();
         metrics::daemon(&mut page, self.began.elapsed(), &absent);
-        let memory = &self.request_memory;
+        let memory = self.exports.memory();
         metrics::request_memory(&mut page, memory.all(), memory.waiting());
-        metrics::jobs(&mut page, &self.job_list()?.items);
-        let now = self.look_now();
+        metrics::jobs(&mut page, &self.jobs.list()?.items);
+        let now = self.status.refresh();
         let exports = now.pools.iter().flat_map(|look| {
             let exports = look.exports.iter();
             exports.map(|export| ((look.status.name.as_str(), export.name.as_str()), export))
         });
         let exports = exports.collect();
-        metrics::exports(&mut page, &self.export_list(None).items, &exports);
+        metrics::exports(&mut page, &self.exports.list(None).items, &exports);
         for look in now.pools.iter().cloned() {
             metrics::pool(&mut page, &self.figures(look));
         }
@@ -35,7 +71,7 @@ impl Manager {
 
     /// What a pool tells. It may be closed meanwhile: then the rest is left out.
     fn figures(&self, look: PoolLook) -> PoolFigures {
-        let moves = self.pool_moves(&look.status.name);
+        let moves = self.diagnostics.pool_moves(&look.status.name);
         let vdrives = look.status.vdrives.iter();
         let drives = vdrives.flat_map(|vdrive| &vdrive.drives).map(|drive| {
             let times = Times {
@@ -51,7 +87,7 @@ impl Manager {
             drives: drives.collect(),
             volumes: look.volumes,
             groups: look.groups,
-            pool: self.pool(look.status),
+            pool: self.pools.shown(look.status),
         }
     }
 }

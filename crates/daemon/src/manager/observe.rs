@@ -1,18 +1,30 @@
 //! What is wrong with pools, drives, exports, schedules, jobs and log-ins, looked at again and again.
 
-use super::core::{Manager, lock};
-use super::fills::space;
-use super::goals::{Goals, find_unmet};
-use super::history::Sampled;
-use super::promises::{Promises, find_broken};
-use crate::access::Failures;
+mod goals;
+
+use super::exports::Exports;
+use super::fills::{FillMonitor, space};
+use super::findings::{finding, of_drive, of_pool};
+use super::health::DriveHealthMonitor;
+use super::history::{History, Sampled};
+use super::jobs::Jobs;
+use super::notifications::Notifications;
+use super::promises::{Promises, QosBottlenecks, find_broken};
+use super::registry::PoolRegistry;
+use super::schedules::Schedules;
+use super::status_cache::StatusCache;
+use super::wear::WearMonitor;
+use crate::access::{Access, Failures};
 use crate::clock::now_s;
-use crate::events::Finding;
+use crate::events::{Events, Finding};
 use crate::state::Trouble;
+use crate::sync::lock;
 use api::v1::{EventCode, Subject, SubjectKind};
 use engine::{DriveStatus, FillPart, PoolStatus, Tier};
+use goals::{Goals, find_unmet};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use units::format_bytes;
 
 /// What is written by the day is judged once it was watched for so long, in seconds.
@@ -20,7 +32,7 @@ const WEAR_LEAST_S: u64 = 86_400;
 
 /// What the last look saw, to find what is new at the next.
 #[derive(Default)]
-pub(super) struct Observed {
+struct Observed {
     /// Of each drive, by pool and id: requests that failed or were late, and blocks that were mended.
     drives: BTreeMap<(String, String), (u64, u64)>,
     /// Jobs that failed and were told of.
@@ -28,37 +40,6 @@ pub(super) struct Observed {
     sampled: Sampled,
     goals: Goals,
     promises: Promises,
-}
-
-fn of_pool(pool: &str, name: &str) -> Subject {
-    Subject {
-        kind: SubjectKind::Pool,
-        pool: Some(pool.to_owned()),
-        name: name.to_owned(),
-    }
-}
-
-pub(super) fn of_drive(pool: &str, drive: &DriveStatus) -> Subject {
-    Subject {
-        kind: SubjectKind::Drive,
-        pool: Some(pool.to_owned()),
-        name: drive.spec.clone(),
-    }
-}
-
-pub(super) fn finding(
-    code: EventCode,
-    subject: Subject,
-    message: String,
-    advice: impl Into<String>,
-) -> Finding {
-    Finding {
-        code,
-        subject,
-        grade: 0,
-        message,
-        advice: advice.into(),
-    }
 }
 
 impl Observed {
@@ -141,12 +122,51 @@ fn find_old(pool: &PoolStatus, found: &mut Vec<Finding>) {
     }
 }
 
-impl Manager {
+/// The parts that are looked at.
+pub(super) struct Observables {
+    pub registry: Arc<PoolRegistry>,
+    pub access: Arc<Access>,
+    pub status: Arc<StatusCache>,
+    pub exports: Arc<Exports>,
+    pub jobs: Arc<Jobs>,
+    pub schedules: Arc<Schedules>,
+    pub fills: Arc<FillMonitor>,
+    pub wear: Arc<WearMonitor>,
+    pub health: Arc<DriveHealthMonitor>,
+    pub history: Arc<History>,
+    pub notifications: Arc<Notifications>,
+    pub bottlenecks: Arc<QosBottlenecks>,
+}
+
+/// Finds what is wrong, and has it become events and alerts.
+pub struct Observer {
+    of: Observables,
+    /// Per cent of its size that may be written to a drive of the fast tier in a day; 0: as much as comes.
+    flash_daily_percent: u32,
+    began: Instant,
+    /// When it was made: seconds since 1970.
+    made_s: u64,
+    /// What was seen at the last look. Held while it is looked.
+    observed: Mutex<Observed>,
+}
+
+impl Observer {
+    /// An observer that has seen nothing yet; `began`: when the daemon did.
+    pub(super) fn new(of: Observables, flash_daily_percent: u32, began: Instant) -> Self {
+        Self {
+            of,
+            flash_daily_percent,
+            began,
+            made_s: now_s(),
+            observed: Mutex::default(),
+        }
+    }
+
     /// Looks what is wrong and what was done at `up` since the daemon was started, and `at_s`, seconds since 1970.
     pub fn observe(&self, up: Duration, at_s: u64) {
         let mut observed = lock(&self.observed);
-        let look = self.look_now();
-        if self.has_ended() {
+        let look = self.of.status.refresh();
+        if self.of.registry.has_stopped() {
             return;
         }
         let stored = (look.pools.iter()).flat_map(|pool| pool.volumes.iter());
@@ -154,12 +174,14 @@ impl Manager {
             let status = &volume.status;
             ((status.pool.as_str(), status.name.as_str()), status.mapped)
         });
-        self.note_stored(&stored.collect());
+        self.of.exports.note_stored(&stored.collect());
         let pools = || look.pools.iter().map(|pool| &pool.status);
         for pool in pools() {
             let fill = pool.fills.iter().find(|fill| fill.part == FillPart::Space);
             if let Some(fill) = fill {
-                self.note_space(&pool.name, space(fill, pool), false);
+                self.of
+                    .exports
+                    .note_space(&pool.name, space(fill, pool), false);
             }
         }
         let mut found = Vec::new();
@@ -179,26 +201,33 @@ impl Manager {
             .drives
             .retain(|(pool, drive), _| known.contains(&(pool.as_str(), drive.as_str())));
         find_unmet(&mut observed.goals, &look.pools, up.as_secs(), &mut found);
-        *lock(&self.bottlenecks) = find_broken(
+        let bottlenecks = find_broken(
             &mut observed.promises,
             &look.pools,
             up.as_secs(),
             &mut found,
         );
+        self.of.bottlenecks.set(bottlenecks);
         self.find_elsewhere(&mut found);
-        self.events.look(up.as_secs(), at_s, found);
-        self.sample(&mut observed.sampled, &look.pools, up, at_s);
+        self.events().look(up.as_secs(), at_s, found);
+        self.of
+            .history
+            .sample(&mut observed.sampled, &look.pools, up, at_s);
         self.note_failed_jobs(&mut observed.failed, at_s);
         drop(observed);
         // The next start is not to open what this one goes on without.
         if pools().any(|pool| pool.state != "online") {
-            self.refresh();
+            self.of.registry.refresh();
         }
     }
 
     /// The same for now.
     pub fn observe_now(&self) {
-        self.observe(self.up(), now_s());
+        self.observe(self.began.elapsed(), now_s());
+    }
+
+    fn events(&self) -> &Events {
+        self.of.notifications.events()
     }
 
     fn find_in_pool(&self, pool: &PoolStatus, at_s: u64, found: &mut Vec<Finding>) {
@@ -218,7 +247,7 @@ impl Manager {
             )),
             _ => {}
         }
-        for (part, level, text, advice) in self.filled(pool) {
+        for (part, level, text, advice) in self.of.fills.filled(pool) {
             let part = match part {
                 FillPart::Space => "space",
                 FillPart::Metadata => "metadata",
@@ -237,7 +266,7 @@ impl Manager {
             });
         }
         self.find_wear(pool, at_s, found);
-        self.find_health(pool, found);
+        self.of.health.find(pool, found);
         find_old(pool, found);
         self.find_damage(pool, found);
     }
@@ -249,7 +278,7 @@ impl Manager {
             .iter()
             .filter(|vdrive| vdrive.tier == Tier::Fast);
         for drive in fast.flat_map(|vdrive| &vdrive.drives) {
-            let wear = self.wear(&pool.id, drive);
+            let wear = self.of.wear.of(&pool.id, drive);
             let watched = wear
                 .since_s
                 .is_some_and(|since_s| at_s.saturating_sub(since_s) >= WEAR_LEAST_S);
@@ -282,7 +311,7 @@ impl Manager {
         let mut add = |code, count: u64, message: String, advice: String| {
             let subject = of_pool(name, name);
             let whole = matches!(scrub.state.as_str(), "done" | "never");
-            let before = self.events.open(&(code, subject.clone()));
+            let before = self.events().open(&(code, subject.clone()));
             match (count > 0, before) {
                 (true, _) => found.push(finding(code, subject, message, advice)),
                 (false, Some(alert)) if !whole => {
@@ -331,7 +360,7 @@ impl Manager {
 
     /// What is wrong with what is no pool.
     fn find_elsewhere(&self, found: &mut Vec<Finding>) {
-        for absent in self.absent_pools() {
+        for absent in self.of.registry.absent_pools() {
             found.push(finding(
                 EventCode::PoolAbsent,
                 of_pool(&absent.name, &absent.name),
@@ -342,7 +371,7 @@ impl Manager {
                 ),
             ));
         }
-        for export in self.export_list(None).items {
+        for export in self.of.exports.list(None).items {
             let Some(error) = export.error else {
                 continue;
             };
@@ -361,7 +390,7 @@ impl Manager {
                 "mend what it says; it is tried again every 30 s",
             ));
         }
-        for ((pool, name), trouble) in self.troubles_of_hosts() {
+        for ((pool, name), trouble) in self.of.exports.host_troubles() {
             let subject = Subject {
                 kind: SubjectKind::Export,
                 pool: Some(pool),
@@ -371,7 +400,7 @@ impl Manager {
                 "give each host a name of its own: no two may have the same InitiatorName and ISID";
             found.push(finding(EventCode::HostsCollide, subject, trouble, advice));
         }
-        for ((pool, _, name), error) in self.schedules_failed() {
+        for ((pool, _, name), error) in self.of.schedules.failed() {
             let message =
                 format!("schedule {name} of pool {pool} did not take what was due: {error}");
             let subject = Subject {
@@ -382,7 +411,7 @@ impl Manager {
             let advice = "mend what it says; the next one is taken when it is due";
             found.push(finding(EventCode::SnapshotMissed, subject, message, advice));
         }
-        for (name, why) in self.targets.failing() {
+        for (name, why) in self.of.notifications.targets().failing() {
             let message = format!("target {name} does not take what it is to be told: {why}");
             let subject = Subject {
                 kind: SubjectKind::Target,
@@ -393,9 +422,9 @@ impl Manager {
                 format!("mend what it says and try it with `convect alert target test {name}`");
             found.push(finding(EventCode::DeliveryFailed, subject, message, advice));
         }
-        find_troubles(&self.state.files().troubles(), found);
-        find_failures(self.access.failures(), found);
-        if let Some(number) = self.access.broken_at() {
+        find_troubles(&self.of.registry.state().files().troubles(), found);
+        find_failures(self.of.access.failures(), found);
+        if let Some(number) = self.of.access.broken_at() {
             let subject = Subject {
                 kind: SubjectKind::Daemon,
                 pool: None,
@@ -413,7 +442,9 @@ impl Manager {
     /// Tells once of each job that failed. `told`: those that were.
     fn note_failed_jobs(&self, told: &mut BTreeSet<u64>, at_s: u64) {
         let failed: Vec<_> = self
-            .jobs_of_late()
+            .of
+            .jobs
+            .recent()
             .into_iter()
             .filter(|job| job.state == api::v1::JobState::Failed)
             // Those of daemons before were told of by them.
@@ -430,7 +461,7 @@ impl Manager {
                 job.id, job.kind, job.subject, job.message
             );
             let advice = "mend what it says and start it again";
-            self.events
+            self.events()
                 .note(EventCode::JobFailed, subject, (message, advice), at_s);
         }
         *told = failed.into_iter().map(|job| job.id).collect();

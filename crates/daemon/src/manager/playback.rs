@@ -1,12 +1,16 @@
 //! Maps of volumes looked at again and again, and told as they were (docs/access.md).
 
-use super::core::{Manager, Result, lock};
+use super::registry::Result;
+use super::status_cache::StatusCache;
+use super::volumes::Volumes;
+use crate::Control;
 use crate::live::{are_most, changes_text, codes, whole_text};
 use crate::playback::{EVERY_S, IDLE_S, Recorded, Was, cells_for};
-use api::v1::{self, Problem, ProblemCode};
+use crate::sync::lock;
+use api::v1::{self, Problem};
 use engine::IoCounters;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How far back is told when nobody says since when, in seconds.
@@ -34,8 +38,10 @@ struct Turn {
 }
 
 /// The maps of volumes as they were.
-#[derive(Default)]
-pub(super) struct Playback {
+pub struct Playback {
+    control: Arc<dyn Control>,
+    status: Arc<StatusCache>,
+    volumes: Arc<Volumes>,
     /// Held while volumes are looked at.
     turn: Mutex<Turn>,
     /// Locked for a look or an entry only.
@@ -79,12 +85,27 @@ fn frames(volume: &str, was: Was) -> v1::MapFrames {
     }
 }
 
-impl Manager {
+impl Playback {
+    /// No maps yet.
+    pub(super) fn new(
+        control: &Arc<dyn Control>,
+        status: &Arc<StatusCache>,
+        volumes: &Arc<Volumes>,
+    ) -> Self {
+        Self {
+            control: Arc::clone(control),
+            status: Arc::clone(status),
+            volumes: Arc::clone(volumes),
+            turn: Mutex::default(),
+            recorded: Mutex::default(),
+        }
+    }
+
     /// The volumes that are to be looked at now, those with which something was done first.
-    fn playback_due(&self, turn: &mut Turn, at_s: u64) {
+    fn due(&self, turn: &mut Turn, at_s: u64) {
         let mut idle = Vec::new();
         let mut there = BTreeSet::new();
-        for pool in &self.look_now().pools {
+        for pool in &self.status.refresh().pools {
             let volumes = pool.volumes.iter();
             for volume in volumes.filter(|volume| volume.status.state == "online") {
                 let key = (pool.status.name.clone(), volume.status.name.clone());
@@ -104,7 +125,7 @@ impl Manager {
             }
         }
         turn.did.retain(|key, _| there.contains(key));
-        let mut recorded = lock(&self.playback.recorded);
+        let mut recorded = lock(&self.recorded);
         recorded.tidy(at_s, |key| there.contains(key));
         let since = |due: &Due| recorded.last_s(&due.key).unwrap_or(0);
         idle.retain(|due| at_s.abs_diff(since(due)) >= IDLE_S);
@@ -113,9 +134,9 @@ impl Manager {
 
     /// Looks at `at_s`, seconds since 1970, at maps of volumes for playback, for about as long as `most`; goes on at the
     /// next call. Each volume has its turn every ten seconds at most.
-    pub fn record_maps(&self, at_s: u64, most: Duration) {
+    pub fn record(&self, at_s: u64, most: Duration) {
         let began = Instant::now();
-        let mut turn = lock(&self.playback.turn);
+        let mut turn = lock(&self.turn);
         if turn.due.is_empty() {
             if turn
                 .began_s
@@ -124,7 +145,7 @@ impl Manager {
                 return;
             }
             turn.began_s = Some(at_s);
-            self.playback_due(&mut turn, at_s);
+            self.due(&mut turn, at_s);
         }
         while let Some(due) = turn.due.pop_front() {
             let (pool, volume) = (&due.key.0, &due.key.1);
@@ -134,7 +155,7 @@ impl Manager {
                 let map: Vec<v1::MapCell> =
                     map.into_iter().map(crate::mapping::ToApi::to_api).collect();
                 let codes = codes(&map);
-                lock(&self.playback.recorded).note(&due.key, &due.serial, due.size, at_s, codes);
+                lock(&self.recorded).note(&due.key, &due.serial, due.size, at_s, codes);
                 turn.did.insert(due.key, due.did);
             }
             if began.elapsed() >= most {
@@ -148,7 +169,7 @@ impl Manager {
     ///
     /// # Errors
     /// When there is no such volume, or the times cannot be.
-    pub fn volume_map_frames(
+    pub fn frames(
         &self,
         pool: &str,
         volume: &str,
@@ -159,14 +180,13 @@ impl Manager {
         let to_s = to_s.unwrap_or(now_s);
         let from_s = from_s.unwrap_or(to_s.saturating_sub(USUAL_S));
         if from_s > to_s {
-            return Err(Problem::new(
-                ProblemCode::Invalid,
-                format!("from ({from_s}) comes after to ({to_s}): write the earlier one as from"),
-            ));
+            return Err(Problem::invalid(format!(
+                "from ({from_s}) comes after to ({to_s}): write the earlier one as from"
+            )));
         }
-        let known = self.volume_show(pool, volume)?;
+        let known = self.volumes.show(pool, volume)?;
         let key = (pool.to_owned(), volume.to_owned());
-        let was = lock(&self.playback.recorded).was(&key, &known.serial, from_s, to_s);
+        let was = lock(&self.recorded).was(&key, &known.serial, from_s, to_s);
         let name = format!("{pool}/{volume}");
         Ok(match was {
             Some(was) if was.at_s <= to_s => frames(&name, was),

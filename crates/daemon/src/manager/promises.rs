@@ -1,17 +1,44 @@
 //! Volumes with quality-of-service policies, and groups that share one, at each look.
 
-use super::observe::finding;
+use super::findings::finding;
 use crate::events::Finding;
 use crate::promises::{Beneath, Promise, Written};
-use api::v1::{EventCode, QosBottleneck, Subject, SubjectKind};
+use crate::sync::lock;
+use api::v1::{self, EventCode, QosBottleneck, Subject, SubjectKind};
 use engine::{PoolLook, PoolStatus, VolumeLook, VolumeQos};
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 /// By the pool's number, and the volume or the group.
 pub(super) type Promises = BTreeMap<(String, Subject), Promise>;
 
 /// Where the operations of volumes and groups spent most of their time in the last minute.
-pub(super) type Bottlenecks = BTreeMap<Subject, QosBottleneck>;
+type Bottlenecks = BTreeMap<Subject, QosBottleneck>;
+
+/// The same, as it was seen last. Locked to read and to set it.
+#[derive(Default)]
+pub struct QosBottlenecks(Mutex<Bottlenecks>);
+
+impl QosBottlenecks {
+    /// Takes what was seen now.
+    pub(super) fn set(&self, seen: Bottlenecks) {
+        *lock(&self.0) = seen;
+    }
+
+    /// Adds to what a volume of this name, or its group, attained where its operations spent their time.
+    pub fn tell(&self, pool: &str, name: &str, qos: &mut v1::VolumeQos) {
+        let (kind, name) = match &qos.group {
+            Some(group) => (SubjectKind::Group, group.as_str()),
+            None => (SubjectKind::Volume, name),
+        };
+        let subject = Subject {
+            kind,
+            pool: Some(pool.to_owned()),
+            name: name.to_owned(),
+        };
+        qos.bottleneck = lock(&self.0).get(&subject).copied();
+    }
+}
 
 /// Part of the fast tier that holds data which is not written back yet, in per cent, from which on it counts as full.
 const FULL_PERCENT: u128 = 90;

@@ -1,25 +1,44 @@
 //! RAM tiers, each of its size, less while the host is short of memory.
 
-use super::core::{Manager, lock};
 use crate::memory::available;
 use crate::ram::{ALL, Memory, share};
+use crate::sync::lock;
+use crate::{Control, RamPlan};
+use std::sync::{Arc, Mutex};
 use units::format_bytes;
 
-impl Manager {
+/// The RAM tiers of open pools.
+pub struct RamTiers {
+    control: Arc<dyn Control>,
+    plan: RamPlan,
+    /// Thousandths of their RAM tiers that pools may use. Locked before anything is asked of the engine.
+    share: Mutex<u64>,
+}
+
+impl RamTiers {
+    /// All have their sizes.
+    pub(super) fn new(control: &Arc<dyn Control>, plan: RamPlan) -> Self {
+        Self {
+            control: Arc::clone(control),
+            plan,
+            share: Mutex::new(ALL),
+        }
+    }
+
     /// Looks at the host's memory, `meminfo` as `/proc/meminfo` has it, and has the open pools' RAM tiers be as
     /// large as it allows. Where it does not say what is available they have their sizes.
-    pub fn fit_ram(&self, meminfo: &str) {
-        let mut known = lock(&self.ram_share);
+    pub fn fit(&self, meminfo: &str) {
+        let mut known = lock(&self.share);
         let (before, available) = (*known, available(meminfo));
-        let is_short = self.ram.reserve > available.or(Some(u64::MAX));
-        if before == ALL && !is_short && self.ram.pools.is_empty() {
+        let is_short = self.plan.reserve > available.or(Some(u64::MAX));
+        if before == ALL && !is_short && self.plan.pools.is_empty() {
             return;
         }
         let Ok(pools) = self.control.pool_list() else {
             return;
         };
-        let wanted = |name: &str| self.ram.of(name);
-        if let (Some(reserve), Some(available)) = (self.ram.reserve, available) {
+        let wanted = |name: &str| self.plan.of(name);
+        if let (Some(reserve), Some(available)) = (self.plan.reserve, available) {
             *known = share(
                 before,
                 Memory {

@@ -1,18 +1,24 @@
 //! Schedules of snapshots: set by people, and carried out when the time has come.
 
-use super::core::{Manager, Result, check_name, lock};
+use super::exports::Exports;
+use super::registry::{PoolRegistry, Result};
 use crate::clock::now_s;
+use crate::control::{Control, PoolCalls};
+use crate::names::check_name;
 use crate::snapshot_schedule::{Clocks, Due, Past, SnapshotRule, Taken, snapshot_name};
+use crate::sync::lock;
 use api::v1;
 use engine::{EngineError, ScheduleSpec, ScheduleStatus, ScheduleTurn};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 use units::Utc;
 
 /// Pool, first volume and name of a schedule.
 pub(super) type Key = (String, String, String);
 
 /// The last try of a schedule.
-pub(super) struct Tried {
+struct Tried {
     at: Clocks,
     /// Why it took none, or why old ones were not deleted.
     error: Option<String>,
@@ -30,12 +36,37 @@ fn rule(schedule: &ScheduleStatus) -> SnapshotRule {
     }
 }
 
-impl Manager {
+/// The snapshot schedules of open pools.
+pub struct Schedules {
+    control: Arc<dyn Control>,
+    registry: Arc<PoolRegistry>,
+    exports: Arc<Exports>,
+    began: Instant,
+    /// What became of the last tries. Locked for a look or an entry only.
+    tried: Mutex<BTreeMap<Key, Tried>>,
+}
+
+impl Schedules {
+    /// None was tried yet; `began`: when the daemon did.
+    pub(super) fn new(
+        registry: &Arc<PoolRegistry>,
+        exports: &Arc<Exports>,
+        began: Instant,
+    ) -> Self {
+        Self {
+            control: Arc::clone(registry.control()),
+            registry: Arc::clone(registry),
+            exports: Arc::clone(exports),
+            began,
+            tried: Mutex::default(),
+        }
+    }
+
     /// Sets when snapshots of volumes are taken by themselves.
     ///
     /// # Errors
     /// As the engine's.
-    pub fn schedule_set(&self, request: v1::ScheduleSet) -> Result<v1::Schedule> {
+    pub fn set(&self, request: v1::ScheduleSet) -> Result<v1::Schedule> {
         let v1::ScheduleSet {
             pool,
             volumes,
@@ -51,40 +82,34 @@ impl Manager {
             keep,
         };
         let clocks = self.clocks();
-        let set = self.control.schedule_set(&pool, &spec, clocks.now_s);
-        let set = set.map_err(|error| self.pool_problem(&pool, error))?;
+        let set = self.registry.schedule_set(&pool, &spec, clocks.now_s)?;
         // What went wrong before may be what was changed.
         lock(&self.tried).remove(&key(&set));
-        Ok(self.schedule(set, clocks))
+        Ok(self.shown(set, clocks))
     }
 
     /// The schedules of a pool or of all, of one volume or of all.
     ///
     /// # Errors
     /// When the pool is not open, or has no such volume.
-    pub fn schedule_list(
-        &self,
-        pool: Option<&str>,
-        volume: Option<&str>,
-    ) -> Result<v1::ScheduleList> {
-        self.schedules_at(pool, volume, self.clocks())
+    pub fn list(&self, pool: Option<&str>, volume: Option<&str>) -> Result<v1::ScheduleList> {
+        self.list_at(pool, volume, self.clocks())
     }
 
     /// The same at a given time.
     ///
     /// # Errors
     /// When the pool is not open, or has no such volume.
-    pub fn schedules_at(
+    pub fn list_at(
         &self,
         pool: Option<&str>,
         volume: Option<&str>,
         clocks: Clocks,
     ) -> Result<v1::ScheduleList> {
         let mut items = Vec::new();
-        for pool in self.one_or_all(pool)? {
-            let found = self.control.schedule_list(&pool, volume);
-            let found = found.map_err(|error| self.pool_problem(&pool, error))?;
-            items.extend(found.into_iter().map(|known| self.schedule(known, clocks)));
+        for pool in self.registry.one_or_all(pool)? {
+            let found = self.registry.schedule_list(&pool, volume)?;
+            items.extend(found.into_iter().map(|known| self.shown(known, clocks)));
         }
         Ok(v1::ScheduleList { items })
     }
@@ -93,13 +118,12 @@ impl Manager {
     ///
     /// # Errors
     /// As the engine's.
-    pub fn schedule_remove(&self, pool: &str, volume: &str, schedule: &str) -> Result<()> {
-        let removed = self.control.schedule_remove(pool, volume, schedule);
-        removed.map_err(|error| self.pool_problem(pool, error))
+    pub fn remove(&self, pool: &str, volume: &str, schedule: &str) -> Result<()> {
+        self.registry.schedule_remove(pool, volume, schedule)
     }
 
     /// Schedules whose last try failed, and why.
-    pub(super) fn schedules_failed(&self) -> Vec<(Key, String)> {
+    pub(super) fn failed(&self) -> Vec<(Key, String)> {
         let tried = lock(&self.tried);
         let failed = tried
             .iter()
@@ -122,7 +146,7 @@ impl Manager {
         }
     }
 
-    fn schedule(&self, status: ScheduleStatus, clocks: Clocks) -> v1::Schedule {
+    fn shown(&self, status: ScheduleStatus, clocks: Clocks) -> v1::Schedule {
         let next_s = match rule(&status).due(&self.past(&status), clocks) {
             Due::At(next_s) => next_s,
             Due::Now { .. } => clocks.now_s,
@@ -219,7 +243,7 @@ impl Manager {
 
     /// Deletes what a schedule took and keeps no longer.
     fn delete_expired(&self, schedule: &ScheduleStatus) -> std::result::Result<(), EngineError> {
-        let _changes = lock(&self.changes);
+        let _changes = self.registry.begin_change();
         let pool = &schedule.pool;
         let snapshots = self.control.snapshot_list(pool, None)?;
         for volume in &schedule.volumes {
@@ -233,7 +257,7 @@ impl Manager {
                         name: known.name.clone(),
                         in_use: known.held
                             || !known.clones.is_empty()
-                            || self.check_unused(pool, Some(&export)).is_err(),
+                            || self.exports.check_unused(pool, Some(&export)).is_err(),
                     }
                 })
                 .collect();

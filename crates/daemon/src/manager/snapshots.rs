@@ -1,9 +1,14 @@
 //! Snapshots and clones.
 
-use super::core::{Manager, Result, check_name, lock};
+use super::exports::Exports;
+use super::registry::{PoolRegistry, Result};
+use super::volumes::Volumes;
 use crate::clock::now_s;
+use crate::control::{Control, PoolCalls};
 use crate::mapping::ToApi;
-use api::v1::{self, Problem, ProblemCode};
+use crate::names::check_name;
+use api::v1::{self, Problem};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Ranges of a difference when the caller does not say.
@@ -14,12 +19,33 @@ const WAIT_DEFAULT_S: usize = 1;
 /// The most that a caller may ask for.
 const WAIT_MAX_S: usize = 20;
 
-impl Manager {
+/// The snapshots of volumes, and what becomes of volumes by them.
+pub struct Snapshots {
+    control: Arc<dyn Control>,
+    registry: Arc<PoolRegistry>,
+    exports: Arc<Exports>,
+    volumes: Arc<Volumes>,
+}
+
+impl Snapshots {
+    pub(super) fn new(
+        registry: &Arc<PoolRegistry>,
+        exports: &Arc<Exports>,
+        volumes: &Arc<Volumes>,
+    ) -> Self {
+        Self {
+            control: Arc::clone(registry.control()),
+            registry: Arc::clone(registry),
+            exports: Arc::clone(exports),
+            volumes: Arc::clone(volumes),
+        }
+    }
+
     /// Takes a snapshot of volumes at one moment.
     ///
     /// # Errors
     /// As the engine's.
-    pub fn snapshot_create(&self, request: v1::SnapshotCreate) -> Result<v1::SnapshotList> {
+    pub fn create(&self, request: v1::SnapshotCreate) -> Result<v1::SnapshotList> {
         let v1::SnapshotCreate {
             pool,
             volumes,
@@ -27,9 +53,8 @@ impl Manager {
         } = request;
         check_name("a snapshot", &name)?;
         let taken = self
-            .control
-            .snapshot_create(&pool, &volumes, &name, now_s());
-        let taken = taken.map_err(|error| self.pool_problem(&pool, error))?;
+            .registry
+            .snapshot_create(&pool, &volumes, &name, now_s())?;
         Ok(v1::SnapshotList {
             items: taken.to_api(),
         })
@@ -40,7 +65,7 @@ impl Manager {
     ///
     /// # Errors
     /// When the pool is not open, or has no such volume; what a drive said.
-    pub fn snapshot_list(
+    pub fn list(
         &self,
         pool: Option<&str>,
         volume: Option<&str>,
@@ -51,13 +76,12 @@ impl Manager {
             let text = format!(
                 "the space of snapshots is looked for during at most {WAIT_MAX_S} s, not {wait_s}"
             );
-            return Err(Problem::new(ProblemCode::Invalid, text));
+            return Err(Problem::invalid(text));
         }
         let (began, wait) = (Instant::now(), Duration::from_secs(wait_s as u64));
         let mut items: Vec<v1::Snapshot> = Vec::new();
-        for pool in self.one_or_all(pool)? {
-            let found = self.control.snapshot_list(&pool, volume);
-            let found = found.map_err(|error| self.pool_problem(&pool, error))?;
+        for pool in self.registry.one_or_all(pool)? {
+            let found = self.registry.snapshot_list(&pool, volume)?;
             items.extend(found.to_api());
         }
         for item in &mut items {
@@ -72,7 +96,7 @@ impl Manager {
             item.unique = match unique {
                 // It was deleted meanwhile.
                 Err(error) if error.code == engine::ErrorCode::NotFound => None,
-                unique => unique.map_err(|error| self.pool_problem(pool, error))?,
+                unique => unique.map_err(|error| self.registry.problem(pool, error))?,
             };
         }
         Ok(v1::SnapshotList { items })
@@ -82,17 +106,11 @@ impl Manager {
     ///
     /// # Errors
     /// When there is none.
-    pub fn snapshot_show(
-        &self,
-        (pool, volume, snapshot): (&str, &str, &str),
-    ) -> Result<v1::Snapshot> {
-        let found = self.control.snapshot_list(pool, Some(volume));
-        let found = found.map_err(|error| self.pool_problem(pool, error))?;
+    pub fn show(&self, (pool, volume, snapshot): (&str, &str, &str)) -> Result<v1::Snapshot> {
+        let found = self.registry.snapshot_list(pool, Some(volume))?;
         let one = found.into_iter().find(|known| known.name == snapshot);
         one.map(ToApi::to_api).ok_or_else(|| {
-            Problem::new(
-                ProblemCode::NotFound,
-                format!(
+            Problem::not_found(format!(
                     "volume {pool}/{volume} has no snapshot {snapshot}: `convect snapshot list {pool}/{volume}` shows \
                      those that it has"
                 ),
@@ -104,35 +122,33 @@ impl Manager {
     ///
     /// # Errors
     /// As the engine's, and when it is exported and would get another name.
-    pub fn snapshot_change(
+    pub fn change(
         &self,
         (pool, volume, snapshot): (&str, &str, &str),
         request: &v1::SnapshotChange,
     ) -> Result<v1::Snapshot> {
-        let _changes = lock(&self.changes);
+        let _changes = self.registry.begin_change();
         if let Some(name) = &request.name {
             check_name("a snapshot", name)?;
-            self.check_unused(pool, Some(&format!("{volume}@{snapshot}")))?;
+            self.exports
+                .check_unused(pool, Some(&format!("{volume}@{snapshot}")))?;
         }
         let name = request.name.as_deref();
-        let changed = self
-            .control
-            .snapshot_change(pool, volume, snapshot, name, request.held);
-        changed
+        self.registry
+            .snapshot_change(pool, volume, snapshot, name, request.held)
             .map(ToApi::to_api)
-            .map_err(|error| self.pool_problem(pool, error))
     }
 
     /// Deletes a snapshot.
     ///
     /// # Errors
     /// As the engine's, and while it is exported.
-    pub fn snapshot_delete(&self, pool: &str, volume: &str, snapshot: &str) -> Result<()> {
-        let _changes = lock(&self.changes);
-        self.check_unused(pool, Some(&format!("{volume}@{snapshot}")))?;
+    pub fn delete(&self, pool: &str, volume: &str, snapshot: &str) -> Result<()> {
+        let _changes = self.registry.begin_change();
+        self.exports
+            .check_unused(pool, Some(&format!("{volume}@{snapshot}")))?;
         let names = [snapshot.to_owned()];
-        let deleted = self.control.snapshot_delete(pool, volume, &names);
-        deleted.map_err(|error| self.pool_problem(pool, error))
+        self.registry.snapshot_delete(pool, volume, &names)
     }
 
     /// What a volume, or its snapshot `to`, has otherwise than the snapshot `from`: from `start`
@@ -140,7 +156,7 @@ impl Manager {
     ///
     /// # Errors
     /// As the engine's.
-    pub fn snapshot_diff(
+    pub fn diff(
         &self,
         (pool, volume): (&str, &str),
         from: Option<&str>,
@@ -149,59 +165,52 @@ impl Manager {
         limit: Option<usize>,
     ) -> Result<v1::SnapshotDiff> {
         let (start, limit) = (start.unwrap_or(0), limit.unwrap_or(RANGES_DEFAULT));
-        let found = self
-            .control
-            .snapshot_diff(pool, volume, from, to, start as u64, limit);
-        found
+        self.registry
+            .snapshot_diff(pool, volume, from, to, start as u64, limit)
             .map(ToApi::to_api)
-            .map_err(|error| self.pool_problem(pool, error))
     }
 
     /// Makes a volume that begins as a snapshot is.
     ///
     /// # Errors
     /// As the engine's.
-    pub fn snapshot_clone(
+    pub fn clone_volume(
         &self,
         (pool, volume, snapshot): (&str, &str, &str),
         request: &v1::SnapshotClone,
     ) -> Result<v1::Volume> {
         check_name("a volume", &request.name)?;
-        let made = self
-            .control
-            .snapshot_clone(pool, volume, snapshot, &request.name);
-        made.map(|status| self.volume(status))
-            .map_err(|error| self.pool_problem(pool, error))
+        self.registry
+            .snapshot_clone(pool, volume, snapshot, &request.name)
+            .map(|status| self.volumes.shown(status))
     }
 
     /// Gives a clone the snapshots that it stands on.
     ///
     /// # Errors
     /// As the engine's, and while anything of the pool is sent or received: by the names it has now.
-    pub fn volume_promote(&self, pool: &str, volume: &str) -> Result<v1::Promotion> {
-        let _changes = lock(&self.changes);
-        self.check_not_moving(pool, None)?;
-        let done = self.control.volume_promote(pool, volume);
-        done.map(ToApi::to_api)
-            .map_err(|error| self.pool_problem(pool, error))
+    pub fn promote(&self, pool: &str, volume: &str) -> Result<v1::Promotion> {
+        let _changes = self.registry.begin_change();
+        self.exports.check_not_moving(pool, None)?;
+        self.registry
+            .volume_promote(pool, volume)
+            .map(ToApi::to_api)
     }
 
     /// Makes a volume as it was when a snapshot was taken.
     ///
     /// # Errors
     /// As the engine's, and while it is exported: hosts keep what they read.
-    pub fn volume_roll_back(
+    pub fn roll_back(
         &self,
         pool: &str,
         volume: &str,
         request: &v1::VolumeRollBack,
     ) -> Result<v1::Volume> {
-        let _changes = lock(&self.changes);
-        self.check_unused(pool, Some(volume))?;
-        let done = self
-            .control
-            .volume_roll_back(pool, volume, &request.snapshot);
-        done.map(|status| self.volume(status))
-            .map_err(|error| self.pool_problem(pool, error))
+        let _changes = self.registry.begin_change();
+        self.exports.check_unused(pool, Some(volume))?;
+        self.registry
+            .volume_roll_back(pool, volume, &request.snapshot)
+            .map(|status| self.volumes.shown(status))
     }
 }

@@ -1,6 +1,6 @@
 //! Volumes and snapshots that are being sent or received.
 
-use super::core::lock;
+use crate::sync::lock;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

@@ -1,46 +1,62 @@
 //! Volumes, with what exports add to them.
 
-use super::core::{Manager, Result, check_name, lock};
+use super::exports::Exports;
+use super::jobs::Jobs;
+use super::promises::QosBottlenecks;
+use super::registry::{PoolRegistry, Result};
+use crate::control::PoolCalls;
 use crate::mapping::{self, ToApi, ToEngine};
+use crate::names::check_name;
 use crate::qos;
-use api::v1::{self, Problem, ProblemCode};
+use api::v1::{self, Problem};
+use std::sync::Arc;
 
 /// Parts of a map when the caller does not say, and the most.
 const CELLS_DEFAULT: usize = 64;
 const CELLS_MAX: usize = 65_536;
 
-impl Manager {
-    pub(super) fn volume(&self, status: engine::VolumeStatus) -> v1::Volume {
-        let exports = self.exports_of(&status.pool, Some(&status.name));
+/// The volumes of open pools.
+pub struct Volumes {
+    registry: Arc<PoolRegistry>,
+    exports: Arc<Exports>,
+    jobs: Arc<Jobs>,
+    bottlenecks: Arc<QosBottlenecks>,
+}
+
+impl Volumes {
+    pub(super) fn new(
+        registry: &Arc<PoolRegistry>,
+        exports: &Arc<Exports>,
+        jobs: &Arc<Jobs>,
+        bottlenecks: &Arc<QosBottlenecks>,
+    ) -> Self {
+        Self {
+            registry: Arc::clone(registry),
+            exports: Arc::clone(exports),
+            jobs: Arc::clone(jobs),
+            bottlenecks: Arc::clone(bottlenecks),
+        }
+    }
+
+    pub(super) fn shown(&self, status: engine::VolumeStatus) -> v1::Volume {
+        let exports = self.exports.names_of(&status.pool, Some(&status.name));
         let (pool, name) = (status.pool.clone(), status.name.clone());
         let mut volume = mapping::volume(status, exports);
         if let Some(qos) = &mut volume.qos {
-            self.tell_bottleneck(&pool, &name, qos);
+            self.bottlenecks.tell(&pool, &name, qos);
         }
         volume
-    }
-
-    /// The name of one pool, or of all that are open.
-    pub(super) fn one_or_all(&self, pool: Option<&str>) -> Result<Vec<String>> {
-        match pool {
-            Some(pool) => Ok(vec![pool.to_owned()]),
-            None => {
-                let open = self.control.pool_list().map_err(ToApi::to_api)?;
-                Ok(open.into_iter().map(|pool| pool.name).collect())
-            }
-        }
     }
 
     /// The volumes of one pool, or of all.
     ///
     /// # Errors
     /// When the pool is not open.
-    pub fn volume_list(&self, pool: Option<&str>) -> Result<v1::VolumeList> {
+    pub fn list(&self, pool: Option<&str>) -> Result<v1::VolumeList> {
         let mut items = Vec::new();
-        for pool in self.one_or_all(pool)? {
-            let volumes = self.control.volume_list(&pool);
-            let volumes = volumes.map_err(|error| self.pool_problem(&pool, error))?;
-            items.extend(volumes.into_iter().map(|volume| self.volume(volume)));
+        for pool in self.registry.one_or_all(pool)? {
+            let volumes = self.registry.volume_list(&pool)?;
+            items.extend(volumes.into_iter().map(|volume| self.shown(volume)));
         }
         Ok(v1::VolumeList { items })
     }
@@ -49,17 +65,14 @@ impl Manager {
     ///
     /// # Errors
     /// When there is none.
-    pub fn volume_show(&self, pool: &str, volume: &str) -> Result<v1::Volume> {
-        let volumes = self.volume_list(Some(pool))?.items;
+    pub fn show(&self, pool: &str, volume: &str) -> Result<v1::Volume> {
+        let volumes = self.list(Some(pool))?.items;
         let found = volumes.into_iter().find(|known| known.name == volume);
         found.ok_or_else(|| {
-            Problem::new(
-                ProblemCode::NotFound,
-                format!(
-                    "there is no volume {volume} in pool {pool}: `convect volume list {pool}` \
+            Problem::not_found(format!(
+                "there is no volume {volume} in pool {pool}: `convect volume list {pool}` \
                      shows those that are"
-                ),
-            )
+            ))
         })
     }
 
@@ -67,7 +80,7 @@ impl Manager {
     ///
     /// # Errors
     /// As the engine's.
-    pub fn volume_create(&self, request: v1::VolumeCreate) -> Result<v1::Volume> {
+    pub fn create(&self, request: v1::VolumeCreate) -> Result<v1::Volume> {
         check_name("a volume", &request.name)?;
         let spec = engine::VolumeSpec {
             name: request.name,
@@ -79,78 +92,69 @@ impl Manager {
         };
         let (policy, group) = (request.policy.as_deref(), request.group.as_deref());
         let policy = qos::choice(policy, group, request.overcommit).unwrap_or_default();
-        let created = (self.control).volume_create_with(&request.pool, &spec, &policy);
-        created
-            .map(|status| self.volume(status))
-            .map_err(|error| self.pool_problem(&request.pool, error))
+        self.registry
+            .volume_create_with(&request.pool, &spec, &policy)
+            .map(|status| self.shown(status))
     }
 
     /// Gives a volume another size.
     ///
     /// # Errors
     /// As the engine's, and while it is received.
-    pub fn volume_resize(
+    pub fn resize(
         &self,
         pool: &str,
         volume: &str,
         request: v1::VolumeResize,
     ) -> Result<v1::Volume> {
-        self.check_not_moving(pool, Some(volume))?;
-        let resized = self
-            .control
-            .volume_resize(pool, volume, request.size, request.shrink);
-        resized
-            .map(|status| self.volume(status))
-            .map_err(|error| self.pool_problem(pool, error))
+        self.exports.check_not_moving(pool, Some(volume))?;
+        self.registry
+            .volume_resize(pool, volume, request.size, request.shrink)
+            .map(|status| self.shown(status))
     }
 
     /// Changes what a volume may take of its pool, what is kept for it, its placement and its policy.
     ///
     /// # Errors
     /// As the engine's.
-    pub fn volume_change(
+    pub fn change(
         &self,
         pool: &str,
         volume: &str,
         request: v1::VolumeChange,
     ) -> Result<v1::Volume> {
-        let changed = self
-            .control
-            .volume_change(pool, volume, &request.to_engine());
-        changed
-            .map(|status| self.volume(status))
-            .map_err(|error| self.pool_problem(pool, error))
+        self.registry
+            .volume_change(pool, volume, &request.to_engine())
+            .map(|status| self.shown(status))
     }
 
     /// Deletes a volume.
     ///
     /// # Errors
     /// As the engine's, and while it is exported.
-    pub fn volume_delete(&self, pool: &str, volume: &str) -> Result<v1::JobRef> {
-        let _changes = lock(&self.changes);
-        self.check_unused(pool, Some(volume))?;
-        let deleted = self.control.volume_delete(pool, volume);
-        deleted
-            .map(|job| self.job_ref(job))
-            .map_err(|error| self.pool_problem(pool, error))
+    pub fn delete(&self, pool: &str, volume: &str) -> Result<v1::JobRef> {
+        let _changes = self.registry.begin_change();
+        self.exports.check_unused(pool, Some(volume))?;
+        self.registry
+            .volume_delete(pool, volume)
+            .map(|job| self.jobs.reference(job))
     }
 
     /// What the volume did.
     ///
     /// # Errors
     /// When there is none.
-    pub fn volume_counters(&self, pool: &str, volume: &str) -> Result<v1::Counters> {
-        let counters = self.control.volume_counters(pool, volume);
-        counters
+    pub fn counters(&self, pool: &str, volume: &str) -> Result<v1::Counters> {
+        self.registry
+            .volume_counters(pool, volume)
             .map(ToApi::to_api)
-            .map_err(|error| self.pool_problem(pool, error))
     }
 
     /// Where the volume lies, from a byte on for `length` bytes or up to its end, in `cells` parts.
     ///
     /// # Errors
     /// When there is none, or the number of parts or the bytes cannot be.
-    pub fn volume_map(
+    pub fn map(
         &self,
         pool: &str,
         volume: &str,
@@ -160,23 +164,18 @@ impl Manager {
     ) -> Result<v1::VolumeMap> {
         let cells = cells.unwrap_or(CELLS_DEFAULT);
         if !(1..=CELLS_MAX).contains(&cells) {
-            return Err(Problem::new(
-                ProblemCode::Invalid,
-                format!("a map has 1 to {CELLS_MAX} cells, not {cells}"),
-            ));
+            return Err(Problem::invalid(format!(
+                "a map has 1 to {CELLS_MAX} cells, not {cells}"
+            )));
         }
-        let size = self.volume_show(pool, volume)?.size;
+        let size = self.show(pool, volume)?.size;
         if start >= size || length == Some(0) {
-            return Err(Problem::new(
-                ProblemCode::Invalid,
-                format!(
-                    "there is nothing to look at from byte {start} on: the volume has {size} bytes"
-                ),
-            ));
+            return Err(Problem::invalid(format!(
+                "there is nothing to look at from byte {start} on: the volume has {size} bytes"
+            )));
         }
         let end = length.map_or(size, |length| start.saturating_add(length).min(size));
-        let map = self.control.volume_map(pool, volume, start..end, cells);
-        let map = map.map_err(|error| self.pool_problem(pool, error))?;
+        let map = self.registry.volume_map(pool, volume, start..end, cells)?;
         Ok(v1::VolumeMap {
             size,
             start,

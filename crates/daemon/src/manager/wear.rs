@@ -1,11 +1,14 @@
 //! What is written to drives: kept in the labels from time to time, and told by the day.
 
-use super::core::{Manager, Result, lock};
+use crate::Control;
 use crate::clock::now_s;
 use crate::mapping::ToApi;
+use crate::sync::lock;
 use api::v1;
-use engine::{DriveStatus, PoolChange, PoolStatus};
+use engine::{DriveStatus, PoolStatus};
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 /// Time between two labels that are written for this, in seconds.
 const KEEP_S: u64 = 600;
@@ -15,7 +18,7 @@ const DAY_S: u64 = 86_400;
 
 /// What the daemon knows of pools and drives, by their ids; moments are seconds by a clock that only goes forward.
 #[derive(Default)]
-pub(super) struct Watched {
+struct Watched {
     /// When a drive was seen first, and what had been written to it by then.
     drives: BTreeMap<(String, String), (u64, u64)>,
     /// When a pool's labels were written last.
@@ -77,28 +80,33 @@ impl Watched {
     }
 }
 
-impl Manager {
-    /// What was written to a drive of a pool.
-    pub(super) fn wear(&self, pool: &str, drive: &DriveStatus) -> v1::Wear {
-        let up_s = self.began.elapsed().as_secs();
-        lock(&self.wear).told(pool, drive, up_s, now_s())
+/// What was written to the drives of open pools, and what of that the labels say.
+pub struct WearMonitor {
+    control: Arc<dyn Control>,
+    began: Instant,
+    /// Locked for a look or an entry only.
+    watched: Mutex<Watched>,
+}
+
+impl WearMonitor {
+    /// A monitor that has seen no drive yet; `began`: when the daemon did.
+    pub(super) fn new(control: &Arc<dyn Control>, began: Instant) -> Self {
+        Self {
+            control: Arc::clone(control),
+            began,
+            watched: Mutex::default(),
+        }
     }
 
-    /// Adds that to the drives of a pool, which are told of in the same order.
-    pub(super) fn add_wear(&self, status: &PoolStatus, pool: &mut v1::Pool) {
-        let told = pool
-            .vdrives
-            .iter_mut()
-            .flat_map(|vdrive| &mut vdrive.drives);
-        for (drive, told) in drives(status).zip(told) {
-            told.wear = self.wear(&status.id, drive);
-            told.health = self.health(&drive.spec);
-        }
+    /// What was written to a drive of a pool.
+    pub(super) fn of(&self, pool: &str, drive: &DriveStatus) -> v1::Wear {
+        let up_s = self.began.elapsed().as_secs();
+        lock(&self.watched).told(pool, drive, up_s, now_s())
     }
 
     /// Looks what was written to the pools' drives at `up_s`, seconds by a clock that only goes forward, and has it
     /// kept in the labels where that is due; `now_s` is seconds since 1970.
-    pub fn watch_wear(&self, up_s: u64, now_s: u64) {
+    pub fn watch(&self, up_s: u64, now_s: u64) {
         let pools = match self.control.pool_list() {
             Ok(pools) => pools,
             Err(error) => {
@@ -106,7 +114,7 @@ impl Manager {
                 return;
             }
         };
-        let due = lock(&self.wear).look(&pools, up_s);
+        let due = lock(&self.watched).look(&pools, up_s);
         for pool in due {
             if let Err(error) = self.control.pool_keep_wear(&pool, now_s) {
                 tracing::warn!("what was written to pool {pool}'s drives is not kept: {error}");
@@ -115,22 +123,8 @@ impl Manager {
     }
 
     /// The same for now.
-    pub fn watch_wear_now(&self) {
-        self.watch_wear(self.began.elapsed().as_secs(), now_s());
-    }
-
-    /// Changes what promotion of a pool may write.
-    ///
-    /// # Errors
-    /// As the engine's.
-    pub fn pool_change(&self, pool: &str, request: &v1::PoolChange) -> Result<v1::Pool> {
-        let change = PoolChange {
-            promotion_budget: request.promotion_budget,
-        };
-        let changed = self.control.pool_change(pool, &change);
-        changed
-            .map(|status| self.pool(status))
-            .map_err(|error| self.pool_problem(pool, error))
+    pub fn watch_now(&self) {
+        self.watch(self.began.elapsed().as_secs(), now_s());
     }
 }
 

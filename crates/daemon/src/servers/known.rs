@@ -2,12 +2,13 @@
 
 use super::seen::{Before, Seen};
 use crate::clock::now_s;
-use crate::state::{StateFiles, write_whole};
+use crate::state::{JsonStore, StateFiles};
+use crate::sync::lock;
 use api::v1::{Problem, ProblemCode, Server, ServerCreate, ServerState};
 use remote::{Address, Bounds, Pin, Trust};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The file in the state folder, and the longest that is read, in bytes. It has tokens.
@@ -32,7 +33,6 @@ type Result<T> = std::result::Result<T, Problem>;
 /// What is kept.
 #[derive(Serialize, Deserialize)]
 struct Kept {
-    version: u32,
     servers: Vec<ServerCreate>,
 }
 
@@ -61,17 +61,9 @@ struct All {
 
 /// The servers. Locked for a look or a write only, never while one is asked.
 pub struct Servers {
-    files: StateFiles,
+    store: JsonStore<Kept>,
     began: Instant,
     all: Arc<Mutex<All>>,
-}
-
-fn invalid(message: String) -> Problem {
-    Problem::new(ProblemCode::Invalid, message)
-}
-
-fn lock(all: &Mutex<All>) -> MutexGuard<'_, All> {
-    all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The way to a server; nobody is asked.
@@ -159,7 +151,6 @@ impl All {
     fn kept(&self) -> Kept {
         let all = self.known.values().map(|known| known.create.clone());
         Kept {
-            version: 1,
             servers: all.collect(),
         }
     }
@@ -169,7 +160,7 @@ impl Servers {
     /// Those of a state folder, which were not read yet.
     pub fn new(files: &StateFiles) -> Self {
         Self {
-            files: files.clone(),
+            store: JsonStore::new(files, FILE, FILE_MAX, 0o600),
             began: Instant::now(),
             all: Arc::default(),
         }
@@ -177,14 +168,7 @@ impl Servers {
 
     /// Reads them.
     pub fn load(&self) {
-        let read = self.files.read(FILE, FILE_MAX, |text| {
-            let kept: Kept = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-            if kept.version != 1 {
-                return Err(format!(
-                    "it has version {}, of a newer daemon",
-                    kept.version
-                ));
-            }
+        let read = self.store.read_checked(|kept| {
             let servers = kept.servers.into_iter().take(SERVERS_MAX);
             let ways = servers.map(|create| Ok((way(&create)?, create)));
             ways.collect::<std::result::Result<Vec<_>, String>>()
@@ -195,23 +179,12 @@ impl Servers {
         }
     }
 
-    fn keep(&self, kept: &Kept) -> Result<()> {
-        let write = || {
-            let text = serde_json::to_vec_pretty(kept)?;
-            write_whole(self.files.folder(), FILE, &text, 0o600)
-        };
-        write().map_err(|error| {
-            let text = format!("the servers cannot be written: {error}: see to the state folder");
-            Problem::new(ProblemCode::Io, text)
-        })
-    }
-
     /// Adds a server. It is not asked before somebody looks.
     ///
     /// # Errors
     /// When it cannot be, there is one of its name, or it cannot be kept.
     pub fn create(&self, create: ServerCreate) -> Result<Server> {
-        let way = way(&create).map_err(invalid)?;
+        let way = way(&create).map_err(Problem::invalid)?;
         let mut all = lock(&self.all);
         let name = create.name.clone();
         if all.known.contains_key(&name) {
@@ -225,7 +198,7 @@ impl Servers {
         }
         let mut kept = all.kept();
         kept.servers.push(create.clone());
-        self.keep(&kept)?;
+        self.store.write_for_caller("the servers", &kept)?;
         all.add(create, way);
         Ok(all.known[&name].card())
     }
@@ -239,11 +212,11 @@ impl Servers {
         if !all.known.contains_key(name) {
             let text =
                 format!("there is no server {name}: `convect server list` shows those that are");
-            return Err(Problem::new(ProblemCode::NotFound, text));
+            return Err(Problem::not_found(text));
         }
         let mut kept = all.kept();
         kept.servers.retain(|known| known.name != name);
-        self.keep(&kept)?;
+        self.store.write_for_caller("the servers", &kept)?;
         all.known.remove(name);
         Ok(())
     }

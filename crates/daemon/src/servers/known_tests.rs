@@ -121,7 +121,7 @@ fn a_server_is_told_at_a_glance_and_its_token_to_nobody_else() {
     let asked_for = ["/v1/pools", "/v1/alerts", "/v1/live?looks=1"];
     for (head, target) in heads.iter().zip(asked_for) {
         assert!(
-            head.starts_with(&format!("GET {target} HTTP/1.0\r\n")),
+            head.starts_with(&format!("GET {target} HTTP/1.1\r\n")),
             "{head}"
         );
     }
@@ -129,7 +129,7 @@ fn a_server_is_told_at_a_glance_and_its_token_to_nobody_else() {
     assert!(
         heads
             .iter()
-            .all(|head| head.contains("\r\nAuthorization: Bearer convect_0_secret\r\n"))
+            .all(|head| head.contains("\r\nauthorization: Bearer convect_0_secret\r\n"))
     );
     let told = serde_json::to_string(&(&made, servers.list())).unwrap();
     assert!(

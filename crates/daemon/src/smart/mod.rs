@@ -1,7 +1,7 @@
 //! What drives tell of their own health (SMART), by smartmontools' `smartctl` (docs/metrics.md#smart).
 //!
 //! Responsible for: asking without waking a disk that sleeps, in bounded time, and reading what comes as hostile input.
-//! Leaves out: when it is asked and what follows from it (`manager/smart.rs`).
+//! Leaves out: when it is asked and what follows from it (`manager/health.rs`).
 
 mod ask;
 mod device;

@@ -139,11 +139,19 @@ impl StateFiles {
         }
     }
 
-    /// Writes a file whole ([`write_whole`]), and notes whether it could be.
+    /// Writes a file whole, and notes whether it could be.
+    ///
+    /// # Errors
+    /// As [`StateFiles::replace`].
+    pub fn write(&self, name: &'static str, bytes: &[u8], mode: u32) -> io::Result<()> {
+        self.note(name, self.replace(name, bytes, mode))
+    }
+
+    /// Writes a file whole ([`write_whole`]).
     ///
     /// # Errors
     /// When it cannot be written; the old one is still there then.
-    pub fn write(&self, name: &'static str, bytes: &[u8], mode: u32) -> io::Result<()> {
+    pub(super) fn replace(&self, name: &'static str, bytes: &[u8], mode: u32) -> io::Result<()> {
         // A damaged one that could not be put aside is not lost now.
         let path = self.folder.join(name);
         if let Some(wrong) = self.lock().get_mut(name)
@@ -154,8 +162,7 @@ impl StateFiles {
         {
             *at = self.aside(name);
         }
-        let written = write_whole(&self.folder, name, bytes, mode);
-        self.note(name, written)
+        write_whole(&self.folder, name, bytes, mode)
     }
 
     /// Notes whether something could be written to a file.

@@ -1,13 +1,15 @@
 //! The folder: who uses it, and the list of pools to open again after a restart. Everything else lies in the pools.
 
 use super::files::StateFiles;
+use super::json_store::JsonStore;
 use crate::ServeError;
+use crate::sync::lock;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The file that is locked.
 const LOCK: &str = "lock";
@@ -34,13 +36,14 @@ pub struct KnownPool {
 
 #[derive(Serialize, Deserialize)]
 struct List {
-    version: u32,
     pools: Vec<KnownPool>,
 }
 
 /// The state folder of one daemon.
 pub struct StateDir {
     files: StateFiles,
+    list: JsonStore<List>,
+    copy: JsonStore<List>,
     written: Mutex<Option<Vec<KnownPool>>>,
     /// The folder itself, which can be locked when no file can be made in it, and the file `lock`, where there is one.
     locks: Vec<File>,
@@ -143,6 +146,8 @@ impl StateDir {
         }
         files.probe();
         Ok(Self {
+            list: JsonStore::new(&files, LIST, LIST_MAX, 0o640),
+            copy: JsonStore::new(&files, COPY, LIST_MAX, 0o640),
             files,
             written: Mutex::new(None),
             locks,
@@ -156,23 +161,11 @@ impl StateDir {
 
     /// The pools that were open. A list that is damaged is replaced by its copy.
     pub fn load(&self) -> Vec<KnownPool> {
-        let decode = |text: &[u8]| {
-            let list: List = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-            match list.version {
-                1 => Ok(list.pools),
-                version => Err(format!("it has version {version}, of a newer daemon")),
-            }
+        let Some(List { pools }) = self.list.read() else {
+            return self.copy.read().map_or(Vec::new(), |list| list.pools);
         };
-        let list = self.files.read(LIST, LIST_MAX, decode);
-        let Some(pools) = list else {
-            return self.files.read(COPY, LIST_MAX, decode).unwrap_or_default();
-        };
-        *self.lock_written() = Some(pools.clone());
+        *lock(&self.written) = Some(pools.clone());
         pools
-    }
-
-    fn lock_written(&self) -> std::sync::MutexGuard<'_, Option<Vec<KnownPool>>> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps the pools that are open, durably; does nothing when they are the ones kept.
@@ -180,19 +173,18 @@ impl StateDir {
     /// # Errors
     /// When the file cannot be written; the old one is still there then.
     pub fn save(&self, pools: &[KnownPool]) -> io::Result<()> {
-        let mut written = self.lock_written();
+        let mut written = lock(&self.written);
         if written.as_deref() == Some(pools) {
             return Ok(());
         }
-        let text = serde_json::to_vec_pretty(&List {
-            version: 1,
+        let list = List {
             pools: pools.to_vec(),
-        })?;
-        self.files.write(LIST, &text, 0o640)?;
+        };
+        self.list.write(&list)?;
         // What is served depends on this file: there are two of it.
         let _ = std::fs::create_dir(self.files.folder().join(COPIES));
-        self.files.write(COPY, &text, 0o640)?;
-        *written = Some(pools.to_vec());
+        self.copy.write(&list)?;
+        *written = Some(list.pools);
         Ok(())
     }
 }

@@ -6,6 +6,8 @@
 
 mod files;
 mod folder;
+mod json_store;
 
 pub use files::{StateFiles, Trouble, write_whole};
 pub use folder::{KnownPool, StateDir};
+pub use json_store::JsonStore;

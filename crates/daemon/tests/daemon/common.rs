@@ -2,6 +2,7 @@
 
 pub use crate::fake::{Fake, World};
 
+use daemon::ManagerConfig;
 use daemon::{Manager, StateDir};
 use reactor::{Export, FrontEnd, Parameter, SessionInfo, StartExport};
 use std::collections::hash_map::RandomState;
@@ -122,8 +123,13 @@ pub const FRONT_ENDS: &[FrontEnd] = &[FrontEnd {
 
 /// A daemon without its socket, over `world`, with its state in `folder`.
 pub fn manager(world: &Arc<World>, folder: &Path) -> Manager {
+    manager_with(world, folder, ManagerConfig::default())
+}
+
+/// The same, with this configuration.
+pub fn manager_with(world: &Arc<World>, folder: &Path, config: ManagerConfig) -> Manager {
     let state = StateDir::open(folder).unwrap();
-    let manager = Manager::new(Fake::over(world), FRONT_ENDS, state);
+    let manager = Manager::new(Fake::over(world), FRONT_ENDS, state, config);
     manager.start(&[]).unwrap();
     manager
 }

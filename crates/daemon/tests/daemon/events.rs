@@ -1,10 +1,12 @@
 //! Events and alerts: raised once, cleared once, and there again after a restart.
 
-use crate::common::{manager, pool_request};
+use crate::common::manager_with;
+use crate::common::pool_request;
 use crate::fake::World;
 use crate::http::Daemon;
 use api::v1::{Alert, Event, EventCode, EventState, Severity};
 use daemon::Manager;
+use daemon::ManagerConfig;
 use engine::{PoolStatus, Tier};
 use serde_json::Value;
 use std::path::Path;
@@ -15,6 +17,13 @@ const DAY_S: u64 = 86_400;
 
 fn up(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
+}
+
+fn flash_limit() -> ManagerConfig {
+    ManagerConfig {
+        flash_daily_percent: 100,
+        ..ManagerConfig::default()
+    }
 }
 
 struct Site {
@@ -28,9 +37,10 @@ impl Site {
     fn start() -> Self {
         let world = Arc::new(World::default());
         let folder = tempfile::tempdir().unwrap();
-        let manager = manager(&world, folder.path()).with_flash_limit(100);
+        let manager = manager_with(&world, folder.path(), flash_limit());
         manager
-            .pool_create(pool_request("tank", &["file:/a", "file:/bb"], true))
+            .pools
+            .create(pool_request("tank", &["file:/a", "file:/bb"], true))
             .unwrap();
         Self {
             world,
@@ -51,9 +61,13 @@ impl Site {
     /// Looks at once, and so many seconds later.
     fn look_for(&mut self, seconds: u64) -> Vec<(EventCode, EventState)> {
         let newest = self.events().first().map_or(0, |event| event.number);
-        self.manager().observe(up(self.up_s), 1000 + self.up_s);
+        self.manager()
+            .observer
+            .observe(up(self.up_s), 1000 + self.up_s);
         self.up_s += seconds;
-        self.manager().observe(up(self.up_s), 1000 + self.up_s);
+        self.manager()
+            .observer
+            .observe(up(self.up_s), 1000 + self.up_s);
         let new = self.events().into_iter();
         let new = new.filter(|event| event.number > newest);
         let mut new: Vec<_> = new.map(|event| (event.code, event.state)).collect();
@@ -63,11 +77,14 @@ impl Site {
 
     /// Newest first.
     fn events(&self) -> Vec<Event> {
-        self.manager().event_list(&Default::default(), 1000).items
+        self.manager()
+            .notifications
+            .event_list(&Default::default(), 1000)
+            .items
     }
 
     fn alerts(&self) -> Vec<Alert> {
-        self.manager().alert_list().items
+        self.manager().notifications.alert_list().items
     }
 
     /// As kill -9 leaves it, or in order.
@@ -77,7 +94,7 @@ impl Site {
             before.stop();
         }
         drop(before);
-        self.manager = Some(manager(&self.world, self.folder.path()).with_flash_limit(100));
+        self.manager = Some(manager_with(&self.world, self.folder.path(), flash_limit()));
     }
 }
 
@@ -145,11 +162,15 @@ fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
         let at_s = |up_s: u64| 2 * DAY_S + up_s;
         assert_eq!(site.look_for(9), [], "{code:?}: nothing is wrong");
         site.alter(*wrong);
-        site.manager().observe(up(site.up_s), at_s(site.up_s));
+        site.manager()
+            .observer
+            .observe(up(site.up_s), at_s(site.up_s));
         if *raise_s > 0 {
             assert_eq!(site.alerts(), [], "{code:?} too early");
             site.up_s += raise_s;
-            site.manager().observe(up(site.up_s), at_s(site.up_s));
+            site.manager()
+                .observer
+                .observe(up(site.up_s), at_s(site.up_s));
         }
         let open: Vec<EventCode> = site.alerts().iter().map(|alert| alert.code).collect();
         assert_eq!(open, [*code]);
@@ -158,7 +179,9 @@ fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
         assert!(!alert.advice.is_empty());
         assert_eq!(alert.runbook, format!("docs/events.md#{}", code.as_str()));
         site.up_s += 1;
-        site.manager().observe(up(site.up_s), at_s(site.up_s));
+        site.manager()
+            .observer
+            .observe(up(site.up_s), at_s(site.up_s));
         site.alter(|pool| pool.scrub.state = "done".to_owned());
         if *clear_s > 0 {
             assert_eq!(site.look_for(clear_s - 1), [], "{code:?} cleared too early");
@@ -178,7 +201,7 @@ fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
 fn a_pool_that_is_not_there_is_told_of_until_it_is() {
     let mut site = Site::start();
     let lake = pool_request("lake", &["file:/ccc"], false);
-    site.manager().pool_create(lake).unwrap();
+    site.manager().pools.create(lake).unwrap();
     site.look_for(1);
     site.world.take_away("file:/ccc");
     site.restart(true);
@@ -194,7 +217,7 @@ fn a_pool_that_is_not_there_is_told_of_until_it_is() {
         degraded: false,
         accept_old: false,
     };
-    site.manager().pool_import("lake", &import).unwrap();
+    site.manager().pools.import("lake", &import).unwrap();
     assert_eq!(site.look_for(9), []);
     site.up_s += 1;
     assert_eq!(site.look_for(0), [(EventCode::PoolAbsent, Cleared)]);
@@ -253,7 +276,7 @@ fn what_a_scrub_found_stays_until_a_whole_one_finds_nothing() {
 fn a_pool_that_fills_is_told_of_at_each_level() {
     let mut site = Site::start();
     let levels = api::v1::PoolWarnings { at: vec![80, 90] };
-    site.manager().pool_warn_at("tank", &levels).unwrap();
+    site.manager().pools.warn_at("tank", &levels).unwrap();
     for (per_mille, told) in [
         (700, &[][..]),
         (810, &[(EventCode::PoolFilling, Raised)]),
@@ -264,7 +287,7 @@ fn a_pool_that_fills_is_told_of_at_each_level() {
         (100, &[(EventCode::PoolFilling, Cleared)]),
     ] {
         site.world.pools().get_mut("tank").unwrap().used = ((1 << 30) * per_mille) / 1000;
-        site.manager().watch_fills(site.up_s);
+        site.manager().fills.watch(site.up_s);
         assert_eq!(site.look_for(1), told, "{per_mille}");
     }
     let told = site.events();
@@ -399,17 +422,24 @@ fn pages_follow_one_another_without_a_gap() {
     }
     let all = site.events();
     let mut filter = Default::default();
-    let first = site.manager().event_list(&filter, 4);
+    let first = site.manager().notifications.event_list(&filter, 4);
     assert_eq!(
         (&first.items[..], first.next),
         (&all[..4], Some(all[3].number))
     );
     filter.before = first.next;
-    let rest = site.manager().event_list(&filter, 1000);
+    let rest = site.manager().notifications.event_list(&filter, 1000);
     assert_eq!((&rest.items[..], rest.next), (&all[4..], None));
     filter.severity = Some(Severity::Critical);
     filter.before = None;
-    assert_eq!(site.manager().event_list(&filter, 1000).items.len(), 10);
+    assert_eq!(
+        site.manager()
+            .notifications
+            .event_list(&filter, 1000)
+            .items
+            .len(),
+        10
+    );
 }
 
 #[test]

@@ -15,10 +15,14 @@ fn setup() -> (Arc<World>, TempDir, Manager) {
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["ram:x"], false))
+        .pools
+        .create(pool_request("tank", &["ram:x"], false))
         .unwrap();
     for name in ["a", "b"] {
-        manager.volume_create(volume_request("tank", name)).unwrap();
+        manager
+            .volumes
+            .create(volume_request("tank", name))
+            .unwrap();
     }
     (world, folder, manager)
 }
@@ -27,7 +31,8 @@ fn setup() -> (Arc<World>, TempDir, Manager) {
 fn an_export_is_offered_kept_and_shown() {
     let (world, _folder, manager) = setup();
     let made = manager
-        .export_create(export_request("e", "tank", "a", "shown-1"))
+        .exports
+        .create(export_request("e", "tank", "a", "shown-1"))
         .unwrap();
     assert!(is_offered("shown-1"));
     assert_eq!(world.pools()["tank"].exports.len(), 1);
@@ -35,16 +40,23 @@ fn an_export_is_offered_kept_and_shown() {
     assert_eq!(made.address.as_deref(), Some("shown-1"));
     assert_eq!(made.hints, ["use shown-1"]);
     assert_eq!(made.sessions, 3);
-    assert_eq!(manager.export_show("e", None).unwrap(), made);
-    assert_eq!(manager.volume_show("tank", "a").unwrap().exports, ["e"]);
-    assert!(manager.volume_show("tank", "b").unwrap().exports.is_empty());
+    assert_eq!(manager.exports.show("e", None).unwrap(), made);
+    assert_eq!(manager.volumes.show("tank", "a").unwrap().exports, ["e"]);
+    assert!(
+        manager
+            .volumes
+            .show("tank", "b")
+            .unwrap()
+            .exports
+            .is_empty()
+    );
     // Nobody said whose operations come through it.
     assert_eq!(made.initiator, None);
     let request = ExportCreate {
         initiator: Some("backup".to_owned()),
         ..export_request("f", "tank", "b", "shown-2")
     };
-    let made = manager.export_create(request).unwrap();
+    let made = manager.exports.create(request).unwrap();
     assert_eq!(made.initiator.as_deref(), Some("backup"));
     let kept = &world.pools()["tank"].exports[1];
     assert_eq!(kept.initiator.as_deref(), Some("backup"));
@@ -56,7 +68,8 @@ fn an_export_is_offered_kept_and_shown() {
 fn a_wrong_request_leaves_nothing_behind() {
     let (world, _folder, manager) = setup();
     manager
-        .export_create(export_request("taken", "tank", "b", "wrong-taken"))
+        .exports
+        .create(export_request("taken", "tank", "b", "wrong-taken"))
         .unwrap();
     let with = |change: fn(&mut ExportCreate)| {
         let mut request = export_request("e", "tank", "a", "wrong-1");
@@ -126,7 +139,7 @@ fn a_wrong_request_leaves_nothing_behind() {
         ),
     ];
     for (request, code, said) in cases {
-        let problem = manager.export_create(request).expect_err(said);
+        let problem = manager.exports.create(request).expect_err(said);
         assert_eq!(problem.code, code, "{problem}");
         assert!(problem.message.contains(said), "{problem}");
         assert!(!is_offered("wrong-1"), "{problem}");
@@ -139,11 +152,12 @@ fn an_export_that_cannot_be_kept_is_not_offered() {
     let (world, _folder, manager) = setup();
     world.full.store(true, Ordering::Relaxed);
     let problem = manager
-        .export_create(export_request("e", "tank", "a", "kept-1"))
+        .exports
+        .create(export_request("e", "tank", "a", "kept-1"))
         .unwrap_err();
     assert_eq!(problem.code, ProblemCode::NoSpace);
     assert!(!is_offered("kept-1"));
-    assert!(manager.export_list(None).items.is_empty());
+    assert!(manager.exports.list(None).items.is_empty());
 }
 
 #[test]
@@ -154,32 +168,40 @@ fn a_snapshot_is_written_by_way_of_a_clone_that_goes_when_the_export_fails() {
         volumes: vec!["a".to_owned()],
         name: "monday".to_owned(),
     };
-    manager.snapshot_create(a).unwrap();
+    manager.snapshots.create(a).unwrap();
     let writable = |name: &str, volume: &str, at: &str| ExportCreate {
         writable: true,
         ..export_request(name, "tank", volume, at)
     };
     let volumes = || -> Vec<String> { world.pools()["tank"].volumes.keys().cloned().collect() };
-    let said = manager.export_create(writable("w", "a", "written-1"));
+    let said = manager.exports.create(writable("w", "a", "written-1"));
     assert!(said.unwrap_err().message.contains("is no snapshot"));
-    let said = manager.export_create(writable("w", "a@friday", "written-1"));
+    let said = manager
+        .exports
+        .create(writable("w", "a@friday", "written-1"));
     assert_eq!(said.unwrap_err().code, ProblemCode::NotFound);
     assert_eq!(volumes(), ["a", "b"]);
 
-    let made = manager.export_create(writable("w", "a@monday", "written-1"));
+    let made = manager
+        .exports
+        .create(writable("w", "a@monday", "written-1"));
     assert_eq!(made.unwrap().volume, "w");
     assert!(is_offered("written-1"));
     assert_eq!(volumes(), ["a", "b", "w"]);
     // The clone is somebody's volume by now: it does not go with the export.
-    manager.export_delete("w", None).unwrap();
+    manager.exports.delete("w", None).unwrap();
     assert_eq!(volumes(), ["a", "b", "w"]);
 
     // Of a volume that is there already nothing is taken away.
-    let said = manager.export_create(writable("b", "a@monday", "written-2"));
+    let said = manager
+        .exports
+        .create(writable("b", "a@monday", "written-2"));
     assert_eq!(said.unwrap_err().code, ProblemCode::Exists);
     assert_eq!(volumes(), ["a", "b", "w"]);
     world.full.store(true, Ordering::Relaxed);
-    let said = manager.export_create(writable("x", "a@monday", "written-3"));
+    let said = manager
+        .exports
+        .create(writable("x", "a@monday", "written-3"));
     assert_eq!(said.unwrap_err().code, ProblemCode::NoSpace);
     assert!(!is_offered("written-3"));
     assert_eq!(volumes(), ["a", "b", "w"]);
@@ -189,13 +211,16 @@ fn a_snapshot_is_written_by_way_of_a_clone_that_goes_when_the_export_fails() {
 fn parameters_are_changed_and_kept_or_stay_as_they_were() {
     let (world, _folder, manager) = setup();
     manager
-        .export_create(export_request("e", "tank", "a", "changed-1"))
+        .exports
+        .create(export_request("e", "tank", "a", "changed-1"))
         .unwrap();
     let set = |pairs: &[(&str, &str)]| {
         let pairs = pairs.iter();
         let parameters = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let parameters = parameters.collect();
-        manager.export_set("e", None, v1::ExportChange { parameters })
+        manager
+            .exports
+            .set("e", None, v1::ExportChange { parameters })
     };
     let kept = || world.pools()["tank"].exports[0].parameters.clone();
     let shown = set(&[("queues", "7")]).unwrap();
@@ -220,7 +245,7 @@ fn parameters_are_changed_and_kept_or_stay_as_they_were() {
         ProblemCode::NoSpace
     );
     assert_eq!(queues("changed-1").as_deref(), Some("7"), "set back");
-    assert_eq!(manager.export_show("e", None).unwrap(), shown);
+    assert_eq!(manager.exports.show("e", None).unwrap(), shown);
     world.full.store(false, Ordering::Relaxed);
     assert!(
         !set(&[("queues", "")])
@@ -239,10 +264,12 @@ fn a_session_is_listed_once_with_all_its_exports() {
         ("g", "a", "session"),
     ] {
         manager
-            .export_create(export_request(name, "tank", volume, at))
+            .exports
+            .create(export_request(name, "tank", volume, at))
             .unwrap();
     }
     let listed: Vec<_> = manager
+        .exports
         .session_list()
         .items
         .into_iter()
@@ -250,8 +277,8 @@ fn a_session_is_listed_once_with_all_its_exports() {
         .collect();
     let both = "tank/e tank/f".to_owned();
     assert_eq!(listed, [(7, "tank/g".to_owned()), (9, both)]);
-    manager.session_end(9).unwrap();
-    let problem = manager.session_end(10).unwrap_err();
+    manager.exports.end_session(9).unwrap();
+    let problem = manager.exports.end_session(10).unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
 }
 
@@ -259,16 +286,17 @@ fn a_session_is_listed_once_with_all_its_exports() {
 fn an_export_that_cannot_be_taken_out_goes_on() {
     let (world, _folder, manager) = setup();
     manager
-        .export_create(export_request("e", "tank", "a", "goes-on-1"))
+        .exports
+        .create(export_request("e", "tank", "a", "goes-on-1"))
         .unwrap();
     world.full.store(true, Ordering::Relaxed);
-    manager.export_delete("e", None).unwrap_err();
+    manager.exports.delete("e", None).unwrap_err();
     assert!(is_offered("goes-on-1"));
     world.full.store(false, Ordering::Relaxed);
-    manager.export_delete("e", None).unwrap();
+    manager.exports.delete("e", None).unwrap();
     assert!(!is_offered("goes-on-1"));
     assert!(world.pools()["tank"].exports.is_empty());
-    let problem = manager.export_delete("e", None).unwrap_err();
+    let problem = manager.exports.delete("e", None).unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
 }
 
@@ -276,14 +304,15 @@ fn an_export_that_cannot_be_taken_out_goes_on() {
 fn exports_are_started_again_with_the_daemon() {
     let (world, folder, first) = setup();
     first
-        .export_create(export_request("e", "tank", "a", "again-1"))
+        .exports
+        .create(export_request("e", "tank", "a", "again-1"))
         .unwrap();
     first.stop();
     assert!(!is_offered("again-1"));
     drop(first);
     let second = manager(&world, folder.path());
     assert!(is_offered("again-1"));
-    assert_eq!(second.export_show("e", None).unwrap().state, "online");
+    assert_eq!(second.exports.show("e", None).unwrap().state, "online");
 }
 
 #[test]
@@ -291,7 +320,8 @@ fn an_export_that_cannot_be_started_is_shown_with_its_error_and_the_rest_is_serv
     let (world, folder, first) = setup();
     for (name, at) in [("e", "rest-1"), ("f", "rest-2")] {
         first
-            .export_create(export_request(name, "tank", "a", at))
+            .exports
+            .create(export_request(name, "tank", "a", at))
             .unwrap();
     }
     first.stop();
@@ -299,19 +329,21 @@ fn an_export_that_cannot_be_started_is_shown_with_its_error_and_the_rest_is_serv
     let thief = tempfile::tempdir().unwrap();
     let other = manager(&Arc::new(World::default()), thief.path());
     other
-        .pool_create(pool_request("tank", &["ram:y"], false))
+        .pools
+        .create(pool_request("tank", &["ram:y"], false))
         .unwrap();
-    other.volume_create(volume_request("tank", "a")).unwrap();
+    other.volumes.create(volume_request("tank", "a")).unwrap();
     other
-        .export_create(export_request("e", "tank", "a", "rest-1"))
+        .exports
+        .create(export_request("e", "tank", "a", "rest-1"))
         .unwrap();
 
     let second = manager(&world, folder.path());
-    let failed = second.export_show("e", None).unwrap();
+    let failed = second.exports.show("e", None).unwrap();
     assert_eq!(failed.state, "failed");
     assert!(failed.error.unwrap().contains("rest-1 is in use"));
-    assert_eq!(second.export_show("f", None).unwrap().state, "online");
-    second.export_delete("e", None).unwrap();
+    assert_eq!(second.exports.show("f", None).unwrap().state, "online");
+    second.exports.delete("e", None).unwrap();
     assert_eq!(world.pools()["tank"].exports.len(), 1);
 }
 
@@ -319,35 +351,40 @@ fn an_export_that_cannot_be_started_is_shown_with_its_error_and_the_rest_is_serv
 fn an_export_whose_address_is_free_again_is_offered_by_itself_and_its_alert_ends() {
     let (world, folder, first) = setup();
     first
-        .export_create(export_request("e", "tank", "a", "returns-1"))
+        .exports
+        .create(export_request("e", "tank", "a", "returns-1"))
         .unwrap();
     first.stop();
     drop(first);
     let thief = tempfile::tempdir().unwrap();
     let other = manager(&Arc::new(World::default()), thief.path());
     other
-        .pool_create(pool_request("tank", &["ram:y"], false))
+        .pools
+        .create(pool_request("tank", &["ram:y"], false))
         .unwrap();
-    other.volume_create(volume_request("tank", "a")).unwrap();
+    other.volumes.create(volume_request("tank", "a")).unwrap();
     other
-        .export_create(export_request("e", "tank", "a", "returns-1"))
+        .exports
+        .create(export_request("e", "tank", "a", "returns-1"))
         .unwrap();
     let second = manager(&world, folder.path());
     let refused = |at_s: u64| {
-        second.observe(std::time::Duration::from_secs(at_s), 1000 + at_s);
-        let alerts = second.alert_list().items;
+        second
+            .observer
+            .observe(std::time::Duration::from_secs(at_s), 1000 + at_s);
+        let alerts = second.notifications.alert_list().items;
         let refused = |alert: &api::v1::Alert| alert.code == api::v1::EventCode::ExportRefused;
         alerts.iter().any(refused)
     };
-    second.retry_exports();
-    assert_eq!(second.export_show("e", None).unwrap().state, "failed");
+    second.exports.retry();
+    assert_eq!(second.exports.show("e", None).unwrap().state, "failed");
     assert!(refused(1));
-    other.export_delete("e", None).unwrap();
-    second.retry_exports();
-    assert_eq!(second.export_show("e", None).unwrap().state, "online");
+    other.exports.delete("e", None).unwrap();
+    second.exports.retry();
+    assert_eq!(second.exports.show("e", None).unwrap().state, "online");
     assert!(is_offered("returns-1") && !refused(2));
-    second.retry_exports();
-    assert_eq!(second.export_list(None).items.len(), 1);
+    second.exports.retry();
+    assert_eq!(second.exports.list(None).items.len(), 1);
 }
 
 #[test]
@@ -355,35 +392,37 @@ fn what_is_exported_is_neither_deleted_nor_destroyed() {
     let (_world, _folder, manager) = setup();
     for (name, at) in [("e", "busy-1"), ("f", "busy-2")] {
         manager
-            .export_create(export_request(name, "tank", "a", at))
+            .exports
+            .create(export_request(name, "tank", "a", at))
             .unwrap();
     }
-    let problem = manager.volume_delete("tank", "a").unwrap_err();
+    let problem = manager.volumes.delete("tank", "a").unwrap_err();
     assert_eq!(problem.code, ProblemCode::Busy);
     assert!(
         problem.message.contains("tank/a is exported as e, f"),
         "{problem}"
     );
-    let problem = manager.pool_destroy("tank").unwrap_err();
+    let problem = manager.pools.destroy("tank").unwrap_err();
     assert_eq!(problem.code, ProblemCode::Busy);
     assert!(problem.message.contains("e, f"), "{problem}");
-    manager.volume_delete("tank", "b").unwrap();
+    manager.volumes.delete("tank", "b").unwrap();
     for name in ["e", "f"] {
-        manager.export_delete(name, None).unwrap();
+        manager.exports.delete(name, None).unwrap();
     }
-    manager.volume_delete("tank", "a").unwrap();
-    manager.pool_destroy("tank").unwrap();
+    manager.volumes.delete("tank", "a").unwrap();
+    manager.pools.destroy("tank").unwrap();
 }
 
 #[test]
 fn an_exported_pool_takes_its_exports_along() {
     let (world, _folder, first) = setup();
     first
-        .export_create(export_request("e", "tank", "a", "along-1"))
+        .exports
+        .create(export_request("e", "tank", "a", "along-1"))
         .unwrap();
-    first.pool_export("tank").unwrap();
+    first.pools.export("tank").unwrap();
     assert!(!is_offered("along-1"));
-    assert!(first.export_list(None).items.is_empty());
+    assert!(first.exports.list(None).items.is_empty());
 
     let elsewhere = tempfile::tempdir().unwrap();
     let second = manager(&world, elsewhere.path());
@@ -392,7 +431,7 @@ fn an_exported_pool_takes_its_exports_along() {
         degraded: false,
         accept_old: false,
     };
-    second.pool_import("tank", &request).unwrap();
+    second.pools.import("tank", &request).unwrap();
     assert!(is_offered("along-1"));
 }
 
@@ -400,7 +439,8 @@ fn an_exported_pool_takes_its_exports_along() {
 fn two_pools_with_an_export_of_one_name_are_told_apart() {
     let (world, folder, manager) = setup();
     manager
-        .export_create(export_request("e", "tank", "a", "apart-1"))
+        .exports
+        .create(export_request("e", "tank", "a", "apart-1"))
         .unwrap();
     let record = world.pools()["tank"].exports[0].clone();
     let mut copy = world.pools()["tank"].clone();
@@ -413,21 +453,21 @@ fn two_pools_with_an_export_of_one_name_are_told_apart() {
         degraded: false,
         accept_old: false,
     };
-    manager.pool_import("lake", &request).unwrap();
-    let problem = manager.export_show("e", None).unwrap_err();
+    manager.pools.import("lake", &request).unwrap();
+    let problem = manager.exports.show("e", None).unwrap_err();
     assert!(problem.message.contains("lake, tank"), "{problem}");
     assert_eq!(
-        manager.export_show("e", Some("tank")).unwrap().state,
+        manager.exports.show("e", Some("tank")).unwrap().state,
         "online"
     );
-    let second = manager.export_show("e", Some("lake")).unwrap();
+    let second = manager.exports.show("e", Some("lake")).unwrap();
     assert!(
         second
             .error
             .unwrap()
             .contains("pool tank has an export e already")
     );
-    manager.export_delete("e", Some("lake")).unwrap();
+    manager.exports.delete("e", Some("lake")).unwrap();
     assert!(is_offered("apart-1"));
     drop(folder);
 }

@@ -35,11 +35,12 @@ fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["a"], false))
+        .pools
+        .create(pool_request("tank", &["a"], false))
         .unwrap();
     let mut volume = volume_request("tank", "v");
     volume.size = 3 << 29;
-    manager.volume_create(volume).unwrap();
+    manager.volumes.create(volume).unwrap();
     let told = Told::default();
     let sink = told.clone();
     let subscriber = tracing_subscriber::fmt()
@@ -53,13 +54,17 @@ fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
     // Looks with so many per mille in use.
     let mut look = |per_mille: u64| {
         world.pools().get_mut("tank").unwrap().used = ((1 << 30) * per_mille).div_ceil(1000);
-        manager.watch_fills(up_s);
+        manager.fills.watch(up_s);
         up_s += 10;
         told.take()
     };
-    let space = || -> Fill { manager.pool_show("tank").unwrap().fills[0] };
+    let space = || -> Fill { manager.pools.show("tank").unwrap().fills[0] };
     assert_eq!(look(950), Vec::<String>::new(), "no level is set");
-    let levels = |at: &[u8]| manager.pool_warn_at("tank", &PoolWarnings { at: at.to_vec() });
+    let levels = |at: &[u8]| {
+        manager
+            .pools
+            .warn_at("tank", &PoolWarnings { at: at.to_vec() })
+    };
     assert_eq!(levels(&[80, 90]).unwrap().warn_at, [80, 90]);
     assert_eq!(look(100), Vec::<String>::new());
     assert_eq!(space().trend, Trend::Unknown);
@@ -80,7 +85,7 @@ fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
         all[1].ends_with(" s: add a vdrive or delete data"),
         "{all:?}"
     );
-    let shown = manager.pool_show("tank").unwrap();
+    let shown = manager.pools.show("tank").unwrap();
     assert_eq!((shown.promised, shown.promised_percent), (3 << 29, 150));
     let fill = space();
     assert_eq!(
@@ -94,7 +99,7 @@ fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
         "{:?}",
         shown.messages
     );
-    assert_eq!(manager.pool_list().unwrap().items, [shown]);
+    assert_eq!(manager.pools.list().unwrap().items, [shown]);
 
     // Up and down around the level: nothing more, until it is missed by a point.
     assert!(
@@ -113,5 +118,5 @@ fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
     levels(&[50]).unwrap();
     assert_eq!(space().level, Some(50));
     levels(&[]).unwrap();
-    assert!(manager.pool_show("tank").unwrap().messages.is_empty());
+    assert!(manager.pools.show("tank").unwrap().messages.is_empty());
 }

@@ -16,11 +16,13 @@ fn second(world: &Arc<World>, manager: &Manager, up_s: u64, slow: bool) {
         counters.read_ns += 500 * if slow { 10_000_000 } else { 100_000 };
         spread.reads.times[if slow { 12 } else { 5 }] += 500;
     }
-    manager.observe(Duration::from_secs(up_s), 1_000_000 + up_s);
+    manager
+        .observer
+        .observe(Duration::from_secs(up_s), 1_000_000 + up_s);
 }
 
 fn unmet(manager: &Manager) -> Vec<String> {
-    let AlertList { items, .. } = manager.alert_list();
+    let AlertList { items, .. } = manager.notifications.alert_list();
     let unmet = items
         .into_iter()
         .filter(|alert| alert.code == EventCode::TargetUnmet);
@@ -33,9 +35,10 @@ fn a_target_that_is_not_met_for_a_minute_is_told_until_it_is_met_for_five() {
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["a"], false))
+        .pools
+        .create(pool_request("tank", &["a"], false))
         .unwrap();
-    manager.volume_create(volume_request("tank", "v")).unwrap();
+    manager.volumes.create(volume_request("tank", "v")).unwrap();
     for up_s in 0..100 {
         second(&world, &manager, up_s, true);
     }

@@ -27,9 +27,10 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         let manager = manager(&world, folder.path());
         manager
-            .pool_create(pool_request("tank", &["a"], false))
+            .pools
+            .create(pool_request("tank", &["a"], false))
             .unwrap();
-        manager.volume_create(volume_request("tank", "v")).unwrap();
+        manager.volumes.create(volume_request("tank", "v")).unwrap();
         Self {
             world,
             manager,
@@ -52,14 +53,15 @@ impl Site {
         }
         self.second += 1;
         let up = Duration::from_secs(self.second);
-        self.manager.observe(up, BEGIN_S + self.second);
+        self.manager.observer.observe(up, BEGIN_S + self.second);
     }
 
     fn history(&self, series: &[&str]) -> History {
         let times = (Some(BEGIN_S + 2), Some(BEGIN_S + self.second), Some(1));
-        let found = self
-            .manager
-            .history("volume/tank/v", series, times, BEGIN_S + self.second);
+        let found =
+            self.manager
+                .history
+                .query("volume/tank/v", series, times, BEGIN_S + self.second);
         found.unwrap()
     }
 }
@@ -90,7 +92,7 @@ fn percentiles_mix_and_depth_are_told_by_seconds_and_all_together() {
     assert!(told.abs_diff(8000) * 256 <= 8000, "{told}");
     assert_eq!(spreads.size_bounds[3], 4096);
     assert_eq!(spreads.writes.sizes.iter().sum::<u64>(), 0);
-    let pool = site.manager.history(
+    let pool = site.manager.history.query(
         "pool/tank",
         &["read_latency_p999"],
         (Some(BEGIN_S + 2), Some(BEGIN_S + 10), Some(1)),
@@ -99,7 +101,8 @@ fn percentiles_mix_and_depth_are_told_by_seconds_and_all_together() {
     assert!(values(&pool.unwrap(), "read_latency_p999")[0].is_some());
     let wrong = site
         .manager
-        .history("volume/tank/v", &["p99"], (None, None, None), BEGIN_S);
+        .history
+        .query("volume/tank/v", &["p99"], (None, None, None), BEGIN_S);
     let wrong = wrong.unwrap_err();
     assert!(wrong.message.contains("read_latency_p99"), "{wrong}");
 }
@@ -109,7 +112,7 @@ fn what_is_new_has_no_figures_and_what_is_not_there_is_an_error() {
     let site = Site::start();
     let ask = |object| {
         let times = (Some(BEGIN_S), Some(BEGIN_S + 5), Some(1));
-        site.manager.history(object, &[], times, BEGIN_S + 5)
+        site.manager.history.query(object, &[], times, BEGIN_S + 5)
     };
     for object in [
         "volume/tank/v",

@@ -4,6 +4,7 @@
 use crate::common::{export_request, volume_request};
 use api::v1::{History, HistorySpreads, Layout, PoolCreate, SpacePolicy, Tier, VdriveSpec};
 use block::{BlockDevice, Completion, CompletionSink, IoBuf, Op, OpFlags, OpKind};
+use daemon::ManagerConfig;
 use daemon::{Manager, StateDir};
 use engine::{Engine, EngineConfig};
 use reactor::{Export, FrontEnd, Parameter, StartExport};
@@ -104,7 +105,12 @@ impl Site {
             ..EngineConfig::default()
         });
         let state = StateDir::open(&folder.path().join("state")).unwrap();
-        let manager = Manager::new(Arc::new(engine.unwrap()), FRONT_ENDS, state);
+        let manager = Manager::new(
+            Arc::new(engine.unwrap()),
+            FRONT_ENDS,
+            state,
+            ManagerConfig::default(),
+        );
         manager.start(&[]).unwrap();
         let at = folder.path();
         let vdrive = |tier, layout, drives| VdriveSpec {
@@ -118,7 +124,7 @@ impl Site {
             vdrive(Tier::Fast, Layout::Mirror, fast.to_vec()),
             vdrive(Tier::Slow, Layout::Concat, slow),
         ];
-        let made = manager.pool_create(PoolCreate {
+        let made = manager.pools.create(PoolCreate {
             name: "tank".to_owned(),
             vdrives,
             policy: SpacePolicy::SlowFirst,
@@ -129,10 +135,10 @@ impl Site {
         made.unwrap();
         let mut volume = volume_request("tank", "v");
         volume.size = 32 * MIB;
-        manager.volume_create(volume).unwrap();
+        manager.volumes.create(volume).unwrap();
         for name in ["one", "two"] {
             let request = export_request(name, "tank", "v", name);
-            manager.export_create(request).unwrap();
+            manager.exports.create(request).unwrap();
         }
         let mut site = Self {
             manager,
@@ -146,14 +152,14 @@ impl Site {
     fn look(&mut self) {
         self.second += 1;
         let up = Duration::from_secs(self.second);
-        self.manager.observe(up, BEGIN_S + self.second);
+        self.manager.observer.observe(up, BEGIN_S + self.second);
     }
 
     /// The sum of a figure over all seconds so far.
     fn sum(&self, object: &str, name: &str) -> f64 {
         let now = BEGIN_S + self.second;
         let times = (Some(BEGIN_S + 1), Some(now + 1), Some(1));
-        let told = self.manager.history(object, &[name], times, now + 1);
+        let told = self.manager.history.query(object, &[name], times, now + 1);
         let told = told.unwrap_or_else(|problem| panic!("{object}: {problem}"));
         told.series[0].values.iter().flatten().sum()
     }
@@ -162,12 +168,12 @@ impl Site {
     fn kept(&self, object: &str) -> Kept {
         let at = BEGIN_S + self.second;
         let times = (Some(at), Some(at + 1), Some(1));
-        let told = self.manager.history(object, &[], times, at + 1);
+        let told = self.manager.history.query(object, &[], times, at + 1);
         Kept(told.unwrap_or_else(|problem| panic!("{object}: {problem}")))
     }
 
     fn vdrive_of(&self, tier: Tier) -> (String, Vec<String>) {
-        let pool = self.manager.pool_show("tank").unwrap();
+        let pool = self.manager.pools.show("tank").unwrap();
         let mut vdrives = pool.vdrives.iter();
         let found = vdrives.find(|vdrive| vdrive.tier == tier).unwrap();
         let drives = found.drives.iter();
@@ -293,7 +299,7 @@ fn each_object_has_each_figure_as_hosts_and_drives_did() {
     let writes = site.kept("tier/tank/fast").spreads().writes;
     assert!(legs.abs_diff(writes.sizes.iter().sum()) * 100 <= legs);
     // All of it sinks.
-    site.manager.pool_cool("tank").unwrap();
+    site.manager.pools.cool("tank").unwrap();
     site.look();
     // Some of it may have sunk by itself before, on a busy machine.
     for (name, what, wanted) in [

@@ -32,18 +32,19 @@ fn a_pool_and_what_belongs_to_it_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());
-    let empty = manager.metrics(Format::OpenMetrics).unwrap();
+    let empty = manager.metrics.gather(Format::OpenMetrics).unwrap();
     assert!(
         !empty.contains("pool=") && empty.ends_with("# EOF\n"),
         "{empty}"
     );
     let request = pool_request("tank", &["a\"b", "c"], true);
-    manager.pool_create(request).unwrap();
+    manager.pools.create(request).unwrap();
     manager
-        .volume_create(volume_request("tank", "disk"))
+        .volumes
+        .create(volume_request("tank", "disk"))
         .unwrap();
     let export = export_request("door", "tank", "disk", "metrics-door");
-    manager.export_create(export).unwrap();
+    manager.exports.create(export).unwrap();
     {
         let mut pools = world.pools();
         let pool = pools.get_mut("tank").unwrap();
@@ -51,7 +52,7 @@ fn a_pool_and_what_belongs_to_it_is_told() {
         pool.wear.upkeep = 7;
         pool.scrub.lost = 3;
     }
-    let text = manager.metrics(Format::Prometheus).unwrap();
+    let text = manager.metrics.gather(Format::Prometheus).unwrap();
     for (series, told) in [
         ("convect_pool_used_bytes{pool=\"tank\"}", "536870912"),
         ("convect_pool_state{pool=\"tank\",state=\"online\"}", "1"),
@@ -96,14 +97,15 @@ fn what_each_of_very_many_volumes_did_is_told_by_one_look() {
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["a"], false))
+        .pools
+        .create(pool_request("tank", &["a"], false))
         .unwrap();
     for number in 0..400 {
         let request = volume_request("tank", &format!("v{number}"));
-        manager.volume_create(request).unwrap();
+        manager.volumes.create(request).unwrap();
     }
     let before = world.looks.load(Ordering::Relaxed);
-    let text = manager.metrics(Format::Prometheus).unwrap();
+    let text = manager.metrics.gather(Format::Prometheus).unwrap();
     assert_eq!(world.looks.load(Ordering::Relaxed), before + 1);
     let counters = text.matches("\nconvect_volume_reads_total{").count();
     assert_eq!(counters, 400);
@@ -115,13 +117,14 @@ fn a_pool_that_could_not_be_opened_is_told() {
     let world = Arc::new(World::default());
     let first = manager(&world, folder.path());
     first
-        .pool_create(pool_request("tank", &["a"], false))
+        .pools
+        .create(pool_request("tank", &["a"], false))
         .unwrap();
     first.stop();
     drop(first);
     world.take_away("a");
     let second = manager(&world, folder.path());
-    let text = second.metrics(Format::Prometheus).unwrap();
+    let text = second.metrics.gather(Format::Prometheus).unwrap();
     assert_eq!(
         value(&text, "convect_pool_absent{pool=\"tank\"}"),
         Some("1")

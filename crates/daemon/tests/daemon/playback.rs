@@ -14,11 +14,13 @@ fn started(volumes: &[&str]) -> (Arc<World>, tempfile::TempDir, Manager) {
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["ram:a"], false))
+        .pools
+        .create(pool_request("tank", &["ram:a"], false))
         .unwrap();
     for volume in volumes {
         manager
-            .volume_create(volume_request("tank", volume))
+            .volumes
+            .create(volume_request("tank", volume))
             .unwrap();
     }
     (world, folder, manager)
@@ -38,7 +40,8 @@ fn read(world: &World, volumes: &[&str]) {
 
 fn told(manager: &Manager, from_s: u64, to_s: u64) -> MapFrames {
     manager
-        .volume_map_frames("tank", "v", Some(from_s), Some(to_s), 5000)
+        .playback
+        .frames("tank", "v", Some(from_s), Some(to_s), 5000)
         .unwrap()
 }
 
@@ -46,10 +49,10 @@ fn told(manager: &Manager, from_s: u64, to_s: u64) -> MapFrames {
 fn a_map_is_told_as_it_was_and_as_it_became() {
     let (world, _folder, manager) = started(&["v"]);
     assert_eq!(told(&manager, 0, 5000).frames, []);
-    manager.record_maps(1000, LONG);
+    manager.playback.record(1000, LONG);
     world.pools().get_mut("tank").unwrap().fast = 1;
     read(&world, &["v"]);
-    manager.record_maps(1010, LONG);
+    manager.playback.record(1010, LONG);
     let all = told(&manager, 0, 5000);
     assert_eq!((all.cells, all.size, all.last_s), (1, 1 << 20, 1010));
     assert_eq!(all.volume, "tank/v");
@@ -70,7 +73,8 @@ fn a_map_is_told_as_it_was_and_as_it_became() {
         ("v", 6000, ProblemCode::Invalid),
     ] {
         let problem = manager
-            .volume_map_frames("tank", volume, Some(from_s), None, 5000)
+            .playback
+            .frames("tank", volume, Some(from_s), None, 5000)
             .unwrap_err();
         assert_eq!(problem.code, code);
     }
@@ -79,18 +83,18 @@ fn a_map_is_told_as_it_was_and_as_it_became() {
 #[test]
 fn a_volume_with_which_nothing_is_done_is_hardly_looked_at() {
     let (world, _folder, manager) = started(&["v", "w"]);
-    manager.record_maps(1000, LONG);
+    manager.playback.record(1000, LONG);
     assert_eq!(looks(&world), 2);
     for at_s in (1001..1290).step_by(3) {
-        manager.record_maps(at_s, LONG);
+        manager.playback.record(at_s, LONG);
     }
     assert_eq!(looks(&world), 2);
-    manager.record_maps(1300, LONG);
+    manager.playback.record(1300, LONG);
     assert_eq!(looks(&world), 4);
     // With all of them something is done: each has its turn every ten seconds.
     for second in 0..40 {
         read(&world, &["v", "w"]);
-        manager.record_maps(1310 + second, LONG);
+        manager.playback.record(1310 + second, LONG);
     }
     assert_eq!(looks(&world), 4 + 2 * 4);
 }
@@ -99,7 +103,7 @@ fn a_volume_with_which_nothing_is_done_is_hardly_looked_at() {
 fn a_turn_ends_when_its_time_is_over_and_goes_on_with_the_next() {
     let (world, _folder, manager) = started(&["u", "v", "w"]);
     for (at_s, looked) in [(1000, 1), (1001, 2), (1002, 3), (1003, 3), (1009, 3)] {
-        manager.record_maps(at_s, Duration::ZERO);
+        manager.playback.record(at_s, Duration::ZERO);
         assert_eq!(looks(&world), looked, "{at_s}");
     }
 }
@@ -107,10 +111,10 @@ fn a_turn_ends_when_its_time_is_over_and_goes_on_with_the_next() {
 #[test]
 fn a_volume_that_was_made_anew_has_no_past_and_one_that_is_gone_is_forgotten() {
     let (_world, _folder, manager) = started(&["v"]);
-    manager.record_maps(1000, LONG);
+    manager.playback.record(1000, LONG);
     assert_eq!(told(&manager, 0, 5000).frames.len(), 1);
-    manager.volume_delete("tank", "v").unwrap();
-    manager.record_maps(1010, LONG);
-    manager.volume_create(volume_request("tank", "v")).unwrap();
+    manager.volumes.delete("tank", "v").unwrap();
+    manager.playback.record(1010, LONG);
+    manager.volumes.create(volume_request("tank", "v")).unwrap();
     assert_eq!(told(&manager, 0, 5000).frames, []);
 }

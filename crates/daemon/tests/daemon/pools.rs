@@ -4,11 +4,12 @@ use crate::common::{
     Fake, World, export_request, is_offered, manager, pool_request, volume_request,
 };
 use api::v1::{PoolImport, ProblemCode};
+use daemon::ManagerConfig;
 use daemon::{Manager, StateDir};
 use std::sync::Arc;
 
 fn names(manager: &Manager) -> Vec<String> {
-    let list = manager.pool_list().unwrap();
+    let list = manager.pools.list().unwrap();
     list.items.into_iter().map(|pool| pool.name).collect()
 }
 
@@ -19,17 +20,18 @@ fn the_pools_that_were_open_are_open_again() {
     let first = manager(&world, folder.path());
     for (name, drive) in [("tank", "ram:a"), ("lake", "ram:b"), ("pond", "ram:c")] {
         first
-            .pool_create(pool_request(name, &[drive], false))
+            .pools
+            .create(pool_request(name, &[drive], false))
             .unwrap();
     }
-    first.pool_export("pond").unwrap();
+    first.pools.export("pond").unwrap();
     let added = api::v1::VdriveAdd {
         tier: api::v1::Tier::Fast,
         layout: api::v1::Layout::Concat,
         drives: vec!["ram:d".to_owned()],
         force: false,
     };
-    first.vdrive_add("tank", added).unwrap();
+    first.pools.vdrive_add("tank", added).unwrap();
     first.stop();
     drop(first);
     let second = manager(&world, folder.path());
@@ -44,13 +46,14 @@ fn a_look_that_comes_after_the_end_forgets_no_pool() {
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
     first
-        .pool_create(pool_request("tank", &["ram:a"], false))
+        .pools
+        .create(pool_request("tank", &["ram:a"], false))
         .unwrap();
     first.stop();
     // As the daemon's own loops do that waited for its turn when it ended.
-    first.refresh();
+    first.registry.refresh();
     // And a request: its pool is let go again, since it would take the place of the others.
-    let late = first.pool_create(pool_request("lake", &["ram:b"], false));
+    let late = first.pools.create(pool_request("lake", &["ram:b"], false));
     assert_eq!(late.unwrap_err().code, ProblemCode::Io);
     drop(first);
     let second = manager(&world, folder.path());
@@ -63,10 +66,12 @@ fn a_pool_whose_drive_is_away_is_named_with_it_and_the_rest_is_served() {
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
     first
-        .pool_create(pool_request("tank", &["ram:a", "ram:b"], false))
+        .pools
+        .create(pool_request("tank", &["ram:a", "ram:b"], false))
         .unwrap();
     first
-        .pool_create(pool_request("lake", &["ram:c"], false))
+        .pools
+        .create(pool_request("lake", &["ram:c"], false))
         .unwrap();
     first.stop();
     drop(first);
@@ -74,14 +79,15 @@ fn a_pool_whose_drive_is_away_is_named_with_it_and_the_rest_is_served() {
 
     let second = manager(&world, folder.path());
     assert_eq!(names(&second), ["lake"]);
-    let absent = second.pool_list().unwrap().absent;
+    let absent = second.pools.list().unwrap().absent;
     assert_eq!(absent.len(), 1);
     assert!(absent[0].message.contains("ram:b is missing"), "{absent:?}");
-    let problem = second.pool_show("tank").unwrap_err();
+    let problem = second.pools.show("tank").unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
     assert!(problem.message.contains("ram:b"), "{problem}");
     let taken = second
-        .pool_create(pool_request("tank", &["ram:z"], false))
+        .pools
+        .create(pool_request("tank", &["ram:z"], false))
         .unwrap_err();
     assert_eq!(taken.code, ProblemCode::Exists);
 
@@ -91,8 +97,8 @@ fn a_pool_whose_drive_is_away_is_named_with_it_and_the_rest_is_served() {
         degraded: false,
         accept_old: false,
     };
-    second.pool_import("tank", &request).unwrap();
-    assert!(second.pool_list().unwrap().absent.is_empty());
+    second.pools.import("tank", &request).unwrap();
+    assert!(second.pools.list().unwrap().absent.is_empty());
 }
 
 #[test]
@@ -101,7 +107,8 @@ fn a_mirror_is_served_without_the_leg_that_is_away() {
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
     first
-        .pool_create(pool_request("tank", &["ram:a", "ram:b"], true))
+        .pools
+        .create(pool_request("tank", &["ram:a", "ram:b"], true))
         .unwrap();
     first.stop();
     drop(first);
@@ -116,11 +123,12 @@ fn a_pool_that_is_older_than_this_host_has_seen_is_not_opened_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
     first
-        .pool_create(pool_request("tank", &["ram:a", "ram:b"], true))
+        .pools
+        .create(pool_request("tank", &["ram:a", "ram:b"], true))
         .unwrap();
     // A member fails, the other one serves alone; it is away at the next start, where the first is there again.
     world.pools().get_mut("tank").unwrap().generation = 20;
-    first.refresh();
+    first.registry.refresh();
     first.stop();
     drop(first);
     world.pools().get_mut("tank").unwrap().generation = 12;
@@ -132,14 +140,14 @@ fn a_pool_that_is_older_than_this_host_has_seen_is_not_opened_by_itself() {
     };
     for _ in 0..2 {
         let again = manager(&world, folder.path());
-        let absent = again.pool_list().unwrap().absent;
+        let absent = again.pools.list().unwrap().absent;
         assert!(absent[0].message.contains("older"), "{absent:?}");
-        let refused = again.pool_import("tank", &request).unwrap_err();
+        let refused = again.pools.import("tank", &request).unwrap_err();
         assert_eq!(refused.code, ProblemCode::Refused);
     }
     request.accept_old = true;
     let last = manager(&world, folder.path());
-    last.pool_import("tank", &request).unwrap();
+    last.pools.import("tank", &request).unwrap();
     assert_eq!(names(&last), ["tank"]);
 }
 
@@ -149,21 +157,22 @@ fn an_absent_pool_stays_on_the_list_until_it_is_forgotten() {
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
     first
-        .pool_create(pool_request("tank", &["ram:a"], false))
+        .pools
+        .create(pool_request("tank", &["ram:a"], false))
         .unwrap();
     first.stop();
     drop(first);
     world.take_away("ram:a");
     for _ in 0..2 {
         let again = manager(&world, folder.path());
-        assert_eq!(again.pool_list().unwrap().absent.len(), 1);
+        assert_eq!(again.pools.list().unwrap().absent.len(), 1);
     }
     let last = manager(&world, folder.path());
-    last.pool_export("tank").unwrap();
+    last.pools.export("tank").unwrap();
     drop(last);
     let after = manager(&world, folder.path());
-    assert!(after.pool_list().unwrap().absent.is_empty());
-    let problem = after.pool_export("tank").unwrap_err();
+    assert!(after.pools.list().unwrap().absent.is_empty());
+    let problem = after.pools.export("tank").unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
 }
 
@@ -173,18 +182,25 @@ fn pools_on_the_drives_of_the_configuration_are_opened_with_their_exports() {
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
     first
-        .pool_create(pool_request("tank", &["ram:a"], false))
+        .pools
+        .create(pool_request("tank", &["ram:a"], false))
         .unwrap();
-    first.volume_create(volume_request("tank", "v")).unwrap();
+    first.volumes.create(volume_request("tank", "v")).unwrap();
     first
-        .export_create(export_request("e", "tank", "v", "found-1"))
+        .exports
+        .create(export_request("e", "tank", "v", "found-1"))
         .unwrap();
     first.stop();
     drop(first);
 
     let elsewhere = tempfile::tempdir().unwrap();
     let state = StateDir::open(elsewhere.path()).unwrap();
-    let second = Manager::new(Fake::over(&world), crate::common::FRONT_ENDS, state);
+    let second = Manager::new(
+        Fake::over(&world),
+        crate::common::FRONT_ENDS,
+        state,
+        ManagerConfig::default(),
+    );
     second.start(&["ram:a".to_owned()]).unwrap();
     assert_eq!(names(&second), ["tank"]);
     assert!(is_offered("found-1"));
@@ -198,7 +214,8 @@ fn a_pool_that_cannot_be_remembered_is_not_made() {
     let manager = manager(&world, &state);
     std::fs::remove_dir_all(&state).unwrap();
     let problem = manager
-        .pool_create(pool_request("tank", &["ram:a"], false))
+        .pools
+        .create(pool_request("tank", &["ram:a"], false))
         .unwrap_err();
     assert_eq!(problem.code, ProblemCode::Io);
     assert!(problem.message.contains("state folder"), "{problem}");
@@ -211,25 +228,30 @@ fn a_name_is_taken_once_and_has_a_form() {
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["ram:a"], false))
+        .pools
+        .create(pool_request("tank", &["ram:a"], false))
         .unwrap();
     let problem = manager
-        .pool_create(pool_request("tank", &["ram:b"], false))
+        .pools
+        .create(pool_request("tank", &["ram:b"], false))
         .unwrap_err();
     assert_eq!(problem.code, ProblemCode::Exists);
     for name in ["", "1tank", "a/b", "tank\n", "a b"] {
         let problem = manager
-            .pool_create(pool_request(name, &["ram:b"], false))
+            .pools
+            .create(pool_request(name, &["ram:b"], false))
             .unwrap_err();
         assert_eq!(problem.code, ProblemCode::Invalid, "{name}");
         let problem = manager
-            .volume_create(volume_request("tank", name))
+            .volumes
+            .create(volume_request("tank", name))
             .unwrap_err();
         assert_eq!(problem.code, ProblemCode::Invalid, "{name}");
     }
-    manager.volume_create(volume_request("tank", "v")).unwrap();
+    manager.volumes.create(volume_request("tank", "v")).unwrap();
     let problem = manager
-        .volume_create(volume_request("tank", "v"))
+        .volumes
+        .create(volume_request("tank", "v"))
         .unwrap_err();
     assert_eq!(problem.code, ProblemCode::Exists);
 }
@@ -240,12 +262,14 @@ fn a_map_has_a_number_of_cells_that_can_be_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["ram:a"], false))
+        .pools
+        .create(pool_request("tank", &["ram:a"], false))
         .unwrap();
-    manager.volume_create(volume_request("tank", "v")).unwrap();
+    manager.volumes.create(volume_request("tank", "v")).unwrap();
     assert_eq!(
         manager
-            .volume_map("tank", "v", None, 0, None)
+            .volumes
+            .map("tank", "v", None, 0, None)
             .unwrap()
             .cells
             .len(),
@@ -253,7 +277,8 @@ fn a_map_has_a_number_of_cells_that_can_be_drawn() {
     );
     assert_eq!(
         manager
-            .volume_map("tank", "v", Some(9), 0, None)
+            .volumes
+            .map("tank", "v", Some(9), 0, None)
             .unwrap()
             .cells
             .len(),
@@ -261,11 +286,12 @@ fn a_map_has_a_number_of_cells_that_can_be_drawn() {
     );
     for cells in [0, 65_537] {
         let problem = manager
-            .volume_map("tank", "v", Some(cells), 0, None)
+            .volumes
+            .map("tank", "v", Some(cells), 0, None)
             .unwrap_err();
         assert_eq!(problem.code, ProblemCode::Invalid);
     }
-    let problem = manager.volume_map("tank", "w", None, 0, None).unwrap_err();
+    let problem = manager.volumes.map("tank", "w", None, 0, None).unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
 }
 
@@ -275,11 +301,15 @@ fn a_block_is_told_of_by_the_wall_clock() {
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["ram:a"], false))
+        .pools
+        .create(pool_request("tank", &["ram:a"], false))
         .unwrap();
-    manager.volume_create(volume_request("tank", "v")).unwrap();
-    let told = manager.volume_explain("tank", "v", Some(2057)).unwrap();
-    let volume = manager.volume_show("tank", "v").unwrap();
+    manager.volumes.create(volume_request("tank", "v")).unwrap();
+    let told = manager
+        .diagnostics
+        .volume_explain("tank", "v", Some(2057))
+        .unwrap();
+    let volume = manager.volumes.show("tank", "v").unwrap();
     let byte = 2057 * u64::from(volume.lba_size);
     assert_eq!(
         (told.offset, told.extent),
@@ -304,7 +334,10 @@ fn a_block_is_told_of_by_the_wall_clock() {
         (Some("w"), 65_536)
     );
     for (pool, volume) in [("tank", "w"), ("lake", "v")] {
-        let problem = manager.volume_explain(pool, volume, None).unwrap_err();
+        let problem = manager
+            .diagnostics
+            .volume_explain(pool, volume, None)
+            .unwrap_err();
         assert_eq!(problem.code, ProblemCode::NotFound);
     }
 }
@@ -315,16 +348,17 @@ fn every_reason_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["ram:a"], false))
+        .pools
+        .create(pool_request("tank", &["ram:a"], false))
         .unwrap();
-    let counts = manager.pool_moves("tank").unwrap().items;
+    let counts = manager.diagnostics.pool_moves("tank").unwrap().items;
     let moves: Vec<u64> = counts.iter().map(|count| count.moves).collect();
     assert_eq!(
         moves,
         (0..engine::Cause::ALL.len() as u64).collect::<Vec<_>>()
     );
     assert_eq!(counts[0].reason, "written");
-    let problem = manager.pool_moves("lake").unwrap_err();
+    let problem = manager.diagnostics.pool_moves("lake").unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
 }
 
@@ -334,13 +368,14 @@ fn forecasts_are_handed_on() {
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["ram:a"], false))
+        .pools
+        .create(pool_request("tank", &["ram:a"], false))
         .unwrap();
-    let told = manager.pool_what_if("tank").unwrap();
+    let told = manager.diagnostics.pool_what_if("tank").unwrap();
     assert_eq!((told.fast_ns, told.slow_ns), (Some(100_000), None));
     assert_eq!(told.pool.points[0].hits, Some(0.75));
     assert_eq!(told.volumes[0].volume.as_deref(), Some("vm1"));
-    let problem = manager.pool_what_if("lake").unwrap_err();
+    let problem = manager.diagnostics.pool_what_if("lake").unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
 }
 
@@ -349,6 +384,9 @@ fn a_running_job_is_never_said_to_be_complete() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
-    assert_eq!(manager.job_show(1).unwrap().percent, 99.9);
-    assert_eq!(manager.job_show(8).unwrap_err().code, ProblemCode::NotFound);
+    assert_eq!(manager.jobs.show(1).unwrap().percent, 99.9);
+    assert_eq!(
+        manager.jobs.show(8).unwrap_err().code,
+        ProblemCode::NotFound
+    );
 }

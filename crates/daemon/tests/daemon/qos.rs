@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 fn broken(manager: &Manager) -> Vec<String> {
-    let alerts = manager.alert_list().items.into_iter();
+    let alerts = manager.notifications.alert_list().items.into_iter();
     let broken = alerts.filter(|alert| alert.code == EventCode::PromiseUnmet);
     broken.map(|alert| alert.message).collect()
 }
@@ -22,14 +22,17 @@ fn promise_that_is_not_kept_for_a_minute_is_told_until_it_is_kept_for_five() {
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["a"], false))
+        .pools
+        .create(pool_request("tank", &["a"], false))
         .unwrap();
-    manager.volume_create(volume_request("tank", "v")).unwrap();
+    manager.volumes.create(volume_request("tank", "v")).unwrap();
     let mut met = 0;
     let mut look = |up_s: u64, kept: bool| {
         met += if kept { 10 } else { 5 };
         *world.attained.lock().unwrap() = Some(attained(up_s * 10, met));
-        manager.observe(Duration::from_secs(up_s), 1_000_000 + up_s);
+        manager
+            .observer
+            .observe(Duration::from_secs(up_s), 1_000_000 + up_s);
         broken(&manager)
     };
     for up_s in 0..60 {
@@ -49,7 +52,7 @@ fn promise_that_is_not_kept_for_a_minute_is_told_until_it_is_kept_for_five() {
         told[0].contains("waiting for shard time while scan (63 %) were served"),
         "{told:?}"
     );
-    let shown = manager.volume_show("tank", "v").unwrap().qos;
+    let shown = manager.volumes.show("tank", "v").unwrap().qos;
     assert_eq!(
         shown.and_then(|qos| qos.bottleneck),
         None,
@@ -68,10 +71,12 @@ fn group_is_told_for_itself_and_its_volumes_are_not() {
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["a"], false))
+        .pools
+        .create(pool_request("tank", &["a"], false))
         .unwrap();
     manager
-        .volume_create(volume_request("tank", "ledger"))
+        .volumes
+        .create(volume_request("tank", "ledger"))
         .unwrap();
     for up_s in 0..80 {
         let mut group = group(None);
@@ -84,17 +89,21 @@ fn group_is_told_for_itself_and_its_volumes_are_not() {
         *world.attained.lock().unwrap() = Some(together.clone());
         group.qos = Some(together);
         *world.groups.lock().unwrap() = vec![group];
-        manager.observe(Duration::from_secs(up_s), 1_000_000 + up_s);
+        manager
+            .observer
+            .observe(Duration::from_secs(up_s), 1_000_000 + up_s);
     }
     let told = broken(&manager);
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("group tank/accounting"), "{told:?}");
-    let shown = manager.qos_group_show("tank", "accounting").unwrap().qos;
+    let shown = manager.qos.group_show("tank", "accounting").unwrap().qos;
     let shown = shown.unwrap();
     assert_eq!(shown.bottleneck, Some(QosBottleneck::ShardTime));
     assert_eq!(shown.held_for[0].share_percent, 63);
     let times = (Some(1_000_001), Some(1_000_080), Some(1));
-    let policy = manager.history("policy/tank/mission-critical", &[], times, 1_000_080);
+    let policy = manager
+        .history
+        .query("policy/tank/mission-critical", &[], times, 1_000_080);
     let policy = policy.unwrap();
     let last = |name: &str| {
         let mut series = policy.series.iter();
@@ -103,7 +112,7 @@ fn group_is_told_for_itself_and_its_volumes_are_not() {
     };
     assert_eq!(last("promised_iops"), Some(75_000.0));
     assert_eq!((last("windows"), last("met")), (Some(10.0), Some(0.5)));
-    let metrics = manager.metrics(Format::Prometheus).unwrap();
+    let metrics = manager.metrics.gather(Format::Prometheus).unwrap();
     assert!(metrics.contains("convect_group_qos_volumes{pool=\"tank\",group=\"accounting\"} 1"));
     assert!(
         metrics.contains(

@@ -1,6 +1,7 @@
 //! RAM tiers: each of its size, and smaller while the host is short of memory.
 
 use crate::common::{FRONT_ENDS, Fake, World, pool_request};
+use daemon::ManagerConfig;
 use daemon::{Manager, RamPlan, StateDir};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,28 +17,38 @@ fn meminfo(available: u64) -> String {
 fn pools_give_up_of_their_ram_while_the_host_is_short_and_have_it_back() {
     let (world, folder) = (Arc::new(World::default()), tempfile::tempdir().unwrap());
     let state = StateDir::open(folder.path()).unwrap();
-    let manager = Manager::new(Fake::over(&world), FRONT_ENDS, state).with_ram(RamPlan {
+    let ram = RamPlan {
         each: 200 * MIB,
         pools: BTreeMap::from([("tank".to_owned(), 600 * MIB)]),
         reserve: Some(500 * MIB),
-    });
+    };
+    let manager = Manager::new(
+        Fake::over(&world),
+        FRONT_ENDS,
+        state,
+        ManagerConfig {
+            ram,
+            ..ManagerConfig::default()
+        },
+    );
     for name in ["tank", "lake"] {
         manager
-            .pool_create(pool_request(name, &[name], false))
+            .pools
+            .create(pool_request(name, &[name], false))
             .unwrap();
     }
     let limits = || ["tank", "lake"].map(|name| world.pools()[name].ram.1 / MIB);
-    manager.fit_ram(&meminfo(4000));
+    manager.ram.fit(&meminfo(4000));
     assert_eq!(limits(), [600, 200]);
     // They have 400 MiB of the 800, and 200 are lacking.
     world.pools().get_mut("tank").unwrap().ram.0 = 400 * MIB;
-    manager.fit_ram(&meminfo(300));
+    manager.ram.fit(&meminfo(300));
     assert_eq!(limits(), [150, 50]);
     // A host that does not say is left alone.
-    manager.fit_ram("");
+    manager.ram.fit("");
     assert_eq!(limits(), [150, 50]);
     for _ in 0..6 {
-        manager.fit_ram(&meminfo(4000));
+        manager.ram.fit(&meminfo(4000));
     }
     assert_eq!(limits(), [600, 200]);
 }

@@ -4,6 +4,7 @@
 use crate::common::{FRONT_ENDS, pool_request, volume_request};
 use crate::fake::{Fake, World};
 use api::v1::ScheduleSet;
+use daemon::ManagerConfig;
 use daemon::{Clocks, Due, Manager, Past, SnapshotRule, StateDir, Taken, snapshot_name};
 use engine::ScheduleStatus;
 use std::collections::BTreeSet;
@@ -257,12 +258,21 @@ impl Host {
         let world = Arc::new(World::default());
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::open(folder.path()).unwrap();
-        let manager = Manager::new(Fake::over(&world), FRONT_ENDS, state);
+        let manager = Manager::new(
+            Fake::over(&world),
+            FRONT_ENDS,
+            state,
+            ManagerConfig::default(),
+        );
         manager
-            .pool_create(pool_request("tank", &["ram:a"], false))
+            .pools
+            .create(pool_request("tank", &["ram:a"], false))
             .unwrap();
         for name in ["a", "b"] {
-            manager.volume_create(volume_request("tank", name)).unwrap();
+            manager
+                .volumes
+                .create(volume_request("tank", name))
+                .unwrap();
         }
         let request = ScheduleSet {
             pool: "tank".into(),
@@ -271,7 +281,7 @@ impl Host {
             every_s: HOUR,
             keep: 2,
         };
-        manager.schedule_set(request).unwrap();
+        manager.schedules.set(request).unwrap();
         // The manager's clock is the host's; the tests' is not.
         world.pools().get_mut("tank").unwrap().schedules[0].since_s = MONDAY;
         Self {
@@ -289,17 +299,20 @@ impl Host {
     }
 
     fn take_at(&self, now_s: u64) {
-        self.manager.take_what_is_due(self.at(now_s));
+        self.manager.schedules.take_what_is_due(self.at(now_s));
     }
 
     fn shown(&self, now_s: u64) -> api::v1::Schedule {
-        let listed = self.manager.schedules_at(None, None, self.at(now_s));
+        let listed = self.manager.schedules.list_at(None, None, self.at(now_s));
         listed.unwrap().items.remove(0)
     }
 
     /// The names of what a volume has.
     fn names(&self, volume: &str) -> Vec<String> {
-        let listed = self.manager.snapshot_list(Some("tank"), Some(volume), None);
+        let listed = self
+            .manager
+            .snapshots
+            .list(Some("tank"), Some(volume), None);
         let items = listed.unwrap().items.into_iter();
         items.map(|known| known.name).collect()
     }
@@ -313,7 +326,7 @@ fn the_manager_takes_what_is_due_and_deletes_its_own_that_nobody_uses() {
         volumes: vec!["a".into()],
         name: "hourly-0".into(),
     };
-    host.manager.snapshot_create(mine).unwrap();
+    host.manager.snapshots.create(mine).unwrap();
     assert_eq!(host.shown(MONDAY).next_s, MONDAY + HOUR);
     let name = |hour: u64| snapshot_name("hourly", MONDAY + hour * HOUR);
     let set = |volume: &str, hour: u64, change: &dyn Fn(&mut engine::SnapshotStatus)| {
@@ -347,7 +360,7 @@ fn the_manager_takes_what_is_due_and_deletes_its_own_that_nobody_uses() {
                         reservation: 0,
                     },
                 );
-                host.manager.export_create(export).unwrap();
+                host.manager.exports.create(export).unwrap();
             }
             _ => {}
         }
@@ -385,7 +398,10 @@ fn the_manager_says_what_failed_and_tries_when_the_next_is_due() {
     );
     assert_eq!(host.names("b").len(), 1);
     // What is gone is forgotten, and what is set again is tried again.
-    host.manager.schedule_remove("tank", "a", "hourly").unwrap();
+    host.manager
+        .schedules
+        .remove("tank", "a", "hourly")
+        .unwrap();
     host.take_at(MONDAY + 9 * HOUR);
     assert_eq!(host.names("b").len(), 1);
     let gone: Vec<ScheduleStatus> = host.world.pools()["tank"].schedules.clone();

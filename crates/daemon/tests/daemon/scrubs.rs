@@ -1,6 +1,7 @@
 //! Scrubs by the schedule: each begins once, at its hour, and a missed one when the daemon is back.
 
 use crate::fake::{Fake, World};
+use daemon::ManagerConfig;
 use daemon::{Config, Control, Manager, ScrubSchedule, StateDir};
 use engine::{PoolSpec, SpacePolicy};
 use std::path::Path;
@@ -61,18 +62,26 @@ fn the_manager_starts_what_is_due_once() {
     fake.pool_create(&spec).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(folder.path()).unwrap();
-    let manager = Manager::new(fake.clone(), &[], state).with_scrubs(schedule("at = 3"));
+    let manager = Manager::new(
+        fake.clone(),
+        &[],
+        state,
+        ManagerConfig {
+            scrubs: schedule("at = 3"),
+            ..ManagerConfig::default()
+        },
+    );
     let scrub = || fake.pool_scrub_status("p").unwrap();
-    manager.scrub_what_is_due(1000 * DAY);
+    manager.pools.scrub_what_is_due(1000 * DAY);
     assert_eq!((scrub().began_s, scrub().job), (1000 * DAY, None));
-    manager.scrub_what_is_due(1030 * DAY + HOUR);
+    manager.pools.scrub_what_is_due(1030 * DAY + HOUR);
     assert_eq!(scrub().job, None, "not before its hour");
     let due = 1030 * DAY + 3 * HOUR;
-    manager.scrub_what_is_due(due);
+    manager.pools.scrub_what_is_due(due);
     assert_eq!((scrub().began_s, scrub().job), (due, Some(7)));
-    manager.scrub_what_is_due(due + 10);
+    manager.pools.scrub_what_is_due(due + 10);
     assert_eq!(scrub().began_s, due);
     fake.pool_scrub_cancel("p").unwrap();
-    manager.scrub_what_is_due(due + 20);
+    manager.pools.scrub_what_is_due(due + 20);
     assert_eq!(scrub().job, None, "a cancelled one does not begin again");
 }

@@ -1,8 +1,10 @@
 //! What disks say of themselves, by a program that stands in for smartctl.
 
-use crate::common::{World, manager, pool_request};
+use crate::common::manager_with;
+use crate::common::{World, pool_request};
 use api::v1::{DriveHealth, DriveLocate, EventCode, HealthState, ProblemCode};
 use daemon::{Format, Manager};
+use daemon::{ManagerConfig, SmartConfig};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -33,10 +35,15 @@ impl Site {
         std::fs::create_dir_all(sys.join("block/null/device")).unwrap();
         std::fs::create_dir_all(sys.join("enclosure/0:0/3/device/block/null")).unwrap();
         let program = folder.path().join("smartctl");
-        let manager = manager(&Arc::new(World::default()), &folder.path().join("state"));
-        let manager = manager.with_smart(&program, limit, &sys);
+        let config = ManagerConfig {
+            smart: SmartConfig::new(&program, limit, &sys),
+            ..ManagerConfig::default()
+        };
+        let world = Arc::new(World::default());
+        let manager = manager_with(&world, &folder.path().join("state"), config);
         manager
-            .pool_create(pool_request("tank", &[SPEC], false))
+            .pools
+            .create(pool_request("tank", &[SPEC], false))
             .unwrap();
         Self { manager, folder }
     }
@@ -56,7 +63,7 @@ impl Site {
             .args([&text, &self.path().join("smartctl")])
             .status();
         assert!(installed.unwrap().success());
-        self.manager.ask_disks(1_000_000);
+        self.manager.health.ask_disks(1_000_000);
         self.health()
     }
 
@@ -67,14 +74,15 @@ impl Site {
     }
 
     fn health(&self) -> DriveHealth {
-        let pool = self.manager.pool_show("tank").unwrap();
+        let pool = self.manager.pools.show("tank").unwrap();
         pool.vdrives[0].drives[0].health.clone().unwrap()
     }
 
     fn alerts_at(&self, up_s: u64) -> Vec<(EventCode, String)> {
         self.manager
+            .observer
             .observe(Duration::from_secs(up_s), 1_000_000 + up_s);
-        let alerts = self.manager.alert_list().items.into_iter();
+        let alerts = self.manager.notifications.alert_list().items.into_iter();
         alerts.map(|alert| (alert.code, alert.message)).collect()
     }
 }
@@ -85,14 +93,14 @@ fn a_disk_that_says_that_it_fails_is_told_of_everywhere() {
     assert_eq!(site.health().why, "it was not asked yet");
     let health = site.prints(FAILING);
     assert_eq!(health.state, HealthState::Failing);
-    let mut reports = site.manager.drive_list().unwrap().items.into_iter();
+    let mut reports = site.manager.drives.list().unwrap().items.into_iter();
     let report = reports.find(|report| report.spec == SPEC).unwrap();
     assert_eq!(report.health.as_ref(), Some(&health));
     let alerts = site.alerts_at(1);
     let why = "its own check has failed; 8 sectors cannot be read now";
     let message = format!("drive {SPEC} of pool tank says that it fails: {why}");
     assert_eq!(alerts, [(EventCode::DriveFailing, message)]);
-    let text = site.manager.metrics(Format::Prometheus).unwrap();
+    let text = site.manager.metrics.gather(Format::Prometheus).unwrap();
     for line in [
         "convect_drive_failing{",
         "convect_drive_temperature_celsius{",
@@ -122,7 +130,7 @@ fn a_program_that_hangs_leaves_the_health_unknown() {
 #[test]
 fn a_program_that_says_rubbish_or_is_not_there_leaves_the_health_unknown() {
     let site = Site::start();
-    site.manager.ask_disks(1);
+    site.manager.health.ask_disks(1);
     assert!(
         site.health().why.contains("install smartmontools"),
         "{:?}",
@@ -145,7 +153,7 @@ fn a_light_is_switched_where_there_is_one() {
     let site = Site::start();
     let locate = |drive: &str, on| {
         let drive = drive.to_owned();
-        site.manager.drive_locate(&DriveLocate { drive, on })
+        site.manager.health.drive_locate(&DriveLocate { drive, on })
     };
     let light = site.path().join("sys/enclosure/0:0/3/locate");
     for (on, told) in [(true, "1"), (false, "0")] {

@@ -18,33 +18,37 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
 fn filled(world: &Arc<World>, folder: &Path) {
     let manager = manager(world, folder);
     manager
-        .pool_create(pool_request("tank", &["file:/a"], false))
+        .pools
+        .create(pool_request("tank", &["file:/a"], false))
         .unwrap();
-    manager.volume_create(volume_request("tank", "v")).unwrap();
+    manager.volumes.create(volume_request("tank", "v")).unwrap();
     let at = folder.display().to_string();
     manager
-        .export_create(export_request("e", "tank", "v", &at))
+        .exports
+        .create(export_request("e", "tank", "v", &at))
         .unwrap();
     let token = TokenCreate {
         name: "ci".to_owned(),
         role: Role::Viewer,
         expires_in_s: None,
     };
-    manager.token_create(&token).unwrap();
+    manager.access.token_create(&token).unwrap();
     for second in 0..3 {
-        manager.observe(Duration::from_secs(second), 1000 + second);
+        manager
+            .observer
+            .observe(Duration::from_secs(second), 1000 + second);
     }
 }
 
 fn codes(manager: &Manager, subject: &str) -> Vec<EventCode> {
-    manager.observe(Duration::from_secs(10), 2000);
-    let alerts = manager.alert_list().items.into_iter();
+    manager.observer.observe(Duration::from_secs(10), 2000);
+    let alerts = manager.notifications.alert_list().items.into_iter();
     let of_subject = alerts.filter(|alert| alert.subject.name == subject);
     of_subject.map(|alert| alert.code).collect()
 }
 
 fn serves(manager: &Manager) -> bool {
-    let exports = manager.export_list(None).items;
+    let exports = manager.exports.list(None).items;
     exports.len() == 1 && exports[0].state == "online"
 }
 
@@ -81,7 +85,7 @@ fn pools_and_exports_are_served_when_all_files_are_cut() {
     }
     let manager = manager(&world, folder.path());
     assert!(serves(&manager));
-    assert_eq!(manager.access().token_list().items, []);
+    assert_eq!(manager.access.token_list().items, []);
     assert_eq!(codes(&manager, "tokens.json"), [EventCode::StateDamaged]);
     std::fs::remove_file(folder.path().join("tokens.json.damaged")).unwrap();
     assert_eq!(codes(&manager, "tokens.json"), []);
@@ -109,13 +113,13 @@ fn a_log_of_changes_that_was_cut_does_not_fit_what_the_pools_keep() {
     let log = folder.path().join("audit.log");
     filled(&world, folder.path());
     let change = |manager: &Manager| {
-        let access = manager.access();
+        let access = &manager.access;
         let caller = daemon::Caller::user(0);
         access.asked(&caller, "VolumeCreate", "name=v").unwrap();
     };
     let first = manager(&world, folder.path());
     (0..4).for_each(|_| change(&first));
-    first.keep_anchors();
+    first.anchors.keep();
     first.stop();
     drop(first);
     let whole = std::fs::read(&log).unwrap();
@@ -125,7 +129,7 @@ fn a_log_of_changes_that_was_cut_does_not_fit_what_the_pools_keep() {
             None => std::fs::remove_file(&log).unwrap(),
         }
         let manager = manager(&world, folder.path());
-        manager.access().broken_at()
+        manager.access.broken_at()
     };
     let ends: Vec<usize> = (0..whole.len())
         .filter(|at| whole[*at] == b'\n')

@@ -4,6 +4,7 @@ use crate::common::manager;
 use crate::fake::World;
 use crate::http::Daemon;
 use api::v1::{ProblemCode, Severity, TargetCreate, TargetTo};
+use daemon::ManagerConfig;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -63,11 +64,12 @@ fn secrets_are_kept_for_the_daemon_alone_and_never_shown() {
     let world = Arc::new(World::default());
     let first = manager(&world, folder.path());
     let made = first
+        .notifications
         .target_create(webhook("a", "https://a.example/hidden"))
         .unwrap();
     assert!(made.authenticated);
     assert_eq!(made.address, "https://a.example:443/...");
-    let shown = serde_json::to_string(&first.target_list()).unwrap();
+    let shown = serde_json::to_string(&first.notifications.target_list()).unwrap();
     assert!(
         !shown.contains("hidden") && !shown.contains("between us"),
         "{shown}"
@@ -77,10 +79,16 @@ fn secrets_are_kept_for_the_daemon_alone_and_never_shown() {
     assert_eq!(mode & 0o777, 0o600);
     drop(first);
     let again = manager(&world, folder.path());
-    assert_eq!(again.target_list().items.len(), 1);
-    again.target_delete("a").unwrap();
+    assert_eq!(again.notifications.target_list().items.len(), 1);
+    again.notifications.target_delete("a").unwrap();
     drop(again);
-    assert_eq!(manager(&world, folder.path()).target_list().items, []);
+    assert_eq!(
+        manager(&world, folder.path())
+            .notifications
+            .target_list()
+            .items,
+        []
+    );
 }
 
 #[test]
@@ -165,13 +173,18 @@ fn a_configured_target_is_deleted_where_it_stands() {
     let folder = tempfile::tempdir().unwrap();
     let state = daemon::StateDir::open(folder.path()).unwrap();
     let control = crate::fake::Fake::over(&Arc::default());
-    let manager = daemon::Manager::new(control, crate::common::FRONT_ENDS, state)
-        .with_targets(vec![webhook("a", "https://a.example/")]);
+    let config = ManagerConfig {
+        targets: vec![webhook("a", "https://a.example/")],
+        ..ManagerConfig::default()
+    };
+    let manager = daemon::Manager::new(control, crate::common::FRONT_ENDS, state, config);
     manager.start(&[]).unwrap();
-    assert!(manager.target_list().items[0].configured);
-    let refused = manager.target_delete("a").unwrap_err();
+    assert!(manager.notifications.target_list().items[0].configured);
+    let refused = manager.notifications.target_delete("a").unwrap_err();
     assert_eq!(refused.code, ProblemCode::Refused);
-    let taken = manager.target_create(webhook("a", "https://b.example/"));
+    let taken = manager
+        .notifications
+        .target_create(webhook("a", "https://b.example/"));
     assert_eq!(taken.unwrap_err().code, ProblemCode::Exists);
 }
 
@@ -201,7 +214,7 @@ fn events_arrive_signed_in_order_and_again_until_they_are_taken() {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    let line = format!("X-Convect-Signature: sha256={digits}");
+    let line = format!("x-convect-signature: sha256={digits}");
     assert!(head.lines().any(|known| known == line), "{head}");
     world.pools().get_mut("tank").unwrap().alter = Some(|_| {});
     let (_, cleared) = received.recv_timeout(PATIENCE).unwrap();

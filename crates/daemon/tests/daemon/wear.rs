@@ -13,22 +13,23 @@ fn it_is_kept_at_once_for_new_drives_and_every_ten_minutes_after() {
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["a"], false))
+        .pools
+        .create(pool_request("tank", &["a"], false))
         .unwrap();
     let kept = || world.pools()["tank"].wear_kept.clone();
-    manager.watch_wear(5, 1_000);
+    manager.wear.watch(5, 1_000);
     assert_eq!(kept(), [1_000], "a drive that does not count yet");
     for up_s in (15..605).step_by(10) {
-        manager.watch_wear(up_s, 995 + up_s);
+        manager.wear.watch(up_s, 995 + up_s);
     }
     assert_eq!(kept(), [1_000]);
-    manager.watch_wear(605, 1_600);
-    manager.watch_wear(615, 1_610);
+    manager.wear.watch(605, 1_600);
+    manager.wear.watch(615, 1_610);
     assert_eq!(kept(), [1_000, 1_600]);
     // A clock that is set back changes nothing of that.
-    manager.watch_wear(1_204, 10);
+    manager.wear.watch(1_204, 10);
     assert_eq!(kept().len(), 2);
-    manager.watch_wear(1_205, 11);
+    manager.wear.watch(1_205, 11);
     assert_eq!(kept(), [1_000, 1_600, 11]);
 }
 
@@ -38,9 +39,10 @@ fn it_is_told_by_what_it_was_for_and_by_the_day() {
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["a"], false))
+        .pools
+        .create(pool_request("tank", &["a"], false))
         .unwrap();
-    let told = || -> Wear { manager.pool_show("tank").unwrap().vdrives[0].drives[0].wear };
+    let told = || -> Wear { manager.pools.show("tank").unwrap().vdrives[0].drives[0].wear };
     let unknown = told();
     assert_eq!((unknown.since_s, unknown.daily), (None, None));
     {
@@ -56,7 +58,7 @@ fn it_is_told_by_what_it_was_for_and_by_the_day() {
     assert_eq!((wear.upkeep, wear.metadata), (4 * GIB, 8 * GIB));
     assert!(wear.daily.is_some_and(|daily| daily < GIB), "{wear:?}");
     assert_eq!(wear.daily_since_start, None, "it was not seen yet");
-    let listed = manager.vdrive_list("tank").unwrap().items;
+    let listed = manager.pools.vdrive_list("tank").unwrap().items;
     assert_eq!(listed[0].drives[0].wear.total, wear.total);
 }
 
@@ -66,14 +68,15 @@ fn the_budget_of_promotion_is_changed_and_shown() {
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());
     manager
-        .pool_create(pool_request("tank", &["a"], false))
+        .pools
+        .create(pool_request("tank", &["a"], false))
         .unwrap();
-    assert_eq!(manager.pool_show("tank").unwrap().promotion_budget, None);
+    assert_eq!(manager.pools.show("tank").unwrap().promotion_budget, None);
     let change = PoolChange {
         promotion_budget: Some(5 * GIB),
     };
-    let changed = manager.pool_change("tank", &change).unwrap();
+    let changed = manager.pools.change("tank", &change).unwrap();
     assert_eq!(changed.promotion_budget.unwrap().daily, 5 * GIB);
-    let gone = manager.pool_change("none", &change).unwrap_err();
+    let gone = manager.pools.change("none", &change).unwrap_err();
     assert_eq!(gone.code, api::v1::ProblemCode::NotFound);
 }

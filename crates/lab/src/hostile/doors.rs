@@ -4,7 +4,7 @@ use super::peers::connect_unix;
 use crate::failure::{Failure, Result, While};
 use crate::iscsi::{Initiator, Lun, Opened};
 use crate::nbd::{Client, Place};
-use remote::{Bounds, Server};
+use remote::{Bounds, Patience, Server};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::net::TcpStream;
@@ -148,7 +148,7 @@ fn live(doors: &Doors) -> Result<Option<Told>> {
 fn log_in(doors: &Doors) -> Result<Option<Told>> {
     let connected = doors.server.connect();
     let mut wire = connected.during(|| "connecting by TLS".to_owned())?;
-    wire.set_patience(Some(PATIENCE), Some(PATIENCE))?;
+    wire.set_patience(Patience::Each(PATIENCE, PATIENCE))?;
     let body = format!("{{\"token\":\"{}\"}}", doors.server.token());
     let json = "Content-Type: application/json\r\n";
     wire.write_all(&super::peers::http::request(

@@ -1,8 +1,8 @@
 //! Volumes of which something is expected, at each look.
 
-use super::observe::finding;
 use crate::events::Finding;
 use crate::goals::Goal;
+use crate::manager::findings::finding;
 use api::v1::{EventCode, Subject, SubjectKind};
 use engine::{PoolLook, Targets};
 use std::collections::BTreeMap;

@@ -1,46 +1,43 @@
 //! Scrubs: asked for, and those that are due.
 
-use super::core::{Manager, Result};
+use super::Pools;
 use crate::clock::now_s;
+use crate::control::PoolCalls;
+use crate::manager::registry::Result;
 use crate::mapping::ToApi;
 use api::v1;
 use engine::{EngineError, ScrubSpec};
 
-impl Manager {
+impl Pools {
     /// Starts a scrub.
     ///
     /// # Errors
     /// As the engine's.
-    pub fn pool_scrub(&self, pool: &str, request: v1::ScrubStart) -> Result<v1::JobRef> {
+    pub fn scrub(&self, pool: &str, request: v1::ScrubStart) -> Result<v1::JobRef> {
         let spec = ScrubSpec {
             rate: request.rate.unwrap_or(self.scrubs.rate),
             began_s: now_s(),
         };
-        let started = self.control.pool_scrub(pool, &spec);
-        started
-            .map(|job| self.job_ref(job))
-            .map_err(|error| self.pool_problem(pool, error))
+        self.registry
+            .pool_scrub(pool, &spec)
+            .map(|job| self.jobs.reference(job))
     }
 
     /// Ends a scrub.
     ///
     /// # Errors
     /// As the engine's.
-    pub fn pool_scrub_cancel(&self, pool: &str) -> Result<()> {
-        let ended = self.control.pool_scrub_cancel(pool);
-        ended.map_err(|error| self.pool_problem(pool, error))
+    pub fn scrub_cancel(&self, pool: &str) -> Result<()> {
+        self.registry.pool_scrub_cancel(pool)
     }
 
     /// The scrub that runs, or the last one.
     ///
     /// # Errors
     /// When the pool is not open.
-    pub fn pool_scrub_show(&self, pool: &str) -> Result<v1::Scrub> {
-        let status = self.control.pool_scrub_status(pool);
-        let mut scrub: v1::Scrub = status
-            .map(ToApi::to_api)
-            .map_err(|error| self.pool_problem(pool, error))?;
-        scrub.job = scrub.job.map(|job| self.job_ref(job).job);
+    pub fn scrub_show(&self, pool: &str) -> Result<v1::Scrub> {
+        let mut scrub: v1::Scrub = self.registry.pool_scrub_status(pool)?.to_api();
+        scrub.job = scrub.job.map(|job| self.jobs.reference(job).job);
         Ok(scrub)
     }
 
@@ -80,7 +77,7 @@ impl Manager {
             began_s: now_s,
         };
         let job = self.control.pool_scrub(&pool.name, &spec)?;
-        let job = self.job_ref(job).job;
+        let job = self.jobs.reference(job).job;
         tracing::info!("pool {} is being scrubbed, as job {job}", pool.name);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What hosts have reserved of volumes, kept in their pools (docs/iscsi.md).
 
-use super::core::{Manager, lock};
-use crate::control::Control;
+use crate::Control;
+use crate::sync::lock;
 use reactor::{Keeper, Kept, NoKeeper};
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -51,16 +51,14 @@ impl Keeper for InPool {
     }
 }
 
-impl Manager {
-    /// Where it is kept what hosts reserve of a volume; nothing is kept of snapshots.
-    pub(super) fn keeper(&self, pool: &str, volume: &str) -> Arc<dyn Keeper> {
-        if volume.contains('@') {
-            return Arc::new(NoKeeper);
-        }
-        Arc::new(InPool {
-            control: self.control.clone(),
-            pool: pool.to_owned(),
-            volume: volume.to_owned(),
-        })
+/// Where it is kept what hosts reserve of a volume; nothing is kept of snapshots.
+pub(super) fn keeper(control: &Arc<dyn Control>, pool: &str, volume: &str) -> Arc<dyn Keeper> {
+    if volume.contains('@') {
+        return Arc::new(NoKeeper);
     }
+    Arc::new(InPool {
+        control: Arc::clone(control),
+        pool: pool.to_owned(),
+        volume: volume.to_owned(),
+    })
 }

@@ -1,10 +1,12 @@
 //! Snapshots received from streams (docs/stream.md).
 
-use super::core::{Manager, Result, check_name, lock};
-use super::uses::Use;
-use crate::clock::now_s;
+use super::Transfers;
+use crate::control::PoolCalls;
 use crate::jobs::OwnJob;
+use crate::manager::registry::Result;
+use crate::manager::uses::Use;
 use crate::mapping;
+use crate::names::check_name;
 use crate::volume_io::VolumeIo;
 use api::v1::{self, Problem, ProblemCode};
 use block::IoError;
@@ -17,7 +19,7 @@ const MARK_BYTES: u64 = 64 << 20;
 
 /// A stream that is being received, as it comes. Every call may block.
 pub struct Receiving {
-    manager: Arc<Manager>,
+    transfers: Arc<Transfers>,
     pool: String,
     volume: String,
     force: bool,
@@ -40,21 +42,16 @@ struct Target {
     _use: Use,
 }
 
-impl Manager {
+impl Transfers {
     /// Begins to receive a stream into a volume. Nothing is done before its first record is there.
     /// With `force` the volume is rolled back to the snapshot that the stream goes from.
     ///
     /// # Errors
     /// When the volume cannot have that name.
-    pub fn volume_receive(
-        self: &Arc<Self>,
-        pool: &str,
-        volume: &str,
-        force: bool,
-    ) -> Result<Receiving> {
+    pub fn receive(self: &Arc<Self>, pool: &str, volume: &str, force: bool) -> Result<Receiving> {
         check_name("a volume", volume)?;
         Ok(Receiving {
-            manager: Arc::clone(self),
+            transfers: Arc::clone(self),
             pool: pool.to_owned(),
             volume: volume.to_owned(),
             force,
@@ -110,23 +107,20 @@ impl Receiving {
             lba_size: begin.lba_size,
             start: begin.start,
         };
-        let manager = &self.manager;
-        let _changes = lock(&manager.changes);
-        manager.check_unused(pool, Some(volume))?;
-        let begun = manager
-            .control
-            .receive_begin(pool, volume, &spec, self.force);
-        let done = begun.map_err(|error| manager.pool_problem(pool, error))?;
-        let device = manager.control.volume_open(pool, volume, None);
-        let device = device.map_err(|error| manager.pool_problem(pool, error))?;
+        let transfers = &self.transfers;
+        let _changes = transfers.registry.begin_change();
+        transfers.exports.check_unused(pool, Some(volume))?;
+        let registry = &transfers.registry;
+        let done = registry.receive_begin(pool, volume, &spec, self.force)?;
+        let device = registry.volume_open(pool, volume, None)?;
         self.target = Some(Target {
             io: VolumeIo::new(device),
             done,
             marked: self.bytes,
-            job: manager
+            job: transfers
                 .jobs
-                .begin("receive", &format!("{pool}/{volume}"), begin.size, now_s()),
-            _use: manager.uses.enter(pool, volume),
+                .begin("receive", &format!("{pool}/{volume}"), begin.size),
+            _use: transfers.uses.enter(pool, volume),
         });
         Ok(())
     }
@@ -151,14 +145,13 @@ impl Receiving {
         let Some(target) = &mut self.target else {
             return Ok(());
         };
-        let (pool, volume, control) = (&self.pool, &self.volume, &self.manager.control);
+        let (pool, volume, registry) = (&self.pool, &self.volume, &self.transfers.registry);
         let position = self.decoder.position();
         let flushed = target.io.flush();
         flushed.map_err(|error| mapping::io_problem(&format!("volume {pool}/{volume}"), &error))?;
         target.marked = self.bytes;
         if position > target.done {
-            let marked = control.receive_mark(pool, volume, position);
-            marked.map_err(|error| self.manager.pool_problem(pool, error))?;
+            registry.receive_mark(pool, volume, position)?;
             target.done = position;
         }
         Ok(())
@@ -172,9 +165,7 @@ impl Receiving {
         self.decoder.end().map_err(|error| bad(&error))?;
         self.mark()?;
         let (pool, volume) = (&self.pool, &self.volume);
-        let manager = &self.manager;
-        let taken = manager.control.receive_end(pool, volume);
-        let taken = taken.map_err(|error| manager.pool_problem(pool, error))?;
+        let taken = self.transfers.registry.receive_end(pool, volume)?;
         let snapshot = taken.into_iter().next().map(|taken| taken.name);
         let snapshot = snapshot.unwrap_or_default();
         tracing::info!("received {pool}/{volume}@{snapshot}");
@@ -215,8 +206,5 @@ impl Receiving {
 }
 
 fn bad(error: &StreamError) -> Problem {
-    Problem::new(
-        ProblemCode::Invalid,
-        format!("the stream is not taken: {error}"),
-    )
+    Problem::invalid(format!("the stream is not taken: {error}"))
 }

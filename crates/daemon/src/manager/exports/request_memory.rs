@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const PARTS: usize = 4;
 
 /// The budget of the daemon, and its parts.
-pub(super) struct RequestMemory {
+pub struct RequestMemory {
     all: Budget,
     /// By pool and volume, of those that are exported.
     volumes: Mutex<BTreeMap<(String, String), Budget>>,

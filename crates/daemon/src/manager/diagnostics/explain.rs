@@ -1,7 +1,9 @@
 //! Why a block lies where it does: the engine's log, by the wall clock.
 
-use super::core::{Manager, Result};
+use super::Diagnostics;
 use crate::clock::now_s;
+use crate::control::PoolCalls;
+use crate::manager::registry::Result;
 use crate::mapping::ToApi;
 use api::v1;
 use units::EXTENT;
@@ -53,7 +55,7 @@ fn heat(status: engine::ExtentHeat) -> v1::ExtentHeat {
     }
 }
 
-impl Manager {
+impl Diagnostics {
     /// Where the block of a volume lies that has a logical block, the first when none is given, and why.
     ///
     /// # Errors
@@ -65,8 +67,7 @@ impl Manager {
         lba: Option<usize>,
     ) -> Result<v1::Explanation> {
         let lba = lba.unwrap_or(0) as u64;
-        let told = self.control.volume_explain(pool, volume, lba);
-        let told = told.map_err(|error| self.pool_problem(pool, error))?;
+        let told = self.registry.volume_explain(pool, volume, lba)?;
         let now_s = now_s();
         let places = told.places.into_iter();
         let moves = told.moves.into_iter();
@@ -89,8 +90,7 @@ impl Manager {
     /// # Errors
     /// When it is not open.
     pub fn pool_moves(&self, pool: &str) -> Result<v1::MoveCountList> {
-        let counts = self.control.pool_moves(pool);
-        let counts = counts.map_err(|error| self.pool_problem(pool, error))?;
+        let counts = self.registry.pool_moves(pool)?;
         let items = counts.into_iter().map(|count| v1::MoveCount {
             from: count.cause.from().name().to_owned(),
             to: count.cause.to().name().to_owned(),

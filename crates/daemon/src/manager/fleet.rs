@@ -1,13 +1,47 @@
 //! Other daemons beside this one.
 
-use super::core::{Manager, Result, check_name};
-use crate::servers::{Seen, SeenPool};
+use super::jobs::Jobs;
+use super::notifications::Notifications;
+use super::pools::Pools;
+use super::registry::Result;
+use crate::names::check_name;
+use crate::servers::{Seen, SeenPool, Servers};
+use crate::state::StateFiles;
 use api::v1;
+use std::sync::Arc;
 
-impl Manager {
+/// This daemon beside the others that it knows.
+pub struct Fleet {
+    servers: Servers,
+    pools: Arc<Pools>,
+    notifications: Arc<Notifications>,
+    jobs: Arc<Jobs>,
+}
+
+impl Fleet {
+    /// Those of a state folder, which were not read yet.
+    pub(super) fn new(
+        files: &StateFiles,
+        pools: &Arc<Pools>,
+        notifications: &Arc<Notifications>,
+        jobs: &Arc<Jobs>,
+    ) -> Self {
+        Self {
+            servers: Servers::new(files),
+            pools: Arc::clone(pools),
+            notifications: Arc::clone(notifications),
+            jobs: Arc::clone(jobs),
+        }
+    }
+
+    /// Reads what was kept.
+    pub(super) fn load(&self) {
+        self.servers.load();
+    }
+
     /// What is told of this daemon's pools, alerts and jobs beside others'.
     fn own_seen(&self) -> Seen {
-        let list = self.pool_list().unwrap_or(v1::PoolList {
+        let list = self.pools.list().unwrap_or(v1::PoolList {
             items: Vec::new(),
             absent: Vec::new(),
         });
@@ -17,7 +51,7 @@ impl Manager {
             ..SeenPool::default()
         });
         let open = list.items.into_iter().map(|pool| {
-            let counters = self.pool_counters(&pool.name).ok();
+            let counters = self.pools.counters(&pool.name).ok();
             SeenPool {
                 state: pool.state,
                 capacity: pool.capacity,
@@ -32,8 +66,8 @@ impl Manager {
                 name: pool.name,
             }
         });
-        let alerts = self.alert_list().items;
-        let jobs = self.jobs_of_late();
+        let alerts = self.notifications.alert_list().items;
+        let jobs = self.jobs.recent();
         let running = jobs.iter().filter(|job| job.state == v1::JobState::Running);
         Seen {
             pools: absent.chain(open).collect(),
@@ -47,7 +81,7 @@ impl Manager {
     }
 
     /// This daemon and the others, at a glance. The others are asked while somebody looks, every few seconds at most.
-    pub fn server_list(&self) -> v1::ServerList {
+    pub fn list(&self) -> v1::ServerList {
         v1::ServerList {
             this: self.servers.own(&self.own_seen()),
             items: self.servers.list(),
@@ -58,7 +92,7 @@ impl Manager {
     ///
     /// # Errors
     /// When it cannot be, its name is taken, or it cannot be kept.
-    pub fn server_create(&self, request: v1::ServerCreate) -> Result<v1::Server> {
+    pub fn create(&self, request: v1::ServerCreate) -> Result<v1::Server> {
         check_name("a server", &request.name)?;
         self.servers.create(request)
     }
@@ -67,7 +101,7 @@ impl Manager {
     ///
     /// # Errors
     /// When there is none, or that cannot be kept.
-    pub fn server_remove(&self, name: &str) -> Result<()> {
+    pub fn remove(&self, name: &str) -> Result<()> {
         self.servers.remove(name)
     }
 }

@@ -1,7 +1,8 @@
 //! What is asked of the figures over time, with what follows from them: percentiles, mix, queue depth.
 
-use super::core::{Manager, Result};
+use super::History;
 use crate::history::{Counts, Found, Kind, Missing, Query, Values, time, usual_size};
+use crate::manager::registry::Result;
 use api::v1::{self, Problem, ProblemCode};
 use engine::{SIZE_BOUNDS, Spread, TIME_BOUNDS};
 
@@ -108,13 +109,13 @@ fn spreads(counts: &[Option<Counts>]) -> Option<v1::HistorySpreads> {
     })
 }
 
-impl Manager {
+impl History {
     /// What an object did from one time to another, at `now_s`; all are seconds since 1970. The last hour when nobody
     /// says when.
     ///
     /// # Errors
     /// When no figures of it are kept and it is not there, or the question cannot be.
-    pub fn history(
+    pub fn query(
         &self,
         object: &str,
         series: &[&str],
@@ -129,8 +130,7 @@ impl Manager {
             to_s,
             step_s,
         };
-        let invalid = |text: String| Problem::new(ProblemCode::Invalid, text);
-        let found = self.history.read(&query, now_s).or_else(|missing| {
+        let found = self.store.read(&query, now_s).or_else(|missing| {
             // What was made a moment ago has no figures yet.
             match missing {
                 Missing::Object if self.has_object(object) => {
@@ -140,14 +140,12 @@ impl Manager {
             }
         });
         let found = found.map_err(|missing| match missing {
-            Missing::Object => Problem::new(
-                ProblemCode::NotFound,
-                format!(
+            Missing::Object => Problem::not_found(format!(
                     "no figures of '{object}' are kept: write pool/POOL, tier/POOL/fast, vdrive/POOL/1, \
                      drive/POOL/SPEC, volume/POOL/VOLUME or export/POOL/EXPORT"
                 ),
             ),
-            Missing::Question(why) => invalid(why),
+            Missing::Question(why) => Problem::invalid(why),
             Missing::Io(error) => Problem::new(
                 ProblemCode::Io,
                 format!("the figures cannot be read: {error}: see to the state folder"),
@@ -158,7 +156,9 @@ impl Manager {
         if let Some(unknown) = series.iter().find(|name| !known(name)) {
             let known: Vec<&str> = all.iter().map(|series| series.name.as_str()).collect();
             let known = known.join(", ");
-            return Err(invalid(format!("{object} has no '{unknown}', but {known}")));
+            return Err(Problem::invalid(format!(
+                "{object} has no '{unknown}', but {known}"
+            )));
         }
         let wanted = |name: &str| series.is_empty() || series.contains(&name);
         Ok(v1::History {
@@ -211,7 +211,7 @@ impl Manager {
                 policies.iter().any(|policy| policy.name == name)
             }
             (Some(Kind::Export), Some(name)) => {
-                let mut exports = self.export_list(None).items.into_iter();
+                let mut exports = self.exports.list(None).items.into_iter();
                 exports.any(|export| export.pool == pool && export.name == name)
             }
             _ => false,

@@ -1,7 +1,8 @@
 //! One look a second at all pools, which everybody shares who need not know it to the moment.
 
-use super::core::{Manager, lock};
+use crate::Control;
 use crate::clock::since_1970;
+use crate::sync::lock;
 use engine::PoolLook;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 const FRESH: Duration = Duration::from_millis(1200);
 
 /// What was seen at a look.
-pub(super) struct Look {
+pub struct CachedStatus {
     /// Its number: each look has the next one.
     pub number: u64,
     began: Instant,
@@ -22,15 +23,17 @@ pub(super) struct Look {
     pub pools: Vec<PoolLook>,
 }
 
-/// The newest look, and who waits for the next.
-pub(super) struct Looks {
-    newest: Mutex<Arc<Look>>,
-    looked: Condvar,
+/// The newest status, and who waits for the next.
+pub struct StatusCache {
+    control: Arc<dyn Control>,
+    newest: Mutex<Arc<CachedStatus>>,
+    refreshed: Condvar,
 }
 
-impl Default for Looks {
-    fn default() -> Self {
-        let nothing = Look {
+impl StatusCache {
+    /// A cache that nothing was put in yet.
+    pub fn new(control: &Arc<dyn Control>) -> Self {
+        let nothing = CachedStatus {
             number: 0,
             began: Instant::now(),
             at_ms: 0,
@@ -38,52 +41,52 @@ impl Default for Looks {
             pools: Vec::new(),
         };
         Self {
+            control: Arc::clone(control),
             newest: Mutex::new(Arc::new(nothing)),
-            looked: Condvar::new(),
+            refreshed: Condvar::new(),
         }
     }
-}
 
-impl Manager {
     /// Looks now, for all who wait for it.
-    pub(super) fn look_now(&self) -> Arc<Look> {
+    pub fn refresh(&self) -> Arc<CachedStatus> {
         let (began, at) = (Instant::now(), since_1970());
         let mut pools = self.control.look();
         pools.sort_by(|one, other| one.status.name.cmp(&other.status.name));
-        let mut newest = lock(&self.looks.newest);
-        *newest = Arc::new(Look {
+        let mut newest = lock(&self.newest);
+        *newest = Arc::new(CachedStatus {
             number: newest.number + 1,
             began,
             at_ms: at.as_millis() as u64,
             took: began.elapsed(),
             pools,
         });
-        self.looks.looked.notify_all();
+        self.refreshed.notify_all();
         Arc::clone(&newest)
     }
 
     /// The newest look, unless that is old.
-    pub(super) fn look_lately(&self) -> Arc<Look> {
-        let newest = Arc::clone(&lock(&self.looks.newest));
+    pub fn recent(&self) -> Arc<CachedStatus> {
+        let newest = Arc::clone(&lock(&self.newest));
         match newest.number == 0 || newest.began.elapsed() > FRESH {
-            true => self.look_now(),
+            true => self.refresh(),
             false => newest,
         }
     }
 
     /// The first look after the one of this number, whoever makes it; after 0, one that is made now.
-    pub(super) fn look_after(&self, number: u64) -> Arc<Look> {
+    pub fn after(&self, number: u64) -> Arc<CachedStatus> {
         if number == 0 {
-            return self.look_now();
+            return self.refresh();
         }
-        let newest = lock(&self.looks.newest);
-        let old = |look: &mut Arc<Look>| look.number <= number || look.began.elapsed() > FRESH;
-        let waited = self.looks.looked.wait_timeout_while(newest, FRESH, old);
+        let newest = lock(&self.newest);
+        let old =
+            |look: &mut Arc<CachedStatus>| look.number <= number || look.began.elapsed() > FRESH;
+        let waited = self.refreshed.wait_timeout_while(newest, FRESH, old);
         let (newest, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let mut found = Arc::clone(&newest);
         drop(newest);
         match old(&mut found) {
-            true => self.look_now(),
+            true => self.refresh(),
             false => found,
         }
     }

@@ -1,14 +1,16 @@
 //! Hosts' sessions: listed and ended.
 
-use super::core::{Manager, Result, lock};
-use api::v1::{Problem, ProblemCode, Session, SessionList};
+use super::Exports;
+use crate::manager::registry::Result;
+use crate::sync::lock;
+use api::v1::{Problem, Session, SessionList};
 use std::collections::BTreeMap;
 
-impl Manager {
+impl Exports {
     /// Hosts' sessions, of front ends that know them.
     pub fn session_list(&self) -> SessionList {
         let mut found: BTreeMap<u64, Session> = BTreeMap::new();
-        for ((pool, name), running) in &*lock(&self.exports) {
+        for ((pool, name), running) in &*lock(&self.running) {
             let Ok(offer) = &running.offer else {
                 continue;
             };
@@ -37,9 +39,9 @@ impl Manager {
     }
 
     /// What is wrong with hosts, by pool and export.
-    pub(super) fn troubles_of_hosts(&self) -> Vec<((String, String), String)> {
+    pub(in crate::manager) fn host_troubles(&self) -> Vec<((String, String), String)> {
         let mut found = Vec::new();
-        for (name, running) in &*lock(&self.exports) {
+        for (name, running) in &*lock(&self.running) {
             if let Ok(offer) = &running.offer {
                 let troubles = offer.troubles().into_iter();
                 found.extend(troubles.map(|trouble| (name.clone(), trouble)));
@@ -52,8 +54,8 @@ impl Manager {
     ///
     /// # Errors
     /// `NotFound` when there is no such session.
-    pub fn session_end(&self, id: u64) -> Result<()> {
-        let exports = lock(&self.exports);
+    pub fn end_session(&self, id: u64) -> Result<()> {
+        let exports = lock(&self.running);
         let mut offers = exports
             .values()
             .filter_map(|running| running.offer.as_ref().ok());
@@ -61,9 +63,8 @@ impl Manager {
             tracing::info!("session {id} is to end");
             return Ok(());
         }
-        Err(Problem::new(
-            ProblemCode::NotFound,
-            format!("there is no session {id}: `convect session list` shows those that are"),
-        ))
+        Err(Problem::not_found(format!(
+            "there is no session {id}: `convect session list` shows those that are"
+        )))
     }
 }

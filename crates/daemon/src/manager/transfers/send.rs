@@ -1,9 +1,10 @@
 //! Snapshots sent as streams (docs/stream.md).
 
-use super::core::{Manager, Result, lock};
-use super::uses::Use;
-use crate::clock::now_s;
+use super::Transfers;
+use crate::control::PoolCalls;
 use crate::jobs::OwnJob;
+use crate::manager::registry::Result;
+use crate::manager::uses::Use;
 use crate::mapping::ToApi;
 use crate::volume_io::{IN_FLIGHT, VolumeIo};
 use crate::{Control, mapping};
@@ -41,10 +42,6 @@ pub struct Sending {
     _uses: Vec<Use>,
 }
 
-fn invalid(message: String) -> Problem {
-    Problem::new(ProblemCode::Invalid, message)
-}
-
 fn identity(snapshot: &SnapshotStatus) -> Result<SnapshotId> {
     snapshot.identity.parse().map_err(|_| {
         let text = format!(
@@ -55,28 +52,27 @@ fn identity(snapshot: &SnapshotStatus) -> Result<SnapshotId> {
     })
 }
 
-impl Manager {
+impl Transfers {
     /// Begins to send a snapshot: all of it, or what it has otherwise than `from` (NAME, or
     /// VOLUME@NAME), or what the volume with the token `resume` still lacks.
     ///
     /// # Errors
     /// When there is no such snapshot, it does not stand on `from`, or the token is of another.
-    pub fn snapshot_send(
+    pub fn send(
         &self,
         (pool, volume, snapshot): (&str, &str, &str),
         from: Option<&str>,
         resume: Option<&str>,
     ) -> Result<Sending> {
-        let refused = |error| self.pool_problem(pool, error);
         let resume = resume.map(|text| text.parse::<Token>()).transpose();
-        let resume = resume.map_err(|error| invalid(format!("'resume': {error}")))?;
+        let resume = resume.map_err(|error| Problem::invalid(format!("'resume': {error}")))?;
         if from.is_some() && resume.is_some() {
             let text = "the token says from which snapshot the stream goes: leave 'from' out";
-            return Err(invalid(text.to_owned()));
+            return Err(Problem::invalid(text.to_owned()));
         }
         // Nothing of it is deleted between the look and the use.
-        let changes = lock(&self.changes);
-        let known = self.control.snapshot_list(pool, None).map_err(refused)?;
+        let changes = self.registry.begin_change();
+        let known = self.registry.snapshot_list(pool, None)?;
         let (to, to_id) = find(&known, volume, snapshot)?;
         let from = match (from, &resume) {
             (Some(from), _) => {
@@ -87,11 +83,11 @@ impl Manager {
             (None, None) => None,
         };
         if from.is_some_and(|(_, id)| id == to_id) {
-            return Err(invalid(format!(
+            return Err(Problem::invalid(format!(
                 "{volume}@{snapshot} has nothing otherwise than itself: choose a snapshot before it"
             )));
         }
-        let volumes = self.control.volume_list(pool).map_err(refused)?;
+        let volumes = self.registry.volume_list(pool)?;
         let lba_size = volumes.iter().find(|known| known.name == volume);
         let start = resume.map_or(0, |token| token.done);
         let begin = Begin {
@@ -105,17 +101,14 @@ impl Manager {
             snapshot: snapshot.to_owned(),
         };
         let named = format!("{volume}@{snapshot}");
-        let device = self
-            .control
-            .volume_open(pool, &named, None)
-            .map_err(refused)?;
+        let device = self.registry.volume_open(pool, &named, None)?;
         let mut ready = Vec::new();
         let encoder = Encoder::begin(&begin, &mut ready);
         let from = from.map(|(known, _)| format!("{}@{}", known.volume, known.name));
         let used = from.iter().chain([&named]);
         let mut sending = Sending {
             _uses: used.map(|name| self.uses.enter(pool, name)).collect(),
-            control: Arc::clone(&self.control),
+            control: Arc::clone(self.registry.control()),
             pool: pool.to_owned(),
             volume: volume.to_owned(),
             snapshot: snapshot.to_owned(),
@@ -126,9 +119,7 @@ impl Manager {
             ranges: VecDeque::new(),
             next: Some(start),
             read: 0,
-            job: self
-                .jobs
-                .begin("send", &format!("{pool}/{named}"), to.size, now_s()),
+            job: self.jobs.begin("send", &format!("{pool}/{named}"), to.size),
         };
         drop(changes);
         // Whatever is wrong with the snapshots is told before the stream begins.
@@ -142,8 +133,7 @@ impl Manager {
     }
 
     fn pool_id(&self, pool: &str) -> Result<PoolId> {
-        let status = self.control.pool_status(pool);
-        let status = status.map_err(|error| self.pool_problem(pool, error))?;
+        let status = self.registry.pool_status(pool)?;
         status.id.parse().map_err(|_| {
             let text = format!("the id of pool {pool} is no number");
             Problem::new(ProblemCode::Damaged, text)
@@ -158,10 +148,9 @@ fn find<'a>(all: &'a [SnapshotStatus], volume: &str, name: &str) -> Result<Known
     let mut found = all.iter();
     match found.find(|known| known.volume == volume && known.name == name) {
         Some(found) => Ok((found, identity(found)?)),
-        None => Err(Problem::new(
-            ProblemCode::NotFound,
-            format!("volume {volume} has no snapshot '{name}': see `convect snapshot list`"),
-        )),
+        None => Err(Problem::not_found(format!(
+            "volume {volume} has no snapshot '{name}': see `convect snapshot list`"
+        ))),
     }
 }
 
@@ -173,7 +162,7 @@ fn find_base<'a>(
     token: &Token,
 ) -> Result<Option<Known<'a>>> {
     if token.to != to {
-        return Err(invalid(format!(
+        return Err(Problem::invalid(format!(
             "the token is of another snapshot than {volume}@{snapshot}: send the one that was begun"
         )));
     }
@@ -187,9 +176,7 @@ fn find_base<'a>(
     let own = held.clone().find(|known| known.volume == volume);
     match own.or_else(|| held.next()) {
         Some(found) => Ok(Some((found, from))),
-        None => Err(Problem::new(
-            ProblemCode::NotFound,
-            "the snapshot that the token's stream goes from is no more: send from another that both \
+        None => Err(Problem::not_found("the snapshot that the token's stream goes from is no more: send from another that both \
              have, or the whole"
                 .to_owned(),
         )),

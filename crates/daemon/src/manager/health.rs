@@ -1,15 +1,18 @@
 //! What disks tell of their health: asked rarely, remembered, and told of.
 
-use super::core::{Manager, Result, lock};
-use super::observe::{finding, of_drive};
+use super::findings::{finding, of_drive};
+use super::registry::Result;
+use crate::Control;
 use crate::events::Finding;
 use crate::host_drives::block_devices;
 use crate::smart::{Asked, ask, failing, locate, read, whole_disk};
+use crate::sync::lock;
 use api::v1::{DriveHealth, DriveLocate, EventCode, HealthState, Problem, ProblemCode};
 use engine::PoolStatus;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -20,54 +23,70 @@ const DISKS_MAX: usize = 256;
 /// A drive that has used so much of its endurance is to be replaced soon, in per cent.
 const USED_WARN: u64 = 90;
 
-/// Where disks are found and asked, and what they said.
-pub(super) struct Smart {
+/// Where the health of disks is read.
+#[derive(Clone, Debug)]
+pub struct SmartConfig {
     program: PathBuf,
     sys_class_block: PathBuf,
     sys_class_enclosure: PathBuf,
     answer_time: Duration,
+}
+
+/// The health of this host's disks, as they reported it last.
+pub struct DriveHealthMonitor {
+    control: Arc<dyn Control>,
+    sys_block: PathBuf,
+    config: SmartConfig,
     /// By the disks' names. Locked for a look or an entry only.
     known: Mutex<BTreeMap<String, DriveHealth>>,
     /// Programs that did not end, by the disks that they asked. Held while disks are asked.
     stuck: Mutex<BTreeMap<String, Child>>,
 }
 
-impl Default for Smart {
+impl Default for SmartConfig {
     fn default() -> Self {
         Self {
             program: "smartctl".into(),
             sys_class_block: "/sys/class/block".into(),
             sys_class_enclosure: "/sys/class/enclosure".into(),
             answer_time: ANSWER_TIME,
-            known: Mutex::default(),
-            stuck: Mutex::default(),
         }
     }
 }
 
-impl Manager {
-    /// The same, which asks this program in place of `smartctl` for so long, and finds devices in folders of `sys` in
+impl SmartConfig {
+    /// Runs `program` in place of `smartctl`, for at most `answer_time` a disk, and finds devices in folders of `sys` in
     /// place of `/sys/class`.
-    #[must_use]
-    pub fn with_smart(self, program: &Path, answer_time: Duration, sys: &Path) -> Self {
-        let smart = Smart {
+    pub fn new(program: &Path, answer_time: Duration, sys: &Path) -> Self {
+        Self {
             program: program.to_owned(),
             sys_class_block: sys.join("block"),
             sys_class_enclosure: sys.join("enclosure"),
             answer_time,
-            ..Smart::default()
-        };
-        Self { smart, ..self }
+        }
+    }
+}
+
+impl DriveHealthMonitor {
+    /// A monitor that has asked no disk yet.
+    pub(super) fn new(control: &Arc<dyn Control>, sys_block: &Path, config: SmartConfig) -> Self {
+        Self {
+            control: Arc::clone(control),
+            sys_block: sys_block.to_owned(),
+            config,
+            known: Mutex::default(),
+            stuck: Mutex::default(),
+        }
     }
 
     fn disk(&self, spec: &str) -> Option<String> {
-        whole_disk(spec, &self.smart.sys_class_block)
+        whole_disk(spec, &self.config.sys_class_block)
     }
 
     /// What a drive said of its health when it was asked last; nothing for what is no disk of this host.
     pub(super) fn health(&self, spec: &str) -> Option<DriveHealth> {
         let disk = self.disk(spec)?;
-        let known = lock(&self.smart.known).get(&disk).cloned();
+        let known = lock(&self.known).get(&disk).cloned();
         Some(known.unwrap_or_else(|| DriveHealth {
             why: "it was not asked yet".to_owned(),
             ..DriveHealth::default()
@@ -88,11 +107,11 @@ impl Manager {
             .chain(others)
             .filter_map(|spec| self.disk(&spec))
             .collect();
-        let mut stuck = lock(&self.smart.stuck);
+        let mut stuck = lock(&self.stuck);
         stuck.retain(|_, child| matches!(child.try_wait(), Ok(None)));
-        lock(&self.smart.known).retain(|disk, _| disks.contains(disk));
+        lock(&self.known).retain(|disk, _| disks.contains(disk));
         for disk in disks.into_iter().take(DISKS_MAX) {
-            let before = lock(&self.smart.known).get(&disk).cloned();
+            let before = lock(&self.known).get(&disk).cloned();
             let unknown = |why: String| DriveHealth {
                 state: HealthState::Unknown,
                 why,
@@ -103,7 +122,7 @@ impl Manager {
                 true => unknown("what asks it does not end: the drive does not answer".to_owned()),
                 false => {
                     let device = format!("/dev/{}", disk.replace('!', "/"));
-                    match ask(&self.smart.program, &device, self.smart.answer_time) {
+                    match ask(&self.config.program, &device, self.config.answer_time) {
                         Asked::Answer(answer) => read(&answer, at_s, before.as_ref()),
                         Asked::Nothing(why) => unknown(why),
                         Asked::Stuck(child) => {
@@ -113,12 +132,12 @@ impl Manager {
                     }
                 }
             };
-            lock(&self.smart.known).insert(disk, health);
+            lock(&self.known).insert(disk, health);
         }
     }
 
     /// Drives of a pool that say that they fail, or are worn out.
-    pub(super) fn find_health(&self, pool: &PoolStatus, found: &mut Vec<Finding>) {
+    pub(super) fn find(&self, pool: &PoolStatus, found: &mut Vec<Finding>) {
         let name = &pool.name;
         for drive in pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives) {
             let spec = &drive.spec;
@@ -152,9 +171,9 @@ impl Manager {
             let text = format!(
                 "{spec} is no disk of this host: a light is at disks alone, like file:/dev/sda"
             );
-            Problem::new(ProblemCode::Invalid, text)
+            Problem::invalid(text)
         })?;
-        locate(&disk, request.on, &self.smart.sys_class_enclosure)
+        locate(&disk, request.on, &self.config.sys_class_enclosure)
             .map_err(|why| Problem::new(ProblemCode::Refused, why))
     }
 }

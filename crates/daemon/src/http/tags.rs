@@ -1,8 +1,7 @@
 //! Tags of what was chosen of an object, which stay as long as nobody changes it.
 
-use super::core::{Manager, Result};
 use crate::access::sha256_hex;
-use api::{Tagged, v1};
+use api::v1;
 use serde_json::{Value, json};
 
 /// Hexadecimal digits of a tag.
@@ -94,25 +93,5 @@ impl Tag for v1::Export {
             self.parameters,
             self.initiator
         ])
-    }
-}
-
-impl Manager {
-    /// The tag of an object as it is now. `names` are those of the path, and the pool that was asked for.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn tag(
-        &self,
-        tagged: Tagged,
-        (pool, volume, snapshot): (&str, &str, &str),
-        (export, of): (&str, Option<&str>),
-    ) -> Result<String> {
-        Ok(match tagged {
-            Tagged::Pool => self.pool_show(pool)?.tag(),
-            Tagged::Volume => self.volume_show(pool, volume)?.tag(),
-            Tagged::Snapshot => self.snapshot_show((pool, volume, snapshot))?.tag(),
-            Tagged::Export => self.export_show(export, of)?.tag(),
-        })
     }
 }

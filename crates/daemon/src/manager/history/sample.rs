@@ -21,7 +21,7 @@ const TIER_LEVELS: usize = 10;
 /// What something has counted, or did since the last look: in the order of its figures, with nanoseconds summed in
 /// place of mean times; and its reads and writes by times and sizes.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Did {
+pub struct Did {
     counted: [u64; SERIES_MAX],
     spread: Counts,
 }
@@ -107,7 +107,7 @@ impl Did {
 }
 
 /// What was gathered at a look.
-pub(super) struct Sample {
+pub struct Sample {
     /// Seconds since the last one.
     pub seconds: f64,
     before: BTreeMap<String, Did>,

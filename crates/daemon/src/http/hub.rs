@@ -1,8 +1,7 @@
 //! One look a second for all viewers, and none while there are none.
 
-use super::map::{MapView, Picture};
-use super::state::{Seen, changes};
 use crate::Manager;
+use crate::live::{MapView, Picture, Seen, changes};
 use api::v1::{Problem, ProblemCode};
 use hyper::body::Bytes;
 use std::collections::BTreeMap;
@@ -184,7 +183,7 @@ impl Hub {
             wish,
             ticks,
             told: None,
-            event: self.manager.events().newest(),
+            event: self.manager.notifications.events().newest(),
         })
     }
 
@@ -203,9 +202,9 @@ impl Hub {
             let began = Instant::now();
             let manager = Arc::clone(&self.manager);
             let work = move || {
-                let (number, took, seen) = manager.live(seen_number);
+                let (number, took, seen) = manager.live.next(seen_number);
                 let began = Instant::now();
-                let maps = manager.live_maps(&views);
+                let maps = manager.live.maps(&views);
                 (number, took + began.elapsed(), seen, maps)
             };
             let mut took = PERIOD_MIN;
@@ -241,6 +240,7 @@ impl Viewing {
         for new in self
             .hub
             .manager
+            .notifications
             .events()
             .after(self.event, EVENTS_MAX)
             .events

@@ -1,0 +1,110 @@
+//! What pools did for hosts, and what another fast tier would: latency by source, what-if; why a block lies where it
+//! does is in `explain`.
+
+mod explain;
+
+use super::registry::{PoolRegistry, Result};
+use super::status_cache::StatusCache;
+use super::volumes::Volumes;
+use crate::control::PoolCalls;
+use crate::history::share_of_times;
+use api::v1;
+use engine::{SourceTimes, TIME_BOUNDS, Times};
+use std::sync::Arc;
+
+fn told(sources: &SourceTimes) -> v1::Latency {
+    let source = |times: &Times| v1::SourceLatency {
+        counts: times.counts.to_vec(),
+        ns: times.ns,
+        p50_s: share_of_times(&times.counts, 0.5),
+        p99_s: share_of_times(&times.counts, 0.99),
+        p999_s: share_of_times(&times.counts, 0.999),
+    };
+    v1::Latency {
+        bounds_ns: TIME_BOUNDS.values().collect(),
+        ram: source(&sources.ram),
+        fast: source(&sources.fast),
+        slow: source(&sources.slow),
+    }
+}
+
+fn forecast(of: engine::Forecast) -> v1::Forecast {
+    let point = |point: engine::ForecastPoint| v1::ForecastPoint {
+        percent: point.percent,
+        bytes: point.bytes,
+        lru_hits: point.lru_hits,
+        hits: point.hits,
+        mean_ns: point.mean_ns,
+    };
+    v1::Forecast {
+        volume: of.volume,
+        uses: of.uses,
+        used_bytes: of.used_bytes,
+        points: of.points.into_iter().map(point).collect(),
+    }
+}
+
+/// What is measured and computed of open pools when somebody asks.
+pub struct Diagnostics {
+    registry: Arc<PoolRegistry>,
+    status: Arc<StatusCache>,
+    volumes: Arc<Volumes>,
+}
+
+impl Diagnostics {
+    pub(super) fn new(
+        registry: &Arc<PoolRegistry>,
+        status: &Arc<StatusCache>,
+        volumes: &Arc<Volumes>,
+    ) -> Self {
+        Self {
+            registry: Arc::clone(registry),
+            status: Arc::clone(status),
+            volumes: Arc::clone(volumes),
+        }
+    }
+
+    /// How long reads of a pool took.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn pool_latency(&self, pool: &str) -> Result<v1::Latency> {
+        self.registry.pool_status(pool)?;
+        Ok(self.latency_of(pool, |_| true))
+    }
+
+    /// How long reads of a volume took.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn volume_latency(&self, pool: &str, volume: &str) -> Result<v1::Latency> {
+        self.volumes.show(pool, volume)?;
+        Ok(self.latency_of(pool, |name| name == volume))
+    }
+
+    /// As the look of this second saw it: of what was made since then nothing was.
+    fn latency_of(&self, pool: &str, counts: impl Fn(&str) -> bool) -> v1::Latency {
+        let look = self.status.recent();
+        let pools = look.pools.iter().filter(|known| known.status.name == pool);
+        let volumes = pools.flat_map(|known| &known.volumes);
+        let mut sum = SourceTimes::default();
+        volumes
+            .filter(|volume| counts(&volume.status.name))
+            .for_each(|volume| sum.add(&volume.sources));
+        told(&sum)
+    }
+
+    /// What another size of the fast tier would give a pool and its volumes.
+    ///
+    /// # Errors
+    /// When the pool is not open, or has not two tiers.
+    pub fn pool_what_if(&self, pool: &str) -> Result<v1::WhatIf> {
+        let told = self.registry.pool_what_if(pool)?;
+        Ok(v1::WhatIf {
+            fast_ns: told.fast_ns,
+            slow_ns: told.slow_ns,
+            pool: forecast(told.pool),
+            volumes: told.volumes.into_iter().map(forecast).collect(),
+        })
+    }
+}

@@ -1,0 +1,166 @@
+//! A value that is kept as JSON in one file of the state folder, as lists of what users created are.
+//!
+//! The file is replaced whole by a new one that is durable before it takes the name (write, fsync, rename, fsync of the
+//! folder), so that after a crash it is the old one or the new one. It says which version of the format it has: a newer
+//! one, or a damaged file, is put aside, reported as an alert, and the daemon runs without what it said.
+
+use super::files::StateFiles;
+use api::v1::{Problem, ProblemCode};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::marker::PhantomData;
+
+/// The version of the format that is written.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Versioned<T> {
+    version: u32,
+    #[serde(flatten)]
+    value: T,
+}
+
+/// Where a `T` is kept, which is a struct: its fields lie beside the version.
+pub struct JsonStore<T> {
+    files: StateFiles,
+    name: &'static str,
+    /// Longest file that is read, in bytes.
+    bytes_max: u64,
+    mode: u32,
+    kept: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize + DeserializeOwned> JsonStore<T> {
+    /// The file of this name, of at most so many bytes, for those whom `mode` lets read it.
+    pub fn new(files: &StateFiles, name: &'static str, bytes_max: u64, mode: u32) -> Self {
+        Self {
+            files: files.clone(),
+            name,
+            bytes_max,
+            mode,
+            kept: PhantomData,
+        }
+    }
+
+    /// What is kept; nothing where there is no file, or it was put aside.
+    pub fn read(&self) -> Option<T> {
+        self.read_checked(Ok)
+    }
+
+    /// The same, as `check` takes it. What that refuses counts as damaged.
+    pub fn read_checked<U>(&self, check: impl FnOnce(T) -> Result<U, String>) -> Option<U> {
+        self.files.read(self.name, self.bytes_max, |text| {
+            let kept: Versioned<T> =
+                serde_json::from_slice(text).map_err(|error| error.to_string())?;
+            match kept.version {
+                VERSION => check(kept.value),
+                version => Err(format!("it has version {version}, of a newer daemon")),
+            }
+        })
+    }
+
+    fn text(value: &T) -> io::Result<Vec<u8>> {
+        let version = VERSION;
+        Ok(serde_json::to_vec_pretty(&Versioned { version, value })?)
+    }
+
+    /// Keeps a value in the background: that it cannot be written becomes an alert until it is.
+    ///
+    /// # Errors
+    /// When it cannot be written; the old one is still there then.
+    pub fn write(&self, value: &T) -> io::Result<()> {
+        let written = Self::text(value).and_then(|text| self.replace(&text));
+        self.files.note(self.name, written)
+    }
+
+    /// Keeps a value for a caller who is told when that fails. `what` names it in the plural.
+    ///
+    /// # Errors
+    /// As [`JsonStore::write`].
+    pub fn write_for_caller(&self, what: &str, value: &T) -> Result<(), Problem> {
+        let written = Self::text(value).and_then(|text| self.replace(&text));
+        written.map_err(|error| {
+            let text = format!("{what} cannot be written: {error}: see to the state folder");
+            Problem::new(ProblemCode::Io, text)
+        })
+    }
+
+    fn replace(&self, text: &[u8]) -> io::Result<()> {
+        self.files.replace(self.name, text, self.mode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Trouble;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[derive(PartialEq, Debug, Serialize, Deserialize)]
+    struct Names {
+        names: Vec<String>,
+    }
+
+    fn names(names: &[&str]) -> Names {
+        Names {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_value_is_read_as_it_was_written_beside_its_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = JsonStore::new(&StateFiles::new(folder.path()), "f", 1 << 10, 0o600);
+        assert_eq!(store.read(), None::<Names>);
+        store.write(&names(&["a", "b"])).unwrap();
+        assert_eq!(store.read(), Some(names(&["a", "b"])));
+        store.write_for_caller("the names", &names(&[])).unwrap();
+        assert_eq!(store.read(), Some(names(&[])));
+        let path = folder.path().join("f");
+        let text: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!(text, serde_json::json!({"version": 1, "names": []}));
+        let mode = std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_damaged_or_newer_file_is_put_aside_and_reported() {
+        for damage in ["", "{", r#"{"names":[]}"#, r#"{"version":2,"names":[]}"#] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("f"), damage).unwrap();
+            let files = StateFiles::new(folder.path());
+            let store = JsonStore::<Names>::new(&files, "f", 1 << 10, 0o600);
+            assert_eq!(store.read(), None, "{damage}");
+            assert!(matches!(
+                &files.troubles()[..],
+                [("f", Trouble::Damaged(..))]
+            ));
+            let aside = std::fs::read_to_string(folder.path().join("f.damaged"));
+            assert_eq!(aside.unwrap(), damage);
+        }
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_value_and_is_an_alert_only_in_the_background() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = StateFiles::new(folder.path());
+        let store = JsonStore::new(&files, "f", 1 << 10, 0o600);
+        store.write(&names(&["a"])).unwrap();
+        // In the way of the new file.
+        std::fs::create_dir(folder.path().join("f.new")).unwrap();
+        let refused = store
+            .write_for_caller("the names", &names(&[]))
+            .unwrap_err();
+        assert!(
+            refused.message.contains("the names cannot be written"),
+            "{refused}"
+        );
+        assert_eq!(files.troubles(), []);
+        store.write(&names(&[])).unwrap_err();
+        assert_eq!(files.troubles().len(), 1);
+        assert_eq!(store.read(), Some(names(&["a"])));
+    }
+}
