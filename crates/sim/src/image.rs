@@ -40,6 +40,11 @@ impl Block {
         *self.crc.get_or_init(|| crc32c(&self.bytes[..]))
     }
 
+    /// Whether both hold the same.
+    pub fn is_same(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        Arc::ptr_eq(self, other) || self.crc() == other.crc() && self.bytes == other.bytes
+    }
+
     /// What it holds.
     pub fn facts(&self) -> &Facts {
         self.facts
@@ -131,7 +136,7 @@ impl Content {
             address(one) == address(other)
         };
         match (self, other) {
-            (Self::Whole(one), Self::Whole(other)) => Arc::ptr_eq(one, other),
+            (Self::Whole(one), Self::Whole(other)) => one.is_same(other),
             (
                 Self::Torn { old, new, mask },
                 Self::Torn {
@@ -162,8 +167,13 @@ impl Content {
 
     /// Whether it is neither of the two blocks that it was torn between.
     fn is_mixture(&self) -> bool {
+        self.differs() == (true, true)
+    }
+
+    /// Whether a torn block differs from the old one, and from the new one.
+    fn differs(&self) -> (bool, bool) {
         let Self::Torn { old, new, mask } = self else {
-            return false;
+            return (false, false);
         };
         let differs = |at: usize| {
             let range = at * SECTOR..(at + 1) * SECTOR;
@@ -174,7 +184,7 @@ impl Content {
         };
         let has =
             |set: bool| (0..BLOCK / SECTOR).any(|at| (mask >> at & 1 == 1) == set && differs(at));
-        has(true) && has(false)
+        (has(true), has(false))
     }
 
     /// Copies the block into `into`.
@@ -238,14 +248,19 @@ impl Crashed {
         }
     }
 
-    /// A write that a crash broke off in this block: some of its sectors are there.
+    /// A write that a crash broke off in this block: some of its sectors are there. Where what is there is the whole old block
+    /// or the whole new one, it is that block: states in which others are torn have the same.
     pub fn tear(&mut self, block: u64, new: &Arc<Block>, mask: u8) {
         let torn = Content::Torn {
             old: self.get(block),
             new: new.clone(),
             mask,
         };
-        self.changed.push((block, torn));
+        match torn.differs() {
+            (false, _) => {}
+            (true, false) => self.changed.push((block, Content::Whole(new.clone()))),
+            (true, true) => self.changed.push((block, torn)),
+        }
     }
 
     /// An image of its own.

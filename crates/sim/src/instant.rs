@@ -11,7 +11,7 @@ use crate::shadow::{Known, Shadow};
 use block::{DmaBuf, Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
 use drives::OpenDrive;
 use reactor::Handle;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::io;
 use std::ops::Range;
 use std::rc::Rc;
@@ -85,7 +85,7 @@ impl Places {
         }
         match (crashed.base.get(block), seen) {
             (None, None) => true,
-            (Some(now), Some(Content::Whole(seen))) => Arc::ptr_eq(now, seen),
+            (Some(now), Some(Content::Whole(seen))) => now.is_same(seen),
             _ => false,
         }
     }
@@ -97,6 +97,8 @@ struct Held {
     at: Vec<At>,
     /// What was written, block after block, in the memory that it was handed over in.
     cells: Vec<DmaBuf>,
+    /// The same as blocks, where a crash has left it: all states that have it share it.
+    blocks: Vec<OnceCell<Arc<Block>>>,
 }
 
 struct State {
@@ -146,6 +148,7 @@ impl Instant {
                 crashed: Crashed::unchanged(Image::new(size)),
                 at: vec![At::Base; size as usize / BLOCK],
                 cells: Vec::new(),
+                blocks: Vec::new(),
             },
             moved: Vec::new(),
             log: Vec::new(),
@@ -178,6 +181,7 @@ impl Instant {
             held.at[block as usize] = At::Base;
         }
         held.cells.clear();
+        held.blocks.clear();
         state.log.clear();
         state.read.clear();
         state.differs = 0;
@@ -249,8 +253,8 @@ impl Instant {
                 continue;
             };
             let loss = if index < durable { Loss::None } else { loss };
-            for (block, cell) in (*first..).zip(&held.cells[cells.clone()]) {
-                let content = || Arc::new(Block::of(cell));
+            for (block, cell) in (*first..).zip(cells.clone()) {
+                let content = || held.written(cell);
                 loss.survives(&mut crashed, block, content, random);
             }
         }
@@ -304,6 +308,12 @@ impl Held {
         }
     }
 
+    /// What was written, as a block.
+    fn written(&self, cell: usize) -> Arc<Block> {
+        let made = || Arc::new(Block::of(&self.cells[cell]));
+        self.blocks[cell].get_or_init(made).clone()
+    }
+
     fn read(&self, first: u64, into: &mut [u8]) {
         for (block, into) in (first..).zip(into.chunks_exact_mut(BLOCK)) {
             match self.at[block as usize] {
@@ -348,6 +358,7 @@ impl State {
         let held = &mut self.held;
         let from = held.cells.len();
         held.cells.extend(cells);
+        held.blocks.resize_with(held.cells.len(), OnceCell::new);
         let cells = from..held.cells.len();
         for (block, cell) in (first..).zip(cells.clone()) {
             let place = &mut held.at[block as usize];

@@ -155,15 +155,13 @@ impl Opening {
 
     /// Whether what was opened is what an opening of this would be.
     fn is_of(&self, crashed: &[Crashed], places: &[Places], labels: &Labels) -> bool {
-        let address = |label: &Option<Arc<Label>>| label.as_ref().map(Arc::as_ptr);
-        let same = self
-            .labels
-            .iter()
-            .map(address)
-            .eq(labels.iter().map(address));
+        let Some(opened) = &self.opened else {
+            return false;
+        };
+        let id = |label: &Option<Arc<Label>>| label.as_ref().map(|label| label.drive);
         let mut drives = self.drives.iter().zip(crashed.iter().zip(places));
-        self.opened.is_some()
-            && same
+        self.labels.iter().map(id).eq(labels.iter().map(id))
+            && newest(labels.iter().flatten()).is_some_and(|now| says_the_same(&now, &opened.label))
             && drives.all(|(drive, (crashed, places))| drive.looks_like(crashed, places))
     }
 }
@@ -213,6 +211,11 @@ impl Openings {
         self.all.rotate_right(1);
         self.all[0].load(crashed);
     }
+}
+
+/// Whether two labels say the same of the pool, which is all that an opening takes from the newest one.
+fn says_the_same(one: &Arc<Label>, other: &Arc<Label>) -> bool {
+    Arc::ptr_eq(one, other) || one.pool == other.pool && one.config == other.config
 }
 
 /// The label that was written last.

@@ -14,7 +14,7 @@ const SHORT: u64 = 16;
 /// Blocks that the windows of a drive have at most, of each kind; then all of that kind begin anew.
 const MOST: u64 = 4096;
 /// Memory for windows that a thread has at hand, in bytes.
-const ARENA: usize = 64 << 20;
+const ARENA: usize = 1 << 30;
 
 thread_local! {
     static POOL: DmaPool = DmaPool::with_arena(ARENA);
