@@ -22,7 +22,7 @@ pub struct Tally {
 }
 
 /// One seed of so many is of a loop that does front ends as well, which takes as long as hundreds of the others.
-pub const SHARED_EACH: u64 = 200;
+const SHARED_EACH: u64 = 200;
 
 /// Runs one schedule.
 ///

@@ -5,7 +5,7 @@
 //! a slow pace, some pause), and changes of policies while all of it runs. Time is virtual. Gates are asked exactly as
 //! the engine's shards ask theirs (the engine's `shard/qos.rs`).
 //!
-//! One seed of [`SHARED_EACH`] is of another kind: a loop that does front ends as well (`shared.rs`).
+//! One seed of two hundred is of another kind: a loop that does front ends as well (`shared.rs`).
 //!
 //! Leaves out: the engine beneath. What the engine does with what a gate releases is for its own tests.
 
@@ -15,4 +15,4 @@ mod oracle;
 mod shared;
 mod world;
 
-pub use campaign::{SHARED_EACH, Tally, campaign, run};
+pub use campaign::{Tally, campaign, run};

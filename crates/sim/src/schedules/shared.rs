@@ -152,7 +152,6 @@ fn policy(id: u32, level: u8, min_iops: u64) -> QosPolicyConfig {
 struct Op {
     session: usize,
     request: Request,
-    passed_ns: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -265,7 +264,6 @@ impl Loop {
         let op = Op {
             session: number,
             request,
-            passed_ns: 0,
         };
         self.port.extend(std::iter::repeat_n(op, taken));
         if taken > 0 {
