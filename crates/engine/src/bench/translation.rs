@@ -77,7 +77,7 @@ impl Translation {
             journal_blocks: base - 256,
             ram_bytes: 0,
             spare_groups: 0,
-            leaves: resident,
+            map_pages: resident,
             summaries: 0,
             ledger: 0,
         };

@@ -25,8 +25,10 @@ impl State {
         let volumes = &self.volumes;
         let is_there = |extent: Extent| {
             let ((layer, chunk), at) = chunk_of(extent);
-            let leaf = volumes.get(&layer).and_then(|it| it.tree.leaf(chunk));
-            leaf.is_some_and(|leaf| leaf.ram[at].get() != 0 || leaf.fetching.get() >> at & 1 == 1)
+            let map_page = volumes.get(&layer).and_then(|it| it.tree.leaf(chunk));
+            map_page.is_some_and(|map_page| {
+                map_page.ram[at].get() != 0 || map_page.fetching.get() >> at & 1 == 1
+            })
         };
         let blocks = Blocks {
             extent: extent_of((layer, chunk), block / EXTENT_BLOCKS),
@@ -86,11 +88,11 @@ impl Shard {
     /// Reads an extent, if it is at home alone and the disk has time.
     async fn read_foreseen(&self, extent: Extent) {
         let ((layer, chunk), at) = chunk_of(extent);
-        let Ok(Some(leaf)) = self.leaf(layer, chunk, false).await else {
+        let Ok(Some(map_page)) = self.map_page(layer, chunk, false).await else {
             return;
         };
-        let home = leaf.page.borrow().home();
-        let Some(part) = parts(self.fetchable(&leaf, 1 << at)).next() else {
+        let home = map_page.page.borrow().home();
+        let Some(part) = parts(self.fetchable(&map_page, 1 << at)).next() else {
             return;
         };
         let Ok(vdrive) = self.vdrive(home.vdrive()) else {
@@ -100,11 +102,16 @@ impl Shard {
             return;
         }
         let turn = vdrive.turn(home.block(), EXTENT_BLOCKS, Due::NONE).await;
-        let part = part & self.fetchable(&leaf, part);
+        let part = part & self.fetchable(&map_page, part);
         if part != 0 {
-            let wanted = at_home(&leaf, part);
-            let read =
-                self.fetch_extents((layer, chunk), &leaf, part, &wanted, Why::Foreseen(turn));
+            let wanted = at_home(&map_page, part);
+            let read = self.fetch_extents(
+                (layer, chunk),
+                &map_page,
+                part,
+                &wanted,
+                Why::Foreseen(turn),
+            );
             // What cannot be read ahead is read, and its error told, when it is asked for.
             drop(read.await);
         }

@@ -6,7 +6,7 @@ use super::cpu_prefetch::Seen;
 use super::read::slow_path::{Served, is_right, overlap};
 use super::write::slow_path::{Piece, pieces};
 use crate::map::layer_table::{AllPlaced, writer};
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::map::radix::Lookup;
 use crate::shard::state::{Shard, State};
 use crate::space::{Class, Run};
@@ -38,19 +38,19 @@ impl Shard {
     /// Reads one whole block whose page is in memory, as most reads of hosts are: what [`Shard::read_now`] does for
     /// any, in half of the instructions.
     pub(super) fn read_block_now(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Block {
-        let (leaf, block) = (&seen.leaf, seen.block);
-        if leaf.dissolved.get() {
+        let (map_page, block) = (&seen.map_page, seen.block);
+        if map_page.dissolved.get() {
             return Block::Elsewhere;
         }
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let (mut served, mut in_ram) = (Served::default(), None);
         let is_right = if page.state(block) == BlockState::Zero {
             buf.zero(0, BLOCK);
             served.zero = 1;
             true
-        } else if let Some(slot) = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1)
+        } else if let Some(slot) = map_page.ram[block / EXTENT_BLOCKS].get().checked_sub(1)
             && let Some(extent) = state.ram.get(slot)
             && let Some(bytes) = extent.block(block % EXTENT_BLOCKS)
         {
@@ -73,7 +73,7 @@ impl Shard {
                 *is_there.insert(is_right(sum, page.crc(block)))
             });
             self.fetching.some();
-            leaf.touched.set(true);
+            map_page.touched.set(true);
             served.fast = 1;
             is_there == Some(true)
         };
@@ -95,14 +95,14 @@ impl Shard {
     /// there were.
     pub(super) fn serve_in_place(
         &self,
-        (leaf, piece): (&Rc<Leaf>, Piece),
+        (map_page, piece): (&Rc<MapPage>, Piece),
         todo: &mut BlockMask,
         buf: &mut IoBuf,
     ) -> u32 {
-        if todo.is_empty() || leaf.dissolved.get() {
+        if todo.is_empty() || map_page.dissolved.get() {
             return 0;
         }
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let (start, count) = piece.blocks();
         let end = start + count;
         let mut served = BlockMask::default();
@@ -128,7 +128,7 @@ impl Shard {
             };
             self.copy_in_place(piece, (first, count), place, crc, buf, &mut served);
         }
-        leaf.touched.set(true);
+        map_page.touched.set(true);
         *todo = todo.and_not(served);
         served.count() as u32
     }
@@ -200,11 +200,11 @@ impl Shard {
 
     /// The same of what lies in one chunk; false when nothing has changed.
     fn write_piece_now(&self, by: By, piece: Piece, buf: &IoBuf, seen: Option<Seen>) -> bool {
-        let Some((layer, leaf)) = self.writable_now(by.volume, piece.chunk, seen) else {
+        let Some((layer, map_page)) = self.writable_now(by.volume, piece.chunk, seen) else {
             return false;
         };
         let (first, count) = piece.blocks();
-        if !piece.is_whole() || self.admit(layer, &leaf, first, count).is_err() {
+        if !piece.is_whole() || self.admit(layer, &map_page, first, count).is_err() {
             return false;
         }
         let mut runs = self.scratch.take();
@@ -212,7 +212,8 @@ impl Shard {
             match self.copy_to_slots(&runs, piece, buf) {
                 Some(crcs) => {
                     let by = (by, layer);
-                    self.record_write(by, &leaf, piece, &runs, &crcs).is_ok()
+                    self.record_write(by, &map_page, piece, &runs, &crcs)
+                        .is_ok()
                 }
                 None => {
                     self.give_back(&runs);
@@ -268,7 +269,12 @@ impl Shard {
 
     /// The layer and page that take a write to a chunk, if the page is in memory, nothing holds the volume and the journal has
     /// room.
-    fn writable_now(&self, volume: u32, chunk: u32, seen: Option<Seen>) -> Option<(u32, Rc<Leaf>)> {
+    fn writable_now(
+        &self,
+        volume: u32,
+        chunk: u32,
+        seen: Option<Seen>,
+    ) -> Option<(u32, Rc<MapPage>)> {
         let state = self.state.borrow();
         if state.failed.is_some()
             || state.held.contains(&volume)
@@ -277,13 +283,15 @@ impl Shard {
             return None;
         }
         // A layer that stands on no other is not being merged with it: it takes its writes itself.
-        if let Some(seen) = seen.filter(|seen| seen.is_alone && !seen.leaf.dissolved.get()) {
-            return Some((seen.chunk.0, seen.leaf));
+        if let Some(seen) = seen.filter(|seen| seen.is_alone && !seen.map_page.dissolved.get()) {
+            return Some((seen.chunk.0, seen.map_page));
         }
         let layer = writer(&state, state.live(volume), chunk).ok()?;
         let entry = state.volumes.get(&layer).filter(|entry| !entry.gone)?;
         match entry.tree.lookup(chunk) {
-            Lookup::Loaded(leaf) if !leaf.dissolved.get() => Some((layer, leaf.clone())),
+            Lookup::Loaded(map_page) if !map_page.dissolved.get() => {
+                Some((layer, map_page.clone()))
+            }
             _ => None,
         }
     }

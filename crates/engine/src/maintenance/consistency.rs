@@ -1,6 +1,6 @@
 //! Whether a shard's books are right: every block has one owner, and every count is exact.
 
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::shard::state::Shard;
 use crate::space::Books;
 use block::IoError;
@@ -139,8 +139,8 @@ impl Shard {
         while let Some(start) = from {
             let keys = self.next_chunks(volume, start).await?;
             for key in &keys {
-                if let Some(leaf) = self.leaf_even_if_gone(volume, *key).await? {
-                    sum += self.audit_chunk(volume, *key, &leaf, books);
+                if let Some(map_page) = self.page_even_if_gone(volume, *key).await? {
+                    sum += self.audit_chunk(volume, *key, &map_page, books);
                 }
             }
             from = keys.last().and_then(|last| last.checked_add(1));
@@ -159,10 +159,10 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         books: &mut Books,
     ) -> BlockCounts {
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let state = self.state.borrow();
         for block in 0..CHUNK_BLOCKS {
             let slot = page.slot(block);

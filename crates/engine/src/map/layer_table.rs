@@ -1,6 +1,6 @@
 //! Layers: which one takes a volume's writes, and whose page has a block (docs/snapshots.md).
 
-use super::page::{Found, Leaf, Make, live};
+use super::page::{Found, Make, MapPage, live};
 use super::radix::Lookup;
 use crate::shard::state::{Shard, State, Volume};
 use block::IoError;
@@ -29,7 +29,7 @@ pub(crate) enum Pages {
 #[derive(Default)]
 pub(crate) struct Owned {
     /// Layer, page and blocks; what the page says counts for these.
-    pub parts: SmallVec<[(u32, Rc<Leaf>, BlockMask); 2]>,
+    pub parts: SmallVec<[(u32, Rc<MapPage>, BlockMask); 2]>,
     /// Blocks that no page tells of.
     pub zero: BlockMask,
     /// Blocks that were not followed further down.
@@ -67,8 +67,8 @@ impl Owned {
     /// The blocks that are not zeroes.
     pub fn stored(&self) -> BlockMask {
         let mut stored = BlockMask::default();
-        for (_, leaf, blocks) in &self.parts {
-            let page = leaf.page.borrow();
+        for (_, map_page, blocks) in &self.parts {
+            let page = map_page.page.borrow();
             stored = stored.or(page.slot_mask().or(page.home_mask()).and(*blocks));
         }
         stored
@@ -86,7 +86,7 @@ impl State {
     ///
     /// # Errors
     /// The page that has to be loaded first.
-    pub fn view(&self, layer: u32, chunk: u32) -> Result<Option<(u32, Rc<Leaf>)>, Missing> {
+    pub fn view(&self, layer: u32, chunk: u32) -> Result<Option<(u32, Rc<MapPage>)>, Missing> {
         self.view_above(layer, chunk, 0)
     }
 
@@ -94,7 +94,7 @@ impl State {
     ///
     /// # Errors
     /// The page that has to be loaded first.
-    pub fn page_of(&self, layer: u32, chunk: u32) -> Result<Option<&Rc<Leaf>>, Missing> {
+    pub fn page_of(&self, layer: u32, chunk: u32) -> Result<Option<&Rc<MapPage>>, Missing> {
         match self.volumes.get(&layer) {
             Some(entry) => page_of(entry, layer, chunk),
             None => Ok(None),
@@ -107,13 +107,13 @@ impl State {
         layer: u32,
         chunk: u32,
         floor: u32,
-    ) -> Result<Option<(u32, Rc<Leaf>)>, Missing> {
+    ) -> Result<Option<(u32, Rc<MapPage>)>, Missing> {
         let mut layer = layer;
         while let Some(entry) = self.volumes.get(&layer)
             && entry.epoch > floor
         {
-            if let Some(leaf) = page_of(entry, layer, chunk)? {
-                return Ok(Some((layer, leaf.clone())));
+            if let Some(map_page) = page_of(entry, layer, chunk)? {
+                return Ok(Some((layer, map_page.clone())));
             }
             layer = entry.parent;
         }
@@ -169,7 +169,7 @@ impl State {
                     continue;
                 }
             }
-            let Some((found, leaf)) = view? else {
+            let Some((found, map_page)) = view? else {
                 let none = match floor {
                     0 => &mut owned.zero,
                     _ => &mut owned.beneath,
@@ -178,13 +178,13 @@ impl State {
                 continue;
             };
             let inherited = match self.volumes.get(&found) {
-                Some(entry) if entry.parent != 0 => leaf.page.borrow().inherited_of(blocks),
+                Some(entry) if entry.parent != 0 => map_page.page.borrow().inherited_of(blocks),
                 _ => BlockMask::default(),
             };
             let mut left = inherited;
             while let Some(first) = left.blocks().next() {
-                let epoch = leaf.page.borrow().from(first);
-                let page = leaf.page.borrow();
+                let epoch = map_page.page.borrow().from(first);
+                let page = map_page.page.borrow();
                 let same: BlockMask = left
                     .blocks()
                     .filter(|block| page.from(*block) == epoch)
@@ -198,7 +198,7 @@ impl State {
             }
             let own = blocks.and_not(inherited);
             if !own.is_empty() {
-                owned.parts.push((found, leaf, own));
+                owned.parts.push((found, map_page, own));
             }
         }
         Ok(owned)
@@ -238,9 +238,9 @@ impl State {
             return Ok(None);
         }
         let found = self.view(parent, chunk)?;
-        Ok(found.map(|(below, leaf)| {
+        Ok(found.map(|(below, map_page)| {
             let epoch = self.volumes[&below].epoch;
-            leaf.page.borrow().fork(layer, chunk, epoch)
+            map_page.page.borrow().fork(layer, chunk, epoch)
         }))
     }
 }
@@ -352,13 +352,13 @@ impl Shard {
     /// and `create`. It is so until the caller waits for something.
     ///
     /// # Errors
-    /// As [`Shard::leaf`]'s.
-    pub(crate) async fn live_leaf(
+    /// As [`Shard::map_page`]'s.
+    pub(crate) async fn live_page(
         &self,
         volume: u32,
         chunk: u32,
         create: bool,
-    ) -> Result<Option<(u32, Rc<Leaf>)>, IoError> {
+    ) -> Result<Option<(u32, Rc<MapPage>)>, IoError> {
         loop {
             if self.state.borrow().held.contains(&volume) {
                 let let_go = self.let_go.wait();
@@ -372,8 +372,10 @@ impl Shard {
             };
             match layer {
                 Err((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await?,
-                Ok(layer) => match self.find_leaf(layer, chunk, Make::more(create))? {
-                    Found::Leaf(leaf) => return Ok(leaf.map(|leaf| (layer, leaf))),
+                Ok(layer) => match self.find_page(layer, chunk, Make::more(create))? {
+                    Found::MapPage(map_page) => {
+                        return Ok(map_page.map(|map_page| (layer, map_page)));
+                    }
                     other => self.make_findable(other).await?,
                 },
             }
@@ -460,9 +462,9 @@ pub(super) fn layer_entry(state: &mut State, id: u32) -> &mut Volume {
     volumes.entry(id).or_insert_with(made)
 }
 
-fn page_of(entry: &Volume, layer: u32, chunk: u32) -> Result<Option<&Rc<Leaf>>, Missing> {
+fn page_of(entry: &Volume, layer: u32, chunk: u32) -> Result<Option<&Rc<MapPage>>, Missing> {
     match entry.tree.lookup(chunk) {
-        Lookup::Loaded(leaf) if !leaf.dissolved.get() => Ok(Some(leaf)),
+        Lookup::Loaded(map_page) if !map_page.dissolved.get() => Ok(Some(map_page)),
         Lookup::Loaded(_) | Lookup::Absent => Ok(None),
         Lookup::OnDisk(ptr) => Err((layer, 0, chunk, ptr)),
         Lookup::NeedNode(level, key, ptr) => Err((layer, level, key, ptr)),

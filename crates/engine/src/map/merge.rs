@@ -4,7 +4,7 @@
 //! A chunk is merged without waiting in between, and never while a checkpoint collects pages: a
 //! checkpoint has all of it or nothing, and its record, played again, finds the pages as they were.
 
-use super::page::{Busy, Leaf, Make};
+use super::page::{Busy, Make, MapPage};
 use super::radix::Lookup;
 use crate::control::explain::Cause;
 use crate::maintenance::layer_gc::Turns;
@@ -65,18 +65,18 @@ impl Shard {
                 turns.next(self).await?;
             }
             from = keys.last().and_then(|last| last.checked_add(1));
-            self.trim_leaves();
+            self.trim_pages();
         }
         Ok(())
     }
 
     async fn merge_chunk(&self, upper: u32, chunk: u32) -> Result<(), IoError> {
         loop {
-            let Some(up) = self.leaf(upper, chunk, false).await? else {
+            let Some(up) = self.map_page(upper, chunk, false).await? else {
                 return Ok(());
             };
             let lower = self.state.borrow().volumes[&upper].parent;
-            let Some(low) = self.leaf_or(lower, chunk, Make::InExchange).await? else {
+            let Some(low) = self.page_or(lower, chunk, Make::InExchange).await? else {
                 return Ok(());
             };
             let room = self.room_between_checkpoints().await?;
@@ -160,8 +160,8 @@ impl Shard {
     fn set_merged(
         &self,
         state: &mut State,
-        (upper, up): (u32, &Rc<Leaf>),
-        (lower, low): (u32, &Rc<Leaf>),
+        (upper, up): (u32, &Rc<MapPage>),
+        (lower, low): (u32, &Rc<MapPage>),
         chunk: u32,
         merged: ChunkPage,
     ) {
@@ -187,27 +187,27 @@ impl Shard {
     }
 
     /// Empties a page: it counts as absent, and the next checkpoint takes it out of the tree.
-    fn dissolve(&self, state: &mut State, layer: u32, leaf: &Rc<Leaf>) {
+    fn dissolve(&self, state: &mut State, layer: u32, map_page: &Rc<MapPage>) {
         for block in 0..CHUNK_BLOCKS {
-            self.change(state, layer, leaf, block, |page| {
+            self.change(state, layer, map_page, block, |page| {
                 page.set_slot(block, Place::NONE);
                 page.set_from(block, 0);
                 page.set_home_valid(block, false);
             });
-            state.ram.invalidate(leaf, block);
+            state.ram.invalidate(map_page, block);
         }
-        leaf.page.borrow_mut().set_home(Place::NONE);
-        leaf.dissolved.set(true);
+        map_page.page.borrow_mut().set_home(Place::NONE);
+        map_page.dissolved.set(true);
     }
 
     /// A layer that is no more needs no page that says that it has zeroes.
-    pub(crate) fn dissolve_if_gone(&self, layer: u32, chunk: u32, leaf: &Rc<Leaf>) {
+    pub(crate) fn dissolve_if_gone(&self, layer: u32, chunk: u32, map_page: &Rc<MapPage>) {
         let mut state = self.state.borrow_mut();
         let gone = state.volumes.get(&layer).is_none_or(|entry| entry.gone);
-        let empty = leaf.page.borrow().home().is_none();
-        if gone && empty && !leaf.dissolved.get() {
-            self.dissolve(&mut state, layer, leaf);
-            self.mark_dirty(&mut state, layer, chunk, leaf);
+        let empty = map_page.page.borrow().home().is_none();
+        if gone && empty && !map_page.dissolved.get() {
+            self.dissolve(&mut state, layer, map_page);
+            self.mark_dirty(&mut state, layer, chunk, map_page);
         }
     }
 
@@ -222,8 +222,8 @@ impl Shard {
         upper: u32,
         chunk: u32,
     ) -> Result<bool, IoError> {
-        let up = self.leaf(upper, chunk, true).await?;
-        let low = self.leaf(lower, chunk, true).await?;
+        let up = self.map_page(upper, chunk, true).await?;
+        let low = self.map_page(lower, chunk, true).await?;
         let (Some(up), Some(low)) = (up, low) else {
             return Ok(false);
         };
@@ -293,7 +293,7 @@ impl Shard {
         state.paths.forget();
         state.dirty_chunks.forget(layer);
         state.clean_chunks.retain(|key| key.0 != layer);
-        state.leaf_queue.retain(|key| key.0 != layer);
+        state.page_clock.retain(|key| key.0 != layer);
         state.forget_heat(layer);
         state.summaries.forget_layer(layer);
     }
@@ -307,7 +307,7 @@ impl Shard {
         let (keys, need) = entry.tree.scan(0, usize::MAX);
         need.is_none()
             && keys.iter().all(|key| match entry.tree.lookup(*key) {
-                Lookup::Loaded(leaf) => leaf.dissolved.get(),
+                Lookup::Loaded(map_page) => map_page.dissolved.get(),
                 Lookup::Absent => true,
                 Lookup::OnDisk(_) | Lookup::NeedNode(..) => false,
             })

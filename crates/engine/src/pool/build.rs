@@ -228,7 +228,7 @@ pub(crate) fn shard_config(
         journal_blocks: config.meta.journal_blocks,
         ram_bytes: engine.ram_tier / shards,
         spare_groups: engine.spare_groups,
-        leaves: (engine.map_cache / shards * 7 / 8 / 4352).max(16) as usize,
+        map_pages: (engine.map_cache / shards * 7 / 8 / 4352).max(16) as usize,
         summaries: (engine.map_cache / shards / 8) as usize,
         ledger: (engine.map_cache / shards / 128).min(LEDGER_MOST) as usize,
     }

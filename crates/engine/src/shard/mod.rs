@@ -33,7 +33,7 @@ pub(crate) use crate::tiering::write_budget::Budget;
 pub(crate) use crate::wal::log::LeftTail;
 pub(crate) use crate::wal::nvram_tail::{TAIL_WORDS, Tail};
 pub(crate) use crate::wal::tail_head::{TailDrive, TailHead, put_drives};
-pub(crate) use background::CHANGED_LEAVES;
+pub(crate) use background::CHANGED_PAGES;
 pub use by_export::ExportTotals;
 pub use dispatch::{Asker, InFlight, ShardOp, ShardPort};
 pub use state::{PoolShared, Shard, ShardConfig};

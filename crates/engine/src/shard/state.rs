@@ -12,7 +12,7 @@ use crate::io::write::admission::Pacing;
 use crate::maintenance::rebalance::Asking;
 use crate::maintenance::upkeep::{HurtUntil, Upkeep};
 use crate::map::layer_path::Paths;
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::map::page_summary::PageSummaries;
 use crate::map::radix::{DirtyNodes, Tree};
 use crate::recovery::open_checkpoint::OpenedFrom;
@@ -111,7 +111,7 @@ pub struct ShardConfig {
     /// Groups that it asks others for, as long as it finds fewer that are free.
     pub spare_groups: u64,
     /// Chunks' pages that it keeps in memory.
-    pub leaves: usize,
+    pub map_pages: usize,
     /// Bytes of summaries of those that it gave up.
     pub summaries: usize,
     /// Bytes of its log of moves.
@@ -121,7 +121,7 @@ pub struct ShardConfig {
 /// A layer of a volume (docs/snapshots.md), as far as it lies in this shard. Most volumes have one, with
 /// the volume's number.
 pub(crate) struct Volume {
-    pub tree: Tree<Rc<Leaf>>,
+    pub tree: Tree<Rc<MapPage>>,
     /// The layer that this one stands on; 0: none.
     pub parent: u32,
     /// Other layers stand on it, or did.
@@ -190,10 +190,10 @@ pub(crate) struct State {
     /// The checkpoint that an opening began with, until its recovery ends.
     pub opened_from: Option<OpenedFrom>,
     /// Chunks' pages in memory, in the order in which they are looked at for eviction.
-    pub leaf_queue: VecDeque<(u32, u32)>,
+    pub page_clock: VecDeque<(u32, u32)>,
     pub summaries: PageSummaries,
     pub paths: Paths,
-    pub dirty_leaves: Vec<(u32, u32, Rc<Leaf>)>,
+    pub dirty_map_pages: Vec<(u32, u32, Rc<MapPage>)>,
     /// Changed pages that the checkpoint under way has no places for yet.
     pub unplaced: usize,
     /// Nodes of volumes' trees that have changed pages beneath them.
@@ -358,10 +358,10 @@ impl Shard {
             homes: tree(HOMES),
             generation: 0,
             opened_from: None,
-            leaf_queue: VecDeque::new(),
+            page_clock: VecDeque::new(),
             summaries: PageSummaries::new(config.summaries),
             paths: Paths::default(),
-            dirty_leaves: Vec::new(),
+            dirty_map_pages: Vec::new(),
             unplaced: 0,
             dirty_nodes: DirtyNodes::default(),
             ram: RamTier::new(config.ram_bytes),

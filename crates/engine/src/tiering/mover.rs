@@ -169,7 +169,7 @@ impl Shard {
     /// One round; true when something was done.
     pub(super) async fn mover_round(&self, yielding: &mut Yielding) -> Result<bool, IoError> {
         self.check()?;
-        self.trim_leaves();
+        self.trim_pages();
         let starving = self.starving.get() > 0;
         if starving && !self.state.borrow().deferred_frees.is_empty() {
             self.barrier().await?;
@@ -329,7 +329,7 @@ impl Shard {
         extents: u16,
         cause: Cause,
     ) -> Result<u64, IoError> {
-        let Ok(Some(leaf)) = self.leaf(volume, chunk, false).await else {
+        let Ok(Some(map_page)) = self.map_page(volume, chunk, false).await else {
             let mut state = self.state.borrow_mut();
             state.clean_chunks.remove(&(volume, chunk));
             state.forget_placed((volume, chunk));
@@ -339,16 +339,16 @@ impl Shard {
             true => BlockMask::default(),
             false => self.pinned_blocks((volume, chunk)).await,
         };
-        let Some(_busy) = Busy::try_new(&leaf) else {
+        let Some(_busy) = Busy::try_new(&map_page) else {
             return Ok(0);
         };
-        let mask = Self::clean_copies(&leaf, extents).and_not(pinned);
+        let mask = Self::clean_copies(&map_page, extents).and_not(pinned);
         if mask.is_empty() {
             // The policy may not know of the chunk yet, or take it for what it is no more.
-            self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
+            self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &map_page);
         }
         self.note_evicted(cause, (volume, chunk), &mask);
-        self.apply_evict(volume, chunk, &leaf, mask)?;
+        self.apply_evict(volume, chunk, &map_page, mask)?;
         Ok(mask.count() as u64)
     }
 

@@ -7,7 +7,7 @@ use super::settings::Knobs;
 use super::writeback::{Job, Moving, Target, Wanted};
 use crate::cache::fill::{extents_of, parts};
 use crate::control::explain::Cause;
-use crate::map::page::{Busy, Leaf};
+use crate::map::page::{Busy, MapPage};
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use crate::vdrive::Purpose;
@@ -230,13 +230,13 @@ impl Shard {
 
     /// Brings up what of a chunk is pinned and lies on the slow tier alone.
     async fn raise_chunk(&self, (layer, chunk): (u32, u32)) -> Result<Raised, IoError> {
-        let Some(leaf) = self.leaf(layer, chunk, false).await? else {
+        let Some(map_page) = self.map_page(layer, chunk, false).await? else {
             return Ok(Raised::default());
         };
         let pinned = self.pinned_blocks((layer, chunk)).await;
-        let mut raised = self.raise_homes((layer, chunk), &leaf, pinned).await?;
+        let mut raised = self.raise_homes((layer, chunk), &map_page, pinned).await?;
         loop {
-            let slots = self.raise_slots((layer, chunk), &leaf, pinned).await?;
+            let slots = self.raise_slots((layer, chunk), &map_page, pinned).await?;
             raised = raised.and(slots);
             if slots.blocks == 0 || slots.left > 0 {
                 return Ok(raised);
@@ -247,18 +247,18 @@ impl Shard {
     async fn raise_homes(
         &self,
         chunk: (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         pinned: BlockMask,
     ) -> Result<Raised, IoError> {
         let wanted = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             page.home_mask().and_not(page.slot_mask()).and(pinned)
         };
         for part in parts(extents_of(&wanted)) {
             let first = part.trailing_zeros() as usize * EXTENT_BLOCKS;
             let count = part.count_ones() as usize * EXTENT_BLOCKS;
             let (home, expected) = {
-                let page = leaf.page.borrow();
+                let page = map_page.page.borrow();
                 let crc = |block| wanted.has(block).then(|| page.crc(block));
                 let expected: Vec<_> = (first..first + count).map(crc).collect();
                 (page.home(), expected)
@@ -277,7 +277,7 @@ impl Shard {
                 let valid = super::access_stats::in_extent(&wanted, first / EXTENT_BLOCKS);
                 let data = data.slice(part * BLOCK, EXTENT_BLOCKS * BLOCK);
                 let candidate = Candidate {
-                    leaf: leaf.clone(),
+                    map_page: map_page.clone(),
                     chunk,
                     first,
                     data,
@@ -290,7 +290,7 @@ impl Shard {
             }
         }
         let still = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             page.home_mask().and_not(page.slot_mask()).and(wanted)
         };
         let left = still.count() as u64;
@@ -304,15 +304,15 @@ impl Shard {
     async fn raise_slots(
         &self,
         (layer, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         pinned: BlockMask,
     ) -> Result<Raised, IoError> {
         let _room = self.journal_room(Work::Mover).await?;
-        let Some(busy) = Busy::try_new(leaf) else {
+        let Some(busy) = Busy::try_new(map_page) else {
             return Ok(Raised { blocks: 0, left: 1 });
         };
         let blocks: Vec<Moving> = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let slow =
                 |block: &usize| pinned.has(*block) && self.class(page.slot(*block)) == Class::Slow;
             let dirty = Self::blocks_in(&page, BlockState::Dirty).filter(slow);
@@ -338,7 +338,7 @@ impl Shard {
             return Ok(left);
         }
         let target = Target::Slots(runs);
-        let mut job = Job::new(self, (layer, chunk), leaf, busy, blocks, target);
+        let mut job = Job::new(self, (layer, chunk), map_page, busy, blocks, target);
         let copied = self.copy_down(&mut job, Purpose::Promotion).await;
         if copied.is_err() || job.blocks.is_empty() {
             self.drop_target(&job);

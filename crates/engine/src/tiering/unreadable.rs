@@ -1,7 +1,7 @@
 //! Blocks that no drive gives back: they cannot sink and cannot be moved. They stay where they are
 //! while everything else goes, are told of once, and are tried again later and later.
 
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::map::radix::Lookup;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
@@ -45,10 +45,10 @@ pub(crate) struct Stuck {
 
 impl Stuck {
     /// Blocks of a chunk that are not tried again yet.
-    pub fn waiting(&self, chunk: (u32, u32), leaf: &Leaf, now_ns: u64) -> BlockMask {
+    pub fn waiting(&self, chunk: (u32, u32), map_page: &MapPage, now_ns: u64) -> BlockMask {
         let known = self.chunks.get(&chunk);
         let known = known.filter(|known| now_ns < known.again_ns);
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let blocks = known.into_iter().flat_map(|known| &known.blocks);
         let same = blocks.filter(|stuck| page.slot(stuck.block) == stuck.place);
         same.map(|stuck| stuck.block).collect()
@@ -165,12 +165,12 @@ impl Shard {
     }
 
     /// A chunk's blocks sank, or were tried: forgets what is not stuck any more.
-    pub(super) fn refresh_stuck(&self, chunk: (u32, u32), leaf: &Leaf) {
+    pub(super) fn refresh_stuck(&self, chunk: (u32, u32), map_page: &MapPage) {
         let mut state = self.state.borrow_mut();
         let Some(known) = state.stuck.chunks.get(&chunk) else {
             return;
         };
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let is_stuck = |stuck: &StuckBlock| {
             page.slot(stuck.block) == stuck.place && page.state(stuck.block) == BlockState::Dirty
         };
@@ -185,7 +185,7 @@ impl Shard {
         let known = known.filter(|chunk| state.dirty_chunks.contains(chunk));
         let only_waits = |chunk: &&(u32, u32)| match state.volumes.get(&chunk.0) {
             Some(entry) => match entry.tree.lookup(chunk.1) {
-                Lookup::Loaded(leaf) => !self.has_more_to_sink(state, **chunk, leaf),
+                Lookup::Loaded(map_page) => !self.has_more_to_sink(state, **chunk, map_page),
                 _ => true,
             },
             None => true,
@@ -194,9 +194,14 @@ impl Shard {
     }
 
     /// Whether a chunk has blocks on the fast tier alone that do not wait for being read again.
-    pub(super) fn has_more_to_sink(&self, state: &State, chunk: (u32, u32), leaf: &Leaf) -> bool {
-        let waiting = state.stuck.waiting(chunk, leaf, self.handle.now_ns());
-        let page = leaf.page.borrow();
+    pub(super) fn has_more_to_sink(
+        &self,
+        state: &State,
+        chunk: (u32, u32),
+        map_page: &MapPage,
+    ) -> bool {
+        let waiting = state.stuck.waiting(chunk, map_page, self.handle.now_ns());
+        let page = map_page.page.borrow();
         let fast = |block: usize| self.class(page.slot(block)) == Class::Fast;
         let mut dirty = Self::blocks_in(&page, BlockState::Dirty);
         dirty.any(|block| !waiting.has(block) && fast(block))

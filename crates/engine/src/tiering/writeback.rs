@@ -6,7 +6,7 @@
 use super::explain::Descent;
 use super::settings::blocks_of;
 use super::unreadable::StuckBlock;
-use crate::map::page::{Busy, Leaf};
+use crate::map::page::{Busy, MapPage};
 use crate::shard::state::{Shard, drive_error};
 use crate::space::{Class, Run};
 use crate::vdrive::{Purpose, all_ended};
@@ -64,7 +64,7 @@ pub(crate) enum Target {
 struct Candidate {
     volume: u32,
     chunk: u32,
-    leaf: Rc<Leaf>,
+    map_page: Rc<MapPage>,
     stale: BlockMask,
     /// Blocks that do not sink unless the fast tier keeps a copy.
     stays: BlockMask,
@@ -86,7 +86,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Job {
     volume: u32,
     chunk: u32,
-    leaf: Rc<Leaf>,
+    map_page: Rc<MapPage>,
     pub blocks: Vec<Moving>,
     target: Target,
     /// The read epoch in which the slots were looked up: they are not given away before it ends.
@@ -105,7 +105,7 @@ impl Job {
     pub fn new(
         shard: &Shard,
         (volume, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         busy: Busy,
         blocks: Vec<Moving>,
         target: Target,
@@ -113,7 +113,7 @@ impl Job {
         Self {
             volume,
             chunk,
-            leaf: leaf.clone(),
+            map_page: map_page.clone(),
             blocks,
             target,
             read_epoch: shard.state.borrow_mut().deferred_frees.begin_read(),
@@ -175,10 +175,10 @@ impl Shard {
                 break;
             }
             last = (volume, chunk);
-            match self.leaf(volume, chunk, false).await {
-                Ok(Some(leaf)) => {
+            match self.map_page(volume, chunk, false).await {
+                Ok(Some(map_page)) => {
                     let stays = self.stays_fast((volume, chunk)).await;
-                    candidates.extend(self.candidate((volume, chunk), leaf, stays, &wanted));
+                    candidates.extend(self.candidate((volume, chunk), map_page, stays, &wanted));
                 }
                 _ => {
                     let mut state = self.state.borrow_mut();
@@ -231,7 +231,7 @@ impl Shard {
                 counters.demoted_bytes += blocks * BLOCK as u64;
             });
             drop(state);
-            self.refresh_stuck((job.volume, job.chunk), &job.leaf);
+            self.refresh_stuck((job.volume, job.chunk), &job.map_page);
         }
         drop(rooms);
         flushed?;
@@ -254,29 +254,30 @@ impl Shard {
     fn candidate(
         &self,
         (volume, chunk): (u32, u32),
-        leaf: Rc<Leaf>,
+        map_page: Rc<MapPage>,
         stays: BlockMask,
         wanted: &Wanted,
     ) -> Option<Candidate> {
-        if self.handle.now_ns() < leaf.written_ns.get().saturating_add(wanted.settle_ns) {
+        if self.handle.now_ns() < map_page.written_ns.get().saturating_add(wanted.settle_ns) {
             return None;
         }
-        let busy = Busy::try_new(&leaf)?;
+        let busy = Busy::try_new(&map_page)?;
         let state = self.state.borrow();
         let waiting = state
             .stuck
-            .waiting((volume, chunk), &leaf, self.handle.now_ns());
-        if !waiting.is_empty() && !self.has_more_to_sink(&state, (volume, chunk), &leaf) {
+            .waiting((volume, chunk), &map_page, self.handle.now_ns());
+        if !waiting.is_empty() && !self.has_more_to_sink(&state, (volume, chunk), &map_page) {
             return None;
         }
-        let stale: BlockMask = Self::blocks_in(&leaf.page.borrow(), BlockState::Dirty).collect();
+        let stale: BlockMask =
+            Self::blocks_in(&map_page.page.borrow(), BlockState::Dirty).collect();
         let mut stale = stale.and_not(waiting);
         if wanted.pinned {
             let pinned = state
                 .knobs_of(volume)
                 .map_or(0, |knobs| knobs.pinned(chunk).slow);
             stale = stale.and(blocks_of(pinned));
-            let is_fast = |block| self.class(leaf.page.borrow().slot(block)) == Class::Fast;
+            let is_fast = |block| self.class(map_page.page.borrow().slot(block)) == Class::Fast;
             if !stale.blocks().any(is_fast) {
                 return None;
             }
@@ -285,7 +286,7 @@ impl Shard {
         Some(Candidate {
             volume,
             chunk,
-            leaf,
+            map_page,
             stale,
             stays,
             busy,
@@ -297,13 +298,13 @@ impl Shard {
         let Candidate {
             volume,
             chunk,
-            leaf,
+            map_page,
             stale,
             stays,
             busy,
         } = candidate;
         let (home, stored, mut fast, slow) = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let (mut fast, mut slow) = (Vec::new(), Vec::new());
             let stored = (0..CHUNK_BLOCKS).filter(|block| page.state(*block) != BlockState::Zero);
             let stored = stored.count();
@@ -318,7 +319,7 @@ impl Shard {
             (page.home(), stored, fast, slow)
         };
         if fast.is_empty() {
-            self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
+            self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &map_page);
             return Plan::Nothing;
         }
         if !sparse && home.is_none() && stored < DENSE {
@@ -327,7 +328,14 @@ impl Shard {
             return Plan::Nothing;
         }
         let job = |blocks, target| {
-            Plan::Move(Job::new(self, (volume, chunk), &leaf, busy, blocks, target))
+            Plan::Move(Job::new(
+                self,
+                (volume, chunk),
+                &map_page,
+                busy,
+                blocks,
+                target,
+            ))
         };
         let mut all = fast.clone();
         all.extend(slow);
@@ -486,7 +494,7 @@ impl Shard {
             return;
         }
         match &job.target {
-            Target::Home(home) if job.leaf.page.borrow().home() != *home => {
+            Target::Home(home) if job.map_page.page.borrow().home() != *home => {
                 self.state.borrow_mut().alloc.give_home(*home);
             }
             Target::Home(_) => {}
@@ -505,7 +513,7 @@ impl Shard {
             .get(&job.volume)
             .is_none_or(|volume| volume.gone);
         let unchanged = |moving: &Moving| {
-            let page = job.leaf.page.borrow();
+            let page = job.map_page.page.borrow();
             is_on(Mutation::DemotionRace)
                 || page.slot(moving.block) == moving.slot
                     && (page.crc(moving.block) == moving.crc || is_on(Mutation::DemotionSlot))
@@ -525,8 +533,8 @@ impl Shard {
         let (fast, slow) = (of(Class::Fast), of(Class::Slow));
         let sinks = match &job.target {
             Target::Home(home) => {
-                self.apply_home(job.volume, job.chunk, &job.leaf, *home, fast.or(slow))?;
-                self.apply_evict(job.volume, job.chunk, &job.leaf, slow)?;
+                self.apply_home(job.volume, job.chunk, &job.map_page, *home, fast.or(slow))?;
+                self.apply_evict(job.volume, job.chunk, &job.map_page, slow)?;
                 descent.home
             }
             Target::Slots(runs) => {
@@ -559,11 +567,15 @@ impl Shard {
                 };
                 if unchanged(moving) {
                     let crcs = [moving.crc];
-                    let (block, leaf) = (moving.block, &job.leaf);
+                    let (block, map_page) = (moving.block, &job.map_page);
                     // Hosts' barriers do not wait for the slow tier's heads on account of what sinks.
                     match job.flushed {
-                        true => self.apply_flushed(job.volume, job.chunk, leaf, block, slot, &crcs),
-                        false => self.apply_write(job.volume, job.chunk, leaf, block, slot, &crcs),
+                        true => {
+                            self.apply_flushed(job.volume, job.chunk, map_page, block, slot, &crcs)
+                        }
+                        false => {
+                            self.apply_write(job.volume, job.chunk, map_page, block, slot, &crcs)
+                        }
                     }?;
                 } else {
                     self.give_back(&[slot]);

@@ -409,7 +409,7 @@ impl Shard {
             Work::Host(due) => {
                 let (limit, most) = (state.journal.host_limit(), self.most_changed());
                 let changed =
-                    state.dirty_leaves.len() + self.kept_for_others(most as u64, due) as usize;
+                    state.dirty_map_pages.len() + self.kept_for_others(most as u64, due) as usize;
                 (limit - self.kept_for_others(limit, due), changed < most)
             }
             Work::Mover => (state.journal.mover_limit(), true),

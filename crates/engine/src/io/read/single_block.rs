@@ -29,9 +29,9 @@ impl Shard {
 
     /// Reads a block from the fast drive that has it; false when it is to be read in another way.
     async fn read_from_drive(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> bool {
-        let (leaf, block) = (&seen.leaf, seen.block);
+        let (map_page, block) = (&seen.map_page, seen.block);
         let (place, crc, at_home) = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let at_home = self.reads_at_home(&page, block, 1, &mut Sides::default());
             (page.slot(block), page.crc(block), at_home)
         };

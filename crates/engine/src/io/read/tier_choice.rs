@@ -2,7 +2,7 @@
 //! (`vdrive/latency.rs`), with fast and slow solid-state drives to both, with a disk to the fast tier. A copy
 //! at home that is wrong is written anew from the one on the fast tier.
 
-use crate::map::page::{Busy, Leaf};
+use crate::map::page::{Busy, MapPage};
 use crate::shard::state::Shard;
 use crate::space::Class;
 use crate::tiering::unreadable::is_of_blocks;
@@ -94,15 +94,15 @@ impl Shard {
     pub(super) fn mend_homes_soon(
         &self,
         chunk: (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         blocks: (usize, usize),
     ) {
-        let Some(busy) = Busy::try_new(leaf) else {
+        let Some(busy) = Busy::try_new(map_page) else {
             return;
         };
-        let leaf = leaf.clone();
+        let map_page = map_page.clone();
         self.start_beside(async move |shard| {
-            shard.mend_homes(chunk, &leaf, blocks).await;
+            shard.mend_homes(chunk, &map_page, blocks).await;
             drop(busy);
         });
     }
@@ -112,11 +112,11 @@ impl Shard {
     pub(super) async fn mend_homes(
         &self,
         (volume, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         (first, count): (usize, usize),
     ) {
         let clean = |block: usize| {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let known = (page.home().plus(block as u64), page.crc(block));
             (page.state(block) == BlockState::Clean).then_some(known)
         };

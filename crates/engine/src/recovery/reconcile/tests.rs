@@ -55,7 +55,7 @@ fn shard(handle: &Handle, name: &str) -> Rc<Shard> {
         journal_blocks: 512,
         ram_bytes: 0,
         spare_groups: 0,
-        leaves: 64,
+        map_pages: 64,
         summaries: 0,
         ledger: 0,
     };
@@ -76,8 +76,8 @@ fn content(handle: &Handle, byte: u8) -> DmaBuf {
     content
 }
 
-async fn leaf(shard: &Shard, chunk: u32) -> Rc<Leaf> {
-    shard.leaf(VOLUME, chunk, true).await.unwrap().unwrap()
+async fn map_page(shard: &Shard, chunk: u32) -> Rc<MapPage> {
+    shard.map_page(VOLUME, chunk, true).await.unwrap().unwrap()
 }
 
 /// The byte that the first block of a chunk is full of.
@@ -120,7 +120,7 @@ fn kept(chunks: &[u32]) -> Kept {
 #[test]
 fn what_is_kept_is_used_and_what_only_a_left_out_record_named_is_free() {
     with_shard("kept-marks", async |shard| {
-        let slot = leaf(&shard, 0).await.page.borrow().slot(0);
+        let slot = map_page(&shard, 0).await.page.borrow().slot(0);
         let nobodys = shard.state.borrow_mut().alloc.take_own_slot(Class::Fast);
         shard.state.borrow_mut().alloc.replay_slots(slot, 1, false);
         assert_ne!(shard.audit().await.unwrap().count, 0);
@@ -136,7 +136,7 @@ fn what_is_kept_is_used_and_what_only_a_left_out_record_named_is_free() {
 #[test]
 fn of_two_owners_of_a_slot_the_one_that_lies_there_has_it_and_the_other_is_lost() {
     with_shard("kept-two", async |shard| {
-        let (first, second) = (leaf(&shard, 0).await, leaf(&shard, 1).await);
+        let (first, second) = (map_page(&shard, 0).await, map_page(&shard, 1).await);
         // What chunk 0 has was given to chunk 1 and written over.
         let (old, taken) = (first.page.borrow().slot(0), second.page.borrow().slot(0));
         first.page.borrow_mut().set_slot(0, taken);
@@ -154,16 +154,16 @@ fn of_two_owners_of_a_slot_the_one_that_lies_there_has_it_and_the_other_is_lost(
 #[test]
 fn of_two_owners_of_a_home_the_one_whose_records_count_has_it() {
     with_shard("kept-home", async |shard| {
-        let (first, second) = (leaf(&shard, 0).await, leaf(&shard, 1).await);
-        let slots = [&first, &second].map(|leaf| leaf.page.borrow().slot(0));
+        let (first, second) = (map_page(&shard, 0).await, map_page(&shard, 1).await);
+        let slots = [&first, &second].map(|map_page| map_page.page.borrow().slot(0));
         let group = slots[0].block() / GROUP + 1;
         let home = Place::new(VdriveId(1), group * GROUP);
-        for (leaf, slot) in [&first, &second].into_iter().zip(slots) {
-            leaf.page.borrow_mut().set_home(home);
-            leaf.page.borrow_mut().set_crc(0, 99);
+        for (map_page, slot) in [&first, &second].into_iter().zip(slots) {
+            map_page.page.borrow_mut().set_home(home);
+            map_page.page.borrow_mut().set_crc(0, 99);
             let mut state = shard.state.borrow_mut();
             state.alloc.replay_slots(slot, 1, false);
-            shard.change(&mut state, VOLUME, leaf, 0, |page| {
+            shard.change(&mut state, VOLUME, map_page, 0, |page| {
                 page.set_slot(0, Place::NONE);
                 page.set_home_valid(0, true);
             });

@@ -90,12 +90,12 @@ fn what_is_used_stays_when_room_is_wanted() {
         }
         let mut there = 0;
         for chunk in 0..(hot / 256) as u32 {
-            let leaf = shard
-                .leaf(probe.volume, chunk, false)
+            let map_page = shard
+                .map_page(probe.volume, chunk, false)
                 .await
                 .unwrap()
                 .unwrap();
-            there += Shard::clean_copies(&leaf, u16::MAX).count() as u64;
+            there += Shard::clean_copies(&map_page, u16::MAX).count() as u64;
         }
         assert!(there * 10 >= hot * 9, "{there} of {hot}");
     });

@@ -100,9 +100,12 @@ fn fast(probe: &Probe, volume: u32) -> u64 {
 async fn fast_of(probe: &Probe, mib: Range<u64>) -> u64 {
     let mut sum = 0;
     for chunk in mib {
-        let leaf = probe.shard.leaf(probe.volume, chunk as u32, false).await;
-        if let Some(leaf) = leaf.unwrap() {
-            let counts = probe.shard.count(&leaf.page.borrow());
+        let map_page = probe
+            .shard
+            .map_page(probe.volume, chunk as u32, false)
+            .await;
+        if let Some(map_page) = map_page.unwrap() {
+            let counts = probe.shard.count(&map_page.page.borrow());
             sum += counts.fast + counts.clean;
         }
     }
@@ -559,8 +562,8 @@ fn what_level_1_has_in_ram_stays_for_a_round_longer() {
             }
             let mut there = 0;
             for chunk in [0, 100] {
-                let leaf = shard.leaf(volume, chunk, false).await.unwrap().unwrap();
-                there += usize::from(leaf.ram[0].get() != 0);
+                let map_page = shard.map_page(volume, chunk, false).await.unwrap().unwrap();
+                there += usize::from(map_page.ram[0].get() != 0);
             }
             stayed.push(there);
         }

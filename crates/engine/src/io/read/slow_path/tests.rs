@@ -97,10 +97,10 @@ fn what_level_1_waits_for_is_fetched_first_whoever_began_it() {
         for chunk in 0..20 {
             let (shard, order, volume) = (shard.clone(), order.clone(), probe.volume);
             handle.spawn(async move {
-                let leaf = shard.leaf(volume, chunk, false).await.unwrap().unwrap();
-                let wanted = at_home(&leaf, u16::MAX);
+                let map_page = shard.map_page(volume, chunk, false).await.unwrap().unwrap();
+                let wanted = at_home(&map_page, u16::MAX);
                 let why = Why::Dense(Due::new(5, u64::MAX));
-                let fetch = shard.fetch_extents((volume, chunk), &leaf, u16::MAX, &wanted, why);
+                let fetch = shard.fetch_extents((volume, chunk), &map_page, u16::MAX, &wanted, why);
                 fetch.await.unwrap();
                 order.borrow_mut().push(chunk);
             });
