@@ -4,7 +4,7 @@
 //! Leaves out: everything that changes a pool's description.
 
 use crate::control::types::EngineConfig;
-use crate::pool::{AllKnobs, Allowances, Member, build};
+use crate::pool::{AllKnobs, Allowances, PoolDrive, build};
 pub use crate::shard::Located;
 use crate::shard::{Audit, By, Shard};
 use crate::{EngineError, ErrorCode, device};
@@ -48,12 +48,12 @@ impl Harness {
         drives: &[(DriveId, Arc<dyn OpenDrive>)],
         memory: &EngineConfig,
     ) -> Result<Self, EngineError> {
-        let mut members = Vec::new();
+        let mut pool_drives = Vec::new();
         for known in &config.drives {
             let damaged = |_| EngineError::new(ErrorCode::Damaged, "a drive's id is no number");
             let id: DriveId = known.id.parse().map_err(damaged)?;
             let here = drives.iter().find(|(given, _)| *given == id);
-            members.push(Member {
+            pool_drives.push(PoolDrive {
                 id,
                 spec: known.spec.clone(),
                 drive: here.map(|(_, drive)| drive.clone()),
@@ -62,13 +62,17 @@ impl Harness {
             });
         }
         let legs = Arc::default();
-        let blueprints = build::blueprints(config, &members, &legs)?;
+        let blueprints = build::blueprints(config, &pool_drives, &legs)?;
         let shared = build::shared(config, &blueprints, &legs);
         let mut of_parts = Vec::new();
         for blueprint in &blueprints {
             let number = usize::from(blueprint.id);
             of_parts.resize(of_parts.len().max(number + 1), Vec::new());
-            of_parts[number] = blueprint.members.iter().map(|member| member.id).collect();
+            of_parts[number] = blueprint
+                .pool_drives
+                .iter()
+                .map(|pool_drive| pool_drive.id)
+                .collect();
         }
         let mut shards = Vec::new();
         for number in 0..config.shards {

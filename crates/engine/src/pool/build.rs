@@ -1,7 +1,7 @@
 //! Making the shards of a pool that is being created or opened.
 
 use super::labels::on_loop;
-use super::members::Member;
+use super::pool_drives::PoolDrive;
 use super::{Result, ShardHandle, error};
 use crate::control::types::{EngineConfig, ErrorCode, SpacePolicy};
 use crate::shard::{LeftTail, PoolShared, Shard, ShardConfig, ShardPort};
@@ -24,7 +24,7 @@ pub(crate) struct Blueprint {
     pub id: u8,
     pub layout: LayoutConfig,
     pub parts: Vec<PartConfig>,
-    pub members: Vec<Member>,
+    pub pool_drives: Vec<PoolDrive>,
     pub legs: Vec<Arc<Leg>>,
     pub table: Arc<Legs>,
 }
@@ -35,7 +35,7 @@ impl Blueprint {
         id: u8,
         layout: LayoutConfig,
         parts: &[PartConfig],
-        members: &[Member],
+        pool_drives: &[PoolDrive],
         table: &Arc<Legs>,
         group_blocks: u64,
     ) -> Result<Self> {
@@ -45,7 +45,7 @@ impl Blueprint {
         let region = region_blocks(Layout::new(layout, &lengths).blocks(), group_blocks);
         let mirrored = layout == LayoutConfig::Mirror && parts.len() > 1;
         for (index, part) in parts.iter().enumerate() {
-            let Some(member) = member_of(part, members) else {
+            let Some(pool_drive) = drive_of(part, pool_drives) else {
                 return error(
                     ErrorCode::Damaged,
                     format!(
@@ -57,7 +57,7 @@ impl Blueprint {
             let leg = table.get((id, index)).unwrap_or_else(|| {
                 let stale = StaleMap::new(region);
                 stale.load(&part.stale);
-                let leg = Arc::new(Leg::new((id, index), member.id, mirrored, stale));
+                let leg = Arc::new(Leg::new((id, index), pool_drive.id, mirrored, stale));
                 if part.out_since > 0 {
                     leg.since(part.out_since);
                 }
@@ -65,13 +65,13 @@ impl Blueprint {
                 leg
             });
             legs.push(leg);
-            mine.push(member.clone());
+            mine.push(pool_drive.clone());
         }
         Ok(Self {
             id,
             layout,
             parts: parts.to_vec(),
-            members: mine,
+            pool_drives: mine,
             legs,
             table: table.clone(),
         })
@@ -81,16 +81,16 @@ impl Blueprint {
     pub fn build(&self, handle: &Handle) -> std::io::Result<VdriveIo> {
         let blocks: Vec<u64> = self.parts.iter().map(|part| part.blocks).collect();
         let mut parts = Vec::new();
-        for ((part, member), leg) in self.parts.iter().zip(&self.members).zip(&self.legs) {
-            let queue: Rc<dyn DriveQueue> = match &member.drive {
+        for ((part, pool_drive), leg) in self.parts.iter().zip(&self.pool_drives).zip(&self.legs) {
+            let queue: Rc<dyn DriveQueue> = match &pool_drive.drive {
                 Some(drive) => drive.queue(handle)?,
                 None => Rc::new(Missing),
             };
-            let shared = member.shared.clone();
+            let shared = pool_drive.shared.clone();
             parts.push(PartIo::new(
                 handle,
                 queue,
-                &member.spec,
+                &pool_drive.spec,
                 part.offset,
                 leg.clone(),
                 shared,
@@ -116,42 +116,43 @@ impl Blueprint {
 /// Every vdrive of a pool, the metadata region first.
 pub(crate) fn blueprints(
     config: &PoolConfig,
-    members: &[Member],
+    pool_drives: &[PoolDrive],
     table: &Arc<Legs>,
 ) -> Result<Vec<Blueprint>> {
     let group = config.group_blocks;
     let mirror = LayoutConfig::Mirror;
-    let meta = Blueprint::new(0, mirror, &config.meta.parts, members, table, group)?;
+    let meta = Blueprint::new(0, mirror, &config.meta.parts, pool_drives, table, group)?;
     let mut all = vec![meta];
     for vdrive in &config.vdrives {
         all.push(Blueprint::new(
             vdrive.id,
             vdrive.layout,
             &vdrive.parts,
-            members,
+            pool_drives,
             table,
             group,
         )?);
     }
-    mark_absent(config, members, table);
+    mark_absent(config, pool_drives, table);
     Ok(all)
 }
 
 /// The drive that a part lies on, if the pool has it.
-fn member_of<'a>(part: &PartConfig, members: &'a [Member]) -> Option<&'a Member> {
+fn drive_of<'a>(part: &PartConfig, pool_drives: &'a [PoolDrive]) -> Option<&'a PoolDrive> {
     let id: DriveId = part.drive.parse().ok()?;
-    members.iter().find(|member| member.id == id)
+    pool_drives.iter().find(|pool_drive| pool_drive.id == id)
 }
 
 /// Legs that a label says are out, or whose drive is not here.
-fn mark_absent(config: &PoolConfig, members: &[Member], legs: &Legs) {
+fn mark_absent(config: &PoolConfig, pool_drives: &[PoolDrive], legs: &Legs) {
     let meta = config.meta.parts.iter().enumerate().map(|part| (0, part));
     let data = config.vdrives.iter().flat_map(|vdrive| {
         let parts = vdrive.parts.iter().enumerate();
         parts.map(|part| (vdrive.id, part))
     });
     for (vdrive, (index, part)) in meta.chain(data) {
-        let missing = member_of(part, members).is_some_and(|member| member.drive.is_none());
+        let missing =
+            drive_of(part, pool_drives).is_some_and(|pool_drive| pool_drive.drive.is_none());
         if part.out || missing {
             let why = match part.out_why.is_empty() {
                 true => "its drive was missing when the pool was opened",

@@ -1,9 +1,9 @@
 //! Drives of a mirror that leave, return and are replaced.
 
 use super::labels::on_loop;
-use super::open::{Host, new_member};
+use super::open::{Host, new_drive};
 use super::shards::{ask_all, try_all};
-use super::{Member, Pool, Result, error, labels, lock};
+use super::{Pool, PoolDrive, Result, error, labels, lock};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::control::wait_for;
 use crate::shard::Progress;
@@ -27,17 +27,17 @@ struct Returning {
 }
 
 impl Pool {
-    fn find_drive(&self, text: &str) -> Option<Member> {
+    fn find_drive(&self, text: &str) -> Option<PoolDrive> {
         let canonical = drives::canonical(text).ok();
-        let is = |member: &&Member| {
-            member.id.to_string() == text
-                || member.spec == text
-                || Some(&member.spec) == canonical.as_ref()
+        let is = |pool_drive: &&PoolDrive| {
+            pool_drive.id.to_string() == text
+                || pool_drive.spec == text
+                || Some(&pool_drive.spec) == canonical.as_ref()
         };
-        lock(&self.members).iter().find(is).cloned()
+        lock(&self.pool_drives).iter().find(is).cloned()
     }
 
-    fn known_drive(&self, text: &str) -> Result<Member> {
+    fn known_drive(&self, text: &str) -> Result<PoolDrive> {
         self.find_drive(text).map_or_else(
             || {
                 let name = &self.name;
@@ -58,8 +58,8 @@ impl Pool {
             .collect()
     }
 
-    fn refuse_needed(&self, member: &Member, advice: &str) -> Result<()> {
-        match self.legs.needed_on(member.id) {
+    fn refuse_needed(&self, pool_drive: &PoolDrive, advice: &str) -> Result<()> {
+        match self.legs.needed_on(pool_drive.id) {
             None => Ok(()),
             Some(vdrive) => {
                 let what = match vdrive {
@@ -70,7 +70,7 @@ impl Pool {
                     ErrorCode::Refused,
                     format!(
                         "{} holds {what} that no other drive has: {advice}",
-                        member.spec
+                        pool_drive.spec
                     ),
                 )
             }
@@ -83,17 +83,17 @@ impl Pool {
     /// When nothing else has what it holds.
     pub fn offline_drive(&self, text: &str) -> Result<()> {
         let _changing = lock(&self.changing);
-        let member = self.known_drive(text)?;
-        self.refuse_resync(&member)?;
-        self.refuse_needed(&member, "bring its mirror's other drive back first")?;
+        let pool_drive = self.known_drive(text)?;
+        self.refuse_resync(&pool_drive)?;
+        self.refuse_needed(&pool_drive, "bring its mirror's other drive back first")?;
         if !self
             .legs
-            .take_drive_out(member.id, "taken offline by hand", false)
+            .take_drive_out(pool_drive.id, "taken offline by hand", false)
         {
-            return self.refuse_needed(&member, "bring its mirror's other drive back first");
+            return self.refuse_needed(&pool_drive, "bring its mirror's other drive back first");
         }
-        let id = member.id.to_string();
-        *lock(&self.keeper.leaving) = Some(member.id);
+        let id = pool_drive.id.to_string();
+        *lock(&self.keeper.leaving) = Some(pool_drive.id);
         let told = self.update(|config| {
             let mut drives = config.drives.iter_mut();
             drives
@@ -104,13 +104,13 @@ impl Pool {
         });
         *lock(&self.keeper.leaving) = None;
         told?;
-        drop(member);
+        drop(pool_drive);
         self.let_drive_go(&id).map(ended)
     }
 
-    fn refuse_resync(&self, member: &Member) -> Result<()> {
-        if self.jobs.is_running("resync", &self.name, &member.spec) {
-            let what = format!("{} is being brought up to date", member.spec);
+    fn refuse_resync(&self, pool_drive: &PoolDrive) -> Result<()> {
+        if self.jobs.is_running("resync", &self.name, &pool_drive.spec) {
+            let what = format!("{} is being brought up to date", pool_drive.spec);
             return Err(crate::control::busy(&what));
         }
         Ok(())
@@ -118,28 +118,29 @@ impl Pool {
 
     /// No new request of the pool goes to the drive, which is given back.
     fn let_drive_go(&self, id: &str) -> Result<Option<Arc<dyn OpenDrive>>> {
-        let (member, drive) = {
-            let mut members = lock(&self.members);
-            let mut members = members.iter_mut();
-            let Some(member) = members.find(|member| member.id.to_string() == id) else {
+        let (pool_drive, drive) = {
+            let mut pool_drives = lock(&self.pool_drives);
+            let mut pool_drives = pool_drives.iter_mut();
+            let Some(pool_drive) = pool_drives.find(|pool_drive| pool_drive.id.to_string() == id)
+            else {
                 return Ok(None);
             };
-            let drive = member.drive.take();
-            (member.clone(), drive)
+            let drive = pool_drive.drive.take();
+            (pool_drive.clone(), drive)
         };
-        self.attach(&member).map(|()| drive)
+        self.attach(&pool_drive).map(|()| drive)
     }
 
-    /// All shards reach the drive's parts through what the member has now.
-    fn attach(&self, member: &Member) -> Result<()> {
+    /// All shards reach the drive's parts through what the drive of the pool has now.
+    fn attach(&self, pool_drive: &PoolDrive) -> Result<()> {
         self.tell_tails();
-        let places = self.legs_on(member.id);
-        let Member {
+        let places = self.legs_on(pool_drive.id);
+        let PoolDrive {
             drive,
             shared,
             spec,
             ..
-        } = member.clone();
+        } = pool_drive.clone();
         let attached = ask_all(&self.shards, move |shard| {
             let (drive, shared, places) = (drive.clone(), shared.clone(), places.clone());
             let spec = spec.clone();
@@ -154,7 +155,7 @@ impl Pool {
         attached.map_err(|failed| {
             let text = format!(
                 "{} cannot be reached from the engine: {failed}",
-                member.spec
+                pool_drive.spec
             );
             EngineError::new(ErrorCode::Io, text)
         })
@@ -167,25 +168,25 @@ impl Pool {
     /// When it is not there, or is not the drive that it was.
     pub fn online_drive(self: &Arc<Self>, text: &str, force: bool) -> Result<u64> {
         let _changing = lock(&self.changing);
-        let mut member = match self.find_drive(text) {
-            Some(member) => member,
+        let mut pool_drive = match self.find_drive(text) {
+            Some(pool_drive) => pool_drive,
             None => self.moved_drive(text)?,
         };
         // Held here it would not be let go.
-        member.drive = None;
-        self.refuse_resync(&member)?;
-        let legs = self.legs_on(member.id);
+        pool_drive.drive = None;
+        self.refuse_resync(&pool_drive)?;
+        let legs = self.legs_on(pool_drive.id);
         let state = |id: &LegId| self.legs.get(*id).map(|leg| leg.state());
         if legs.iter().all(|id| state(id) == Some(LegState::In)) {
             return error(
                 ErrorCode::Invalid,
-                format!("{} is online already", member.spec),
+                format!("{} is online already", pool_drive.spec),
             );
         }
         if legs.iter().all(|id| state(id) == Some(LegState::Out)) {
-            self.reopen(&member, force)?;
+            self.reopen(&pool_drive, force)?;
         }
-        let (id, spec) = (member.id, member.spec);
+        let (id, spec) = (pool_drive.id, pool_drive.spec);
         self.update(|config| {
             let text = id.to_string();
             for known in config.drives.iter_mut().filter(|known| known.id == text) {
@@ -198,20 +199,20 @@ impl Pool {
     }
 
     /// A drive of the pool under a name that it did not have before.
-    fn moved_drive(&self, text: &str) -> Result<Member> {
+    fn moved_drive(&self, text: &str) -> Result<PoolDrive> {
         let (spec, drive) = open_returning(text)?;
         let label = labels::read(&self.remote, &drive)?;
         let label = label.filter(|label| label.pool == self.id);
-        let members = lock(&self.members);
-        let member = label.and_then(|label| {
-            members
+        let pool_drives = lock(&self.pool_drives);
+        let pool_drive = label.and_then(|label| {
+            pool_drives
                 .iter()
-                .find(|member| member.id == label.drive && member.drive.is_none())
+                .find(|pool_drive| pool_drive.id == label.drive && pool_drive.drive.is_none())
         });
-        match member {
-            Some(member) => Ok(Member {
+        match pool_drive {
+            Some(pool_drive) => Ok(PoolDrive {
                 spec,
-                ..member.clone()
+                ..pool_drive.clone()
             }),
             None => error(
                 ErrorCode::NotFound,
@@ -224,24 +225,27 @@ impl Pool {
     }
 
     /// Opens a drive of which nothing counts anew: it may have been taken away and put back.
-    fn reopen(&self, member: &Member, force: bool) -> Result<()> {
-        let id = member.id.to_string();
+    fn reopen(&self, pool_drive: &PoolDrive, force: bool) -> Result<()> {
+        let id = pool_drive.id.to_string();
         self.let_drive_go(&id).map(ended)?;
-        let (_, drive) = open_returning(&member.spec)?;
+        let (_, drive) = open_returning(&pool_drive.spec)?;
         let label = labels::read(&self.remote, &drive)?;
-        let label = label.filter(|label| label.pool == self.id && label.drive == member.id);
+        let label = label.filter(|label| label.pool == self.id && label.drive == pool_drive.id);
         let Some(label) = label else {
             return error(
                 ErrorCode::Refused,
                 format!(
                     "{} is not the drive that it was: it bears another label or none; use `convect pool replace` to take it as a new one",
-                    member.spec
+                    pool_drive.spec
                 ),
             );
         };
         let config = self.config();
         let size = Drive::info(&*drive).size;
-        if let Some(short) = config.shortage(&id, &member.spec, size).filter(|it| it.cut) {
+        if let Some(short) = config
+            .shortage(&id, &pool_drive.spec, size)
+            .filter(|it| it.cut)
+        {
             return error(
                 ErrorCode::Refused,
                 format!(
@@ -256,22 +260,24 @@ impl Pool {
                 ErrorCode::Refused,
                 format!(
                     "{} was used without the pool's other drives since it left them: use --force to overwrite all of it with what they hold",
-                    member.spec
+                    pool_drive.spec
                 ),
             );
         }
         if history != History::Known {
-            self.legs_on(member.id)
+            self.legs_on(pool_drive.id)
                 .iter()
                 .filter_map(|id| self.legs.get(*id))
                 .for_each(|leg| leg.stale.set_all());
         }
         let returned = {
-            let mut members = lock(&self.members);
-            let known = members.iter_mut().find(|known| known.id == member.id);
+            let mut pool_drives = lock(&self.pool_drives);
+            let known = pool_drives
+                .iter_mut()
+                .find(|known| known.id == pool_drive.id);
             let Some(known) = known else { return Ok(()) };
             known.drive = Some(drive);
-            known.spec.clone_from(&member.spec);
+            known.spec.clone_from(&pool_drive.spec);
             known.shared = DriveShared::new(known.shared.limits, known.shared.worn(0));
             known.clone()
         };
@@ -291,7 +297,7 @@ impl Pool {
         force: bool,
     ) -> Result<u64> {
         let text = new.to_owned();
-        let made = super::members::MadeFiles::make(std::iter::once(&text))?;
+        let made = super::pool_drives::MadeFiles::make(std::iter::once(&text))?;
         self.replace_with(host, old, new, force)
             .inspect_err(|_| made.remove())
     }
@@ -308,7 +314,7 @@ impl Pool {
         self.refuse_resync(&old)?;
         let advice = "a drive is replaced in a mirror; add a vdrive and remove this one instead";
         self.refuse_needed(&old, advice)?;
-        let new = new_member(host, new, force, &lock(&self.members).clone())?;
+        let new = new_drive(host, new, force, &lock(&self.pool_drives).clone())?;
         self.refuse_small(&old, &new)?;
         if !self
             .legs
@@ -319,10 +325,10 @@ impl Pool {
         let (legs, id) = (self.legs_on(old.id), old.id.to_string());
         drop(self.let_drive_go(&id)?);
         legs.iter().for_each(|leg| self.legs.put_on(*leg, new.id));
-        lock(&self.members)
+        lock(&self.pool_drives)
             .iter_mut()
-            .filter(|member| member.id == old.id)
-            .for_each(|member| *member = new.clone());
+            .filter(|pool_drive| pool_drive.id == old.id)
+            .for_each(|pool_drive| *pool_drive = new.clone());
         let taken = self.attach(&new).and_then(|()| {
             // Its label is written with the others': it takes writes from here on.
             for leg in &legs {
@@ -337,11 +343,11 @@ impl Pool {
             self.legs
                 .take_drive_out(new.id, "replacing it failed", true);
             legs.iter().for_each(|leg| self.legs.put_on(*leg, old.id));
-            let back = Member { drive: None, ..old };
-            lock(&self.members)
+            let back = PoolDrive { drive: None, ..old };
+            lock(&self.pool_drives)
                 .iter_mut()
-                .filter(|member| member.id == new.id)
-                .for_each(|member| *member = back.clone());
+                .filter(|pool_drive| pool_drive.id == new.id)
+                .for_each(|pool_drive| *pool_drive = back.clone());
             return self.attach(&back).and(Err(failed));
         }
         if let Some(drive) = &old.drive
@@ -352,7 +358,7 @@ impl Pool {
         self.start_resync(new.id)
     }
 
-    fn refuse_small(&self, old: &Member, new: &Member) -> Result<()> {
+    fn refuse_small(&self, old: &PoolDrive, new: &PoolDrive) -> Result<()> {
         let config = self.config();
         let end = config.parts_end(&old.id.to_string());
         if data_end(new.size) < end {
@@ -371,14 +377,17 @@ impl Pool {
 
     /// Brings back drives whose legs were out and that are here, after an opening.
     pub(super) fn resume_resyncs(self: &Arc<Self>) {
-        let members = lock(&self.members).clone();
-        for member in members.iter().filter(|member| member.drive.is_some()) {
-            let legs = self.legs_on(member.id);
+        let pool_drives = lock(&self.pool_drives).clone();
+        for pool_drive in pool_drives
+            .iter()
+            .filter(|pool_drive| pool_drive.drive.is_some())
+        {
+            let legs = self.legs_on(pool_drive.id);
             let behind = |id: &LegId| self.legs.get(*id).is_some_and(|leg| !leg.is_in());
             if legs.iter().any(behind)
-                && let Err(failed) = self.start_resync(member.id)
+                && let Err(failed) = self.start_resync(pool_drive.id)
             {
-                tracing::warn!(drive = member.spec, error = %failed, "a drive stays out");
+                tracing::warn!(drive = pool_drive.spec, error = %failed, "a drive stays out");
             }
         }
     }
@@ -446,9 +455,9 @@ impl Pool {
     }
 
     fn spec_of(&self, drive: DriveId) -> String {
-        let members = lock(&self.members);
-        let member = members.iter().find(|member| member.id == drive);
-        member.map_or_else(|| drive.to_string(), |member| member.spec.clone())
+        let pool_drives = lock(&self.pool_drives);
+        let pool_drive = pool_drives.iter().find(|pool_drive| pool_drive.id == drive);
+        pool_drive.map_or_else(|| drive.to_string(), |pool_drive| pool_drive.spec.clone())
     }
 
     fn regions(&self, vdrive: u8, region: u64) -> u64 {
@@ -551,13 +560,13 @@ fn ended(drive: Option<Arc<dyn OpenDrive>>) {
 }
 
 fn open_returning(text: &str) -> Result<(String, Arc<dyn OpenDrive>)> {
-    let spec = drives::canonical(text).map_err(|failed| super::members::open_error(&failed))?;
+    let spec = drives::canonical(text).map_err(|failed| super::pool_drives::open_error(&failed))?;
     let drive =
-        drives::open(&spec).map_err(|failed| super::members::known_error(&spec, &failed))?;
+        drives::open(&spec).map_err(|failed| super::pool_drives::known_error(&spec, &failed))?;
     Ok((spec, drive))
 }
 
-fn name_new_drive(config: &mut PoolConfig, old: &str, new: &Member) {
+fn name_new_drive(config: &mut PoolConfig, old: &str, new: &PoolDrive) {
     let data = config
         .vdrives
         .iter_mut()

@@ -8,7 +8,7 @@
 mod follow;
 
 use super::labels::{LabelFailure, write_one};
-use super::{Member, Result, lock};
+use super::{PoolDrive, Result, lock};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::shard::Marks;
 use crate::vdrive::{DriveShared, LegState, Legs};
@@ -34,7 +34,7 @@ pub(crate) struct Keeper {
     pub name: String,
     pub config: Arc<Mutex<PoolConfig>>,
     pub generation: Arc<AtomicU64>,
-    pub members: Arc<Mutex<Vec<Member>>>,
+    pub pool_drives: Arc<Mutex<Vec<PoolDrive>>>,
     pub legs: Arc<Legs>,
     /// How far shards' metadata is.
     marks: Arc<Marks>,
@@ -112,7 +112,7 @@ impl Keeper {
         pool: PoolId,
         config: PoolConfig,
         found: Labelled,
-        members: Vec<Member>,
+        pool_drives: Vec<PoolDrive>,
         legs: Arc<Legs>,
         marks: Arc<Marks>,
     ) -> Arc<Self> {
@@ -121,7 +121,7 @@ impl Keeper {
             name: config.name.clone(),
             config: Arc::new(Mutex::new(config)),
             generation: Arc::new(AtomicU64::new(found.generation)),
-            members: Arc::new(Mutex::new(members)),
+            pool_drives: Arc::new(Mutex::new(pool_drives)),
             legs,
             marks,
             leaving: Mutex::default(),
@@ -205,17 +205,17 @@ impl Keeper {
         }
     }
 
-    /// Members that are here and count, and those that do not count.
+    /// Drives of the pool that are here and count, and those that do not count.
     fn targets(&self) -> (Vec<Target>, BTreeSet<DriveId>) {
         let leaving = *lock(&self.leaving);
         let mut left_out = BTreeSet::new();
         let mut targets = Vec::new();
-        for member in lock(&self.members).iter() {
-            if self.is_out(member.id) && leaving != Some(member.id) {
-                left_out.insert(member.id);
-            } else if let Some(drive) = &member.drive {
-                let drive = (drive.clone(), member.size);
-                targets.push((member.id, drive, member.shared.clone()));
+        for pool_drive in lock(&self.pool_drives).iter() {
+            if self.is_out(pool_drive.id) && leaving != Some(pool_drive.id) {
+                left_out.insert(pool_drive.id);
+            } else if let Some(drive) = &pool_drive.drive {
+                let drive = (drive.clone(), pool_drive.size);
+                targets.push((pool_drive.id, drive, pool_drive.shared.clone()));
             }
         }
         (targets, left_out)
@@ -279,25 +279,25 @@ impl Keeper {
     ) -> Round {
         // Before the drives are: one that counts by then has every checkpoint that is named, or all of a later one.
         let marks = self.marks.all();
-        let (mut members, mut left_out) = self.targets();
-        members.retain(|(id, _, _)| scope == Scope::All || leads(config, *id));
+        let (mut pool_drives, mut left_out) = self.targets();
+        pool_drives.retain(|(id, _, _)| scope == Scope::All || leads(config, *id));
         // A drive that does not answer would hold up everything that is done to the pool.
         let silent = |shared: &DriveShared| shared.silent.load(Ordering::Relaxed);
-        for (id, _, _) in members.iter().filter(|(_, _, shared)| silent(shared)) {
+        for (id, _, _) in pool_drives.iter().filter(|(_, _, shared)| silent(shared)) {
             if self.legs.take_drive_out(*id, "it does not answer", false) {
                 left_out.insert(*id);
             }
         }
-        members.retain(|(_, _, shared)| !silent(shared));
-        let generation = self.next_generation(&members);
+        pool_drives.retain(|(_, _, shared)| !silent(shared));
+        let generation = self.next_generation(&pool_drives);
         let mut passed_over = BTreeSet::new();
-        members.retain(|(id, _, _)| {
+        pool_drives.retain(|(id, _, _)| {
             let asked = !self.would_lose_its_newest(*id, generation);
             asked || !passed_over.insert(*id)
         });
         let mut config = config.clone();
         self.tell_legs(&mut config, generation);
-        self.tell_labelled(&mut config, &members, generation);
+        self.tell_labelled(&mut config, &pool_drives, generation);
         tell_marks(&mut config, &marks);
         let leaving = *lock(&self.leaving);
         let mut round = Round {
@@ -315,7 +315,7 @@ impl Keeper {
                 return round;
             }
         };
-        let results = self.write_to(handle, &members, generation, &bytes);
+        let results = self.write_to(handle, &pool_drives, generation, &bytes);
         for (id, result) in results.await {
             match result {
                 Ok(()) if leaving == Some(id) => {}
@@ -342,10 +342,10 @@ impl Keeper {
     }
 
     /// The next generation that at least one of these drives can take.
-    fn next_generation(&self, members: &[Target]) -> u64 {
+    fn next_generation(&self, pool_drives: &[Target]) -> u64 {
         let next = self.generation.load(Ordering::Acquire) + 1;
-        let mut ids = members.iter().map(|(id, _, _)| *id);
-        let nobody = !members.is_empty() && ids.all(|id| self.would_lose_its_newest(id, next));
+        let mut ids = pool_drives.iter().map(|(id, _, _)| *id);
+        let nobody = !pool_drives.is_empty() && ids.all(|id| self.would_lose_its_newest(id, next));
         next + u64::from(nobody)
     }
 

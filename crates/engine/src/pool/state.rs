@@ -2,7 +2,7 @@
 
 use super::tails::Tails;
 use super::{
-    AllInitiators, AllKnobs, AllTenants, Allowances, Exported, Keeper, Member, ShardHandle,
+    AllInitiators, AllKnobs, AllTenants, Allowances, Exported, Keeper, PoolDrive, ShardHandle,
 };
 use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
@@ -25,7 +25,7 @@ pub struct Pool {
     pub name: String,
     pub(crate) shared: Arc<PoolShared>,
     pub(crate) config: Arc<Mutex<PoolConfig>>,
-    pub(crate) members: Arc<Mutex<Vec<Member>>>,
+    pub(crate) pool_drives: Arc<Mutex<Vec<PoolDrive>>>,
     pub(crate) legs: Arc<Legs>,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) shards: Vec<ShardHandle>,

@@ -173,25 +173,25 @@ impl Pool {
         config: &PoolConfig,
         shards: &[ShardStatus],
     ) -> VdriveStatus {
-        let members = lock(&self.members);
+        let pool_drives = lock(&self.pool_drives);
         let drives: Vec<DriveStatus> = vdrive
             .parts
             .iter()
             .filter_map(|part| {
-                let member = members
+                let pool_drive = pool_drives
                     .iter()
-                    .find(|member| member.id.to_string() == part.drive)?;
+                    .find(|pool_drive| pool_drive.id.to_string() == part.drive)?;
                 let legs = self.legs.all();
                 let behind: Vec<_> = legs
                     .iter()
-                    .filter(|(_, leg)| leg.drive() == member.id && !leg.is_in())
+                    .filter(|(_, leg)| leg.drive() == pool_drive.id && !leg.is_in())
                     .map(|(_, leg)| leg)
                     .collect();
                 let syncing = behind.iter().all(|leg| leg.takes_writes());
                 let known = config.drives.iter().find(|known| known.id == part.drive);
                 let by_hand = known.is_some_and(|known| known.offline);
                 let since_s = known.map_or(0, |known| known.wear.since_s);
-                let state = match &member.drive {
+                let state = match &pool_drive.drive {
                     None if by_hand => "offline",
                     None => "missing",
                     Some(_) if behind.is_empty() => "online",
@@ -201,11 +201,14 @@ impl Pool {
                 let why = behind.first().map_or_else(String::new, |leg| leg.why());
                 let count =
                     |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-                let (sums, times) = (member.shared.tally.sums(), member.shared.tally.times());
+                let (sums, times) = (
+                    pool_drive.shared.tally.sums(),
+                    pool_drive.shared.tally.times(),
+                );
                 Some(DriveStatus {
-                    id: member.id.to_string(),
-                    spec: member.spec.clone(),
-                    size: member.size,
+                    id: pool_drive.id.to_string(),
+                    spec: pool_drive.spec.clone(),
+                    size: pool_drive.size,
                     state: state.to_owned(),
                     reads: sums.reads,
                     writes: sums.writes,
@@ -214,13 +217,13 @@ impl Pool {
                     read_ns: times.read_ns,
                     write_ns: times.write_ns,
                     spread: times.spread,
-                    errors: count(&member.shared.errors),
-                    repaired: count(&member.shared.repaired),
-                    timeouts: count(&member.shared.timeouts),
-                    slow: member.shared.is_slow(),
+                    errors: count(&pool_drive.shared.errors),
+                    repaired: count(&pool_drive.shared.repaired),
+                    timeouts: count(&pool_drive.shared.timeouts),
+                    slow: pool_drive.shared.is_slow(),
                     why,
-                    synced_percent: self.synced_percent(member.id),
-                    wear: wear::status(&member.shared.worn(since_s)),
+                    synced_percent: self.synced_percent(pool_drive.id),
+                    wear: wear::status(&pool_drive.shared.worn(since_s)),
                 })
             })
             .collect();

@@ -40,17 +40,19 @@ impl Keeper {
         (following, take(&self.turn).await)
     }
 
-    /// Members whose labels are older than the pool's.
+    /// Drives of the pool whose labels are older than the pool's.
     fn older(&self) -> Vec<(Target, u64)> {
         let generation = self.generation.load(Ordering::Acquire);
-        let (members, _) = self.targets();
+        let (pool_drives, _) = self.targets();
         let labelled = lock(&self.labelled);
-        let with_own = members
+        let with_own = pool_drives
             .into_iter()
-            .filter_map(|member| Some((labelled.get(&member.0).copied()?, member)));
+            .filter_map(|pool_drive| Some((labelled.get(&pool_drive.0).copied()?, pool_drive)));
         with_own
-            .filter(|(own, member)| *own < generation && !member.2.silent.load(Ordering::Relaxed))
-            .map(|(own, member)| (member, own))
+            .filter(|(own, pool_drive)| {
+                *own < generation && !pool_drive.2.silent.load(Ordering::Relaxed)
+            })
+            .map(|(own, pool_drive)| (pool_drive, own))
             .collect()
     }
 

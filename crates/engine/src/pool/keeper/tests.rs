@@ -140,7 +140,7 @@ fn opened(
     config: PoolConfig,
     generation: u64,
     drives: BTreeMap<DriveId, u64>,
-    members: Vec<Member>,
+    pool_drives: Vec<PoolDrive>,
     legs: &Arc<Legs>,
 ) -> Arc<Keeper> {
     let found = Labelled { generation, drives };
@@ -148,7 +148,7 @@ fn opened(
         PoolId(1),
         config,
         found,
-        members,
+        pool_drives,
         legs.clone(),
         Arc::default(),
     )
@@ -179,12 +179,12 @@ fn a_leg_that_comes_back_while_labels_are_written_gets_one_too() {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
     let legs = Arc::<Legs>::default();
     let in_flush = Arc::<Mutex<Option<Hook>>>::default();
-    let mut members = Vec::new();
+    let mut pool_drives = Vec::new();
     for index in 0..LEGS {
         let drive = DriveId(index.into());
         let id = (0, index as usize);
         legs.add(Arc::new(Leg::new(id, drive, true, StaleMap::new(8))));
-        members.push(Member {
+        pool_drives.push(PoolDrive {
             id: drive,
             spec: "taking".into(),
             drive: Some(Arc::new(Taking {
@@ -196,7 +196,7 @@ fn a_leg_that_comes_back_while_labels_are_written_gets_one_too() {
         });
     }
     let labelled = (0..LEGS).map(|index| (DriveId(index.into()), 1)).collect();
-    let keeper = opened(config(LEGS), 1, labelled, members, &legs);
+    let keeper = opened(config(LEGS), 1, labelled, pool_drives, &legs);
     // Two are out. While labels tell of it, one of them is brought up to date.
     assert!(legs.take_out((0, 1), "test", false) && legs.take_out((0, 2), "test", false));
     *lock(&in_flush) = Some(second_comes_back(&legs));
@@ -217,16 +217,16 @@ fn no_label_goes_over_a_drives_newest_one_while_its_other_places_are_in_doubt() 
     legs.add(Arc::new(only));
     // One drive with the only metadata, and one without any.
     let drives = [Taking::default(), Taking::default()];
-    let member = |index: usize| Member {
+    let pool_drive = |index: usize| PoolDrive {
         id: DriveId(index as u128),
         spec: "taking".into(),
         drive: Some(Arc::new(drives[index].clone())),
         size: 1 << 30,
         shared: Arc::default(),
     };
-    let members = vec![member(0), member(1)];
+    let pool_drives = vec![pool_drive(0), pool_drive(1)];
     let labelled = BTreeMap::from([(DriveId(0), 1), (DriveId(1), 1)]);
-    let keeper = opened(config(1), 1, labelled, members, &legs);
+    let keeper = opened(config(1), 1, labelled, pool_drives, &legs);
     let places = label_slots_for(1).map(|slot| format::label_offsets(1 << 30)[slot]);
     let save = || {
         let (keeper, handle) = (keeper.clone(), handle.clone());
@@ -257,11 +257,11 @@ fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() 
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
     let legs = Arc::<Legs>::default();
     let drives: Vec<Taking> = (0..LEGS).map(|_| Taking::default()).collect();
-    let member = |(index, drive): (usize, &Taking)| {
+    let pool_drive = |(index, drive): (usize, &Taking)| {
         let id = DriveId(index as u128);
         let leg = Leg::new((0, index), id, true, StaleMap::new(8));
         legs.add(Arc::new(leg));
-        Member {
+        PoolDrive {
             id,
             spec: "taking".into(),
             drive: Some(Arc::new(drive.clone())),
@@ -269,9 +269,9 @@ fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() 
             shared: Arc::default(),
         }
     };
-    let members = drives.iter().enumerate().map(member).collect();
+    let pool_drives = drives.iter().enumerate().map(pool_drive).collect();
     let labelled = (0..LEGS).map(|index| (DriveId(index.into()), 2)).collect();
-    let keeper = opened(config(LEGS), 2, labelled, members, &legs);
+    let keeper = opened(config(LEGS), 2, labelled, pool_drives, &legs);
     // The second is away for generation 3 and there again before 4, which would go over its only label; the
     // first fails 3 and goes out, so that nobody can do without the second.
     assert!(legs.take_out((0, 1), "test", false));
@@ -285,11 +285,11 @@ fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() 
 fn a_label_that_is_written_soon_is_not_answered_while_a_drive_with_metadata_was_passed_over() {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
     let legs = Arc::<Legs>::default();
-    let member = |index: usize| {
+    let pool_drive = |index: usize| {
         let id = DriveId(index as u128);
         let leg = Leg::new((0, index), id, true, StaleMap::new(8));
         legs.add(Arc::new(leg));
-        Member {
+        PoolDrive {
             id,
             spec: "taking".into(),
             drive: Some(Arc::new(Taking::default())),
@@ -297,10 +297,10 @@ fn a_label_that_is_written_soon_is_not_answered_while_a_drive_with_metadata_was_
             shared: Arc::default(),
         }
     };
-    let members = vec![member(0), member(1)];
+    let pool_drives = vec![pool_drive(0), pool_drive(1)];
     // The next generation would go over the newest label of the second.
     let labelled = BTreeMap::from([(DriveId(0), 3), (DriveId(1), 2)]);
-    let keeper = opened(config(2), 3, labelled, members, &legs);
+    let keeper = opened(config(2), 3, labelled, pool_drives, &legs);
     let answered = Rc::new(RefCell::new(None));
     let (give, task, saved) = (answered.clone(), handle.clone(), keeper.clone());
     handle.spawn(async move {
@@ -349,7 +349,7 @@ fn labels_are_written_where_the_end_was_when_the_drive_joined() {
         grown: 8 << 20,
         ..Taking::default()
     };
-    let member = Member {
+    let pool_drive = PoolDrive {
         id: DriveId(0),
         spec: "taking".into(),
         drive: Some(Arc::new(drive.clone())),
@@ -357,7 +357,7 @@ fn labels_are_written_where_the_end_was_when_the_drive_joined() {
         shared: Arc::default(),
     };
     let labelled = BTreeMap::from([(DriveId(0), 1)]);
-    let keeper = opened(config(1), 1, labelled, vec![member], &legs);
+    let keeper = opened(config(1), 1, labelled, vec![pool_drive], &legs);
     for _ in 0..2 {
         let (keeper, handle) = (keeper.clone(), handle.clone());
         let task = handle.clone();
@@ -372,7 +372,7 @@ fn labels_are_written_where_the_end_was_when_the_drive_joined() {
 #[test]
 fn a_drive_that_failed_a_label_is_not_said_to_have_it_by_the_next() {
     let drives = [Taking::default(), Taking::default()];
-    let member = |index: usize| Member {
+    let pool_drive = |index: usize| PoolDrive {
         id: DriveId(index as u128),
         spec: "taking".into(),
         drive: Some(Arc::new(drives[index].clone())),
@@ -394,8 +394,8 @@ fn a_drive_that_failed_a_label_is_not_said_to_have_it_by_the_next() {
         ..config(2)
     };
     let legs = Arc::<Legs>::default();
-    let members = vec![member(0), member(1)];
-    let keeper = opened(config.clone(), 6, labelled, members, &legs);
+    let pool_drives = vec![pool_drive(0), pool_drive(1)];
+    let keeper = opened(config.clone(), 6, labelled, pool_drives, &legs);
     let (asked, _) = keeper.targets();
     keeper.tell_labelled(&mut config, &asked, 7);
     // A crash while the seventh is written leaves what they have now.
