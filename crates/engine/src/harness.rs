@@ -24,7 +24,7 @@ pub struct Harness {
     shared: Arc<crate::shard::PoolShared>,
     config: PoolConfig,
     allowances: Allowances,
-    /// Drives of each vdrive's parts, by the vdrive's number: no leg of an opened pool comes to lie on another one.
+    /// Drives of each vdrive's parts, by the vdrive's number: no member of an opened pool comes to lie on another one.
     drives: Vec<Vec<DriveId>>,
     /// The first layers of volumes, by which their chunks are divided.
     roots: BTreeMap<u32, u32>,
@@ -61,9 +61,9 @@ impl Harness {
                 shared: Arc::default(),
             });
         }
-        let legs = Arc::default();
-        let blueprints = build::blueprints(config, &pool_drives, &legs)?;
-        let shared = build::shared(config, &blueprints, &legs);
+        let members = Arc::default();
+        let blueprints = build::blueprints(config, &pool_drives, &members)?;
+        let shared = build::shared(config, &blueprints, &members);
         let mut of_parts = Vec::new();
         for blueprint in &blueprints {
             let number = usize::from(blueprint.id);

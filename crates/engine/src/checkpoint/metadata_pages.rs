@@ -14,7 +14,7 @@ const REWRITE_PART: u64 = 8;
 const SNAPSHOT_PART: u64 = 8;
 
 impl Shard {
-    /// Reads a page and checks that it is the one that `ptr` and `header` say, on whichever leg
+    /// Reads a page and checks that it is the one that `ptr` and `header` say, on whichever member
     /// of the metadata region has it.
     ///
     /// # Errors

@@ -133,8 +133,8 @@ impl Shard {
         if !is_on(Mutation::CheckpointFlush) && !is_on(Mutation::CheckpointBarrier) {
             let flushed = meta.flush().await;
             flushed.map_err(|error| drive_error(error, "the metadata region cannot be flushed"))?;
-            // An opening gives the record to every leg that counts: one that lacks pages must not by then.
-            if !is_on(Mutation::CheckpointAlone) && !self.shared.legs.recorded().await {
+            // An opening gives the record to every member that counts: one that lacks pages must not by then.
+            if !is_on(Mutation::CheckpointAlone) && !self.shared.members.recorded().await {
                 let text = "no label can tell that a drive lacks pages of the checkpoint";
                 return Err(IoError::new(ErrorKind::Device, text));
             }

@@ -173,7 +173,7 @@ pub struct DriveStatus {
     pub spread: IoSpread,
     /// Requests that failed.
     pub errors: u64,
-    /// Blocks that did not match their checksum and were mended from another leg.
+    /// Blocks that did not match their checksum and were mended from another member.
     pub repaired: u64,
     /// Requests that the drive did not answer within the deadline.
     pub timeouts: u64,

@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Demotion,
     /// Copies for the fast tier.
     Promotion,
-    /// Bringing a mirror's leg up to date.
+    /// Bringing a mirror's member up to date.
     Resync,
 }
 

@@ -6,7 +6,7 @@ use super::{Result, ShardHandle, error};
 use crate::control::types::{EngineConfig, ErrorCode, SpacePolicy};
 use crate::shard::{LeftTail, PoolShared, Shard, ShardConfig, ShardPort};
 use crate::space::{Class, GroupTable, VdriveSpace};
-use crate::vdrive::{Layout, Leg, Legs, Missing, PartIo, StaleMap, VdriveIo, region_blocks};
+use crate::vdrive::{Layout, Member, Members, Missing, PartIo, StaleMap, VdriveIo, region_blocks};
 use block::DriveQueue;
 use format::{
     LayoutConfig, PartConfig, Policy, PoolConfig, TierConfig, VdriveConfig, journal_start,
@@ -25,8 +25,8 @@ pub(crate) struct Blueprint {
     pub layout: LayoutConfig,
     pub parts: Vec<PartConfig>,
     pub pool_drives: Vec<PoolDrive>,
-    pub legs: Vec<Arc<Leg>>,
-    pub table: Arc<Legs>,
+    pub members: Vec<Arc<Member>>,
+    pub table: Arc<Members>,
 }
 
 impl Blueprint {
@@ -36,11 +36,11 @@ impl Blueprint {
         layout: LayoutConfig,
         parts: &[PartConfig],
         pool_drives: &[PoolDrive],
-        table: &Arc<Legs>,
+        table: &Arc<Members>,
         group_blocks: u64,
     ) -> Result<Self> {
         let mut mine = Vec::new();
-        let mut legs = Vec::new();
+        let mut members = Vec::new();
         let lengths: Vec<u64> = parts.iter().map(|part| part.blocks).collect();
         let region = region_blocks(Layout::new(layout, &lengths).blocks(), group_blocks);
         let mirrored = layout == LayoutConfig::Mirror && parts.len() > 1;
@@ -54,17 +54,17 @@ impl Blueprint {
                     ),
                 );
             };
-            let leg = table.get((id, index)).unwrap_or_else(|| {
+            let member = table.get((id, index)).unwrap_or_else(|| {
                 let stale = StaleMap::new(region);
                 stale.load(&part.stale);
-                let leg = Arc::new(Leg::new((id, index), pool_drive.id, mirrored, stale));
+                let member = Arc::new(Member::new((id, index), pool_drive.id, mirrored, stale));
                 if part.out_since > 0 {
-                    leg.since(part.out_since);
+                    member.since(part.out_since);
                 }
-                table.add(leg.clone());
-                leg
+                table.add(member.clone());
+                member
             });
-            legs.push(leg);
+            members.push(member);
             mine.push(pool_drive.clone());
         }
         Ok(Self {
@@ -72,7 +72,7 @@ impl Blueprint {
             layout,
             parts: parts.to_vec(),
             pool_drives: mine,
-            legs,
+            members,
             table: table.clone(),
         })
     }
@@ -81,7 +81,9 @@ impl Blueprint {
     pub fn build(&self, handle: &Handle) -> std::io::Result<VdriveIo> {
         let blocks: Vec<u64> = self.parts.iter().map(|part| part.blocks).collect();
         let mut parts = Vec::new();
-        for ((part, pool_drive), leg) in self.parts.iter().zip(&self.pool_drives).zip(&self.legs) {
+        for ((part, pool_drive), member) in
+            self.parts.iter().zip(&self.pool_drives).zip(&self.members)
+        {
             let queue: Rc<dyn DriveQueue> = match &pool_drive.drive {
                 Some(drive) => drive.queue(handle)?,
                 None => Rc::new(Missing),
@@ -92,7 +94,7 @@ impl Blueprint {
                 queue,
                 &pool_drive.spec,
                 part.offset,
-                leg.clone(),
+                member.clone(),
                 shared,
             ));
         }
@@ -117,7 +119,7 @@ impl Blueprint {
 pub(crate) fn blueprints(
     config: &PoolConfig,
     pool_drives: &[PoolDrive],
-    table: &Arc<Legs>,
+    table: &Arc<Members>,
 ) -> Result<Vec<Blueprint>> {
     let group = config.group_blocks;
     let mirror = LayoutConfig::Mirror;
@@ -143,8 +145,8 @@ fn drive_of<'a>(part: &PartConfig, pool_drives: &'a [PoolDrive]) -> Option<&'a P
     pool_drives.iter().find(|pool_drive| pool_drive.id == id)
 }
 
-/// Legs that a label says are out, or whose drive is not here.
-fn mark_absent(config: &PoolConfig, pool_drives: &[PoolDrive], legs: &Legs) {
+/// Members that a label says are out, or whose drive is not here.
+fn mark_absent(config: &PoolConfig, pool_drives: &[PoolDrive], members: &Members) {
     let meta = config.meta.parts.iter().enumerate().map(|part| (0, part));
     let data = config.vdrives.iter().flat_map(|vdrive| {
         let parts = vdrive.parts.iter().enumerate();
@@ -158,7 +160,7 @@ fn mark_absent(config: &PoolConfig, pool_drives: &[PoolDrive], legs: &Legs) {
                 true => "its drive was missing when the pool was opened",
                 false => &part.out_why,
             };
-            legs.take_out((vdrive, index), why, false);
+            members.take_out((vdrive, index), why, false);
         }
     }
 }
@@ -189,7 +191,7 @@ pub(crate) fn space_of(
 pub(crate) fn shared(
     config: &PoolConfig,
     blueprints: &[Blueprint],
-    legs: &Arc<Legs>,
+    members: &Arc<Members>,
 ) -> Arc<PoolShared> {
     let table = GroupTable::default();
     for blueprint in blueprints {
@@ -206,7 +208,7 @@ pub(crate) fn shared(
         Policy::FastFirst => SpacePolicy::FastFirst,
         Policy::SlowFirst => SpacePolicy::SlowFirst,
     };
-    Arc::new(PoolShared::new(Arc::new(table), policy, legs.clone()))
+    Arc::new(PoolShared::new(Arc::new(table), policy, members.clone()))
 }
 
 /// Bytes of a shard's log of moves at most: of some twenty thousand.

@@ -7,7 +7,7 @@ use super::{Pool, PoolDrive, Result, error, labels, lock};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::control::wait_for;
 use crate::shard::Progress;
-use crate::vdrive::{DriveShared, LegId, LegState};
+use crate::vdrive::{DriveShared, MemberId, MemberState};
 use block::Drive;
 use drives::OpenDrive;
 use format::{DriveConfig, History, PoolConfig, data_end};
@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use units::{DriveId, VdriveId};
 
-/// Stale regions copied between two records of how far a leg is.
+/// Stale regions copied between two records of how far a member is.
 const WINDOW: usize = 64;
 
-/// A leg that is being brought up to date, and what it was then.
+/// A member that is being brought up to date, and what it was then.
 #[derive(Clone, Copy)]
 struct Returning {
-    id: LegId,
+    id: MemberId,
     absences: u64,
     regions: u64,
 }
@@ -50,16 +50,17 @@ impl Pool {
         )
     }
 
-    fn legs_on(&self, drive: DriveId) -> Vec<LegId> {
-        let legs = self.legs.all();
-        legs.iter()
-            .filter(|(_, leg)| leg.drive() == drive)
+    fn members_on(&self, drive: DriveId) -> Vec<MemberId> {
+        let members = self.members.all();
+        members
+            .iter()
+            .filter(|(_, member)| member.drive() == drive)
             .map(|(id, _)| *id)
             .collect()
     }
 
     fn refuse_needed(&self, pool_drive: &PoolDrive, advice: &str) -> Result<()> {
-        match self.legs.needed_on(pool_drive.id) {
+        match self.members.needed_on(pool_drive.id) {
             None => Ok(()),
             Some(vdrive) => {
                 let what = match vdrive {
@@ -87,7 +88,7 @@ impl Pool {
         self.refuse_resync(&pool_drive)?;
         self.refuse_needed(&pool_drive, "bring its mirror's other drive back first")?;
         if !self
-            .legs
+            .members
             .take_drive_out(pool_drive.id, "taken offline by hand", false)
         {
             return self.refuse_needed(&pool_drive, "bring its mirror's other drive back first");
@@ -134,7 +135,7 @@ impl Pool {
     /// All shards reach the drive's parts through what the drive of the pool has now.
     fn attach(&self, pool_drive: &PoolDrive) -> Result<()> {
         self.tell_tails();
-        let places = self.legs_on(pool_drive.id);
+        let places = self.members_on(pool_drive.id);
         let PoolDrive {
             drive,
             shared,
@@ -175,15 +176,15 @@ impl Pool {
         // Held here it would not be let go.
         pool_drive.drive = None;
         self.refuse_resync(&pool_drive)?;
-        let legs = self.legs_on(pool_drive.id);
-        let state = |id: &LegId| self.legs.get(*id).map(|leg| leg.state());
-        if legs.iter().all(|id| state(id) == Some(LegState::In)) {
+        let members = self.members_on(pool_drive.id);
+        let state = |id: &MemberId| self.members.get(*id).map(|member| member.state());
+        if members.iter().all(|id| state(id) == Some(MemberState::In)) {
             return error(
                 ErrorCode::Invalid,
                 format!("{} is online already", pool_drive.spec),
             );
         }
-        if legs.iter().all(|id| state(id) == Some(LegState::Out)) {
+        if members.iter().all(|id| state(id) == Some(MemberState::Out)) {
             self.reopen(&pool_drive, force)?;
         }
         let (id, spec) = (pool_drive.id, pool_drive.spec);
@@ -265,10 +266,10 @@ impl Pool {
             );
         }
         if history != History::Known {
-            self.legs_on(pool_drive.id)
+            self.members_on(pool_drive.id)
                 .iter()
-                .filter_map(|id| self.legs.get(*id))
-                .for_each(|leg| leg.stale.set_all());
+                .filter_map(|id| self.members.get(*id))
+                .for_each(|member| member.stale.set_all());
         }
         let returned = {
             let mut pool_drives = lock(&self.pool_drives);
@@ -317,22 +318,24 @@ impl Pool {
         let new = new_drive(host, new, force, &lock(&self.pool_drives).clone())?;
         self.refuse_small(&old, &new)?;
         if !self
-            .legs
+            .members
             .take_drive_out(old.id, "it is being replaced", true)
         {
             return self.refuse_needed(&old, advice).and(Ok(0));
         }
-        let (legs, id) = (self.legs_on(old.id), old.id.to_string());
+        let (members, id) = (self.members_on(old.id), old.id.to_string());
         drop(self.let_drive_go(&id)?);
-        legs.iter().for_each(|leg| self.legs.put_on(*leg, new.id));
+        members
+            .iter()
+            .for_each(|member| self.members.put_on(*member, new.id));
         lock(&self.pool_drives)
             .iter_mut()
             .filter(|pool_drive| pool_drive.id == old.id)
             .for_each(|pool_drive| *pool_drive = new.clone());
         let taken = self.attach(&new).and_then(|()| {
             // Its label is written with the others': it takes writes from here on.
-            for leg in &legs {
-                self.legs.begin_sync(*leg);
+            for member in &members {
+                self.members.begin_sync(*member);
             }
             self.update(|config| {
                 name_new_drive(config, &id, &new);
@@ -340,9 +343,11 @@ impl Pool {
             })
         });
         if let Err(failed) = taken {
-            self.legs
+            self.members
                 .take_drive_out(new.id, "replacing it failed", true);
-            legs.iter().for_each(|leg| self.legs.put_on(*leg, old.id));
+            members
+                .iter()
+                .for_each(|member| self.members.put_on(*member, old.id));
             let back = PoolDrive { drive: None, ..old };
             lock(&self.pool_drives)
                 .iter_mut()
@@ -375,16 +380,17 @@ impl Pool {
         Ok(())
     }
 
-    /// Brings back drives whose legs were out and that are here, after an opening.
+    /// Brings back drives whose members were out and that are here, after an opening.
     pub(super) fn resume_resyncs(self: &Arc<Self>) {
         let pool_drives = lock(&self.pool_drives).clone();
         for pool_drive in pool_drives
             .iter()
             .filter(|pool_drive| pool_drive.drive.is_some())
         {
-            let legs = self.legs_on(pool_drive.id);
-            let behind = |id: &LegId| self.legs.get(*id).is_some_and(|leg| !leg.is_in());
-            if legs.iter().any(behind)
+            let members = self.members_on(pool_drive.id);
+            let behind =
+                |id: &MemberId| self.members.get(*id).is_some_and(|member| !member.is_in());
+            if members.iter().any(behind)
                 && let Err(failed) = self.start_resync(pool_drive.id)
             {
                 tracing::warn!(drive = pool_drive.spec, error = %failed, "a drive stays out");
@@ -392,18 +398,18 @@ impl Pool {
         }
     }
 
-    /// From here on the drive's legs take writes; the job copies what they lack.
+    /// From here on the drive's members take writes; the job copies what they lack.
     fn start_resync(self: &Arc<Self>, drive: DriveId) -> Result<u64> {
         self.begin_resync(drive)
             .inspect_err(|failed| self.give_up(drive, &failed.message))
     }
 
-    /// Legs that are being brought up to date are out again.
+    /// Members that are being brought up to date are out again.
     fn give_up(&self, drive: DriveId, why: &str) {
-        for id in self.legs_on(drive) {
-            let leg = self.legs.get(id);
-            if leg.is_some_and(|leg| leg.state() == LegState::Syncing) {
-                self.legs.take_out(id, why, false);
+        for id in self.members_on(drive) {
+            let member = self.members.get(id);
+            if member.is_some_and(|member| member.state() == MemberState::Syncing) {
+                self.members.take_out(id, why, false);
             }
         }
     }
@@ -411,8 +417,8 @@ impl Pool {
     fn begin_resync(self: &Arc<Self>, drive: DriveId) -> Result<u64> {
         let mut returning = Vec::new();
         let mut total = 0;
-        for id in self.legs_on(drive) {
-            let Some(leg) = self.legs.get(id).filter(|leg| !leg.is_in()) else {
+        for id in self.members_on(drive) {
+            let Some(member) = self.members.get(id).filter(|member| !member.is_in()) else {
                 continue;
             };
             let place = (VdriveId(id.0), id.1);
@@ -420,8 +426,8 @@ impl Pool {
             try_all(&self.shards, &name, move |shard| async move {
                 shard.before_resync(place)
             })?;
-            let absences = leg.absences();
-            if !self.legs.begin_sync(id) {
+            let absences = member.absences();
+            if !self.members.begin_sync(id) {
                 continue;
             }
             try_all(&self.shards, &name, move |shard| async move {
@@ -435,7 +441,7 @@ impl Pool {
             returning.push(Returning {
                 id,
                 absences,
-                regions: self.regions(id.0, leg.stale.region_blocks()),
+                regions: self.regions(id.0, member.stale.region_blocks()),
             });
         }
         let spec = self.spec_of(drive);
@@ -472,34 +478,39 @@ impl Pool {
     }
 
     fn resync(&self, returning: &[Returning], progress: &Arc<Progress>) -> Result<bool> {
-        for leg in returning {
-            let Some(known) = self.legs.get(leg.id) else {
+        for member in returning {
+            let Some(known) = self.members.get(member.id) else {
                 continue;
             };
-            for window in known.stale.regions(leg.regions).chunks(WINDOW) {
+            for window in known.stale.regions(member.regions).chunks(WINDOW) {
                 let (Some(first), Some(last)) = (window.first(), window.last()) else {
                     continue;
                 };
-                if !self.resync_window(leg, (*first, *last), progress)? {
+                if !self.resync_window(member, (*first, *last), progress)? {
                     return Ok(false);
                 }
-                self.legs
-                    .synced_upto(leg.id, leg.absences, *last, leg.regions);
-                self.legs.want();
+                self.members
+                    .synced_upto(member.id, member.absences, *last, member.regions);
+                self.members.want();
             }
-            self.flush_returning(leg)?;
+            self.flush_returning(member)?;
         }
-        for leg in returning {
-            if self.legs.get(leg.id).is_some() && !self.legs.end_sync(leg.id, leg.absences) {
+        for member in returning {
+            if self.members.get(member.id).is_some()
+                && !self.members.end_sync(member.id, member.absences)
+            {
                 return error(
                     ErrorCode::Io,
                     "the drive went out again while it was brought up to date: see the pool's state",
                 );
             }
         }
-        self.legs.want();
-        let legs = self.legs.clone();
-        let recorded = on_loop(&self.remote, move |_| async move { legs.recorded().await })?;
+        self.members.want();
+        let members = self.members.clone();
+        let recorded = on_loop(
+            &self.remote,
+            move |_| async move { members.recorded().await },
+        )?;
         if !recorded {
             return error(
                 ErrorCode::Io,
@@ -511,11 +522,11 @@ impl Pool {
 
     fn resync_window(
         &self,
-        leg: &Returning,
+        member: &Returning,
         (first, last): (u64, u64),
         progress: &Arc<Progress>,
     ) -> Result<bool> {
-        let place = (VdriveId(leg.id.0), leg.id.1);
+        let place = (VdriveId(member.id.0), member.id.1);
         let watched = progress.clone();
         let copied = ask_all(&self.shards, move |shard| {
             let watched = watched.clone();
@@ -528,15 +539,15 @@ impl Pool {
                 Err(failed) => return error(super::shards::code_of(&failed), failed.to_string()),
             }
         }
-        self.flush_returning(leg)?;
+        self.flush_returning(member)?;
         Ok(true)
     }
 
-    fn flush_returning(&self, leg: &Returning) -> Result<()> {
-        let place = (VdriveId(leg.id.0), leg.id.1);
+    fn flush_returning(&self, member: &Returning) -> Result<()> {
+        let place = (VdriveId(member.id.0), member.id.1);
         let name = format!("pool {}", self.name);
         try_all(&self.shards[..1], &name, move |shard| async move {
-            shard.flush_leg(place).await
+            shard.flush_member(place).await
         })
     }
 

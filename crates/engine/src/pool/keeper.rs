@@ -1,7 +1,7 @@
 //! The pool's description in its labels, kept up to date.
 //!
 //! Responsible for: writing labels one generation after the other, whoever asks, and writing at
-//! once what barriers wait for: legs that went out and what they lack. What is asked often goes to
+//! once what barriers wait for: members that went out and what they lack. What is asked often goes to
 //! the drives that bear metadata, without which no pool opens, and to the others soon after. Runs on
 //! the pool's first loop. Leaves out: what a label looks like on a drive.
 
@@ -11,7 +11,7 @@ use super::labels::{LabelFailure, write_one};
 use super::{PoolDrive, Result, lock};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::shard::Marks;
-use crate::vdrive::{DriveShared, LegState, Legs};
+use crate::vdrive::{DriveShared, MemberState, Members};
 use drives::OpenDrive;
 use format::{CheckpointMark, Label, PartConfig, PoolConfig, label_slots_for, readdress};
 use futures_util::future::join_all;
@@ -35,7 +35,7 @@ pub(crate) struct Keeper {
     pub config: Arc<Mutex<PoolConfig>>,
     pub generation: Arc<AtomicU64>,
     pub pool_drives: Arc<Mutex<Vec<PoolDrive>>>,
-    pub legs: Arc<Legs>,
+    pub members: Arc<Members>,
     /// How far shards' metadata is.
     marks: Arc<Marks>,
     /// A drive that is let go by hand: its own label tells that it does not count any more.
@@ -113,7 +113,7 @@ impl Keeper {
         config: PoolConfig,
         found: Labelled,
         pool_drives: Vec<PoolDrive>,
-        legs: Arc<Legs>,
+        members: Arc<Members>,
         marks: Arc<Marks>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -122,7 +122,7 @@ impl Keeper {
             config: Arc::new(Mutex::new(config)),
             generation: Arc::new(AtomicU64::new(found.generation)),
             pool_drives: Arc::new(Mutex::new(pool_drives)),
-            legs,
+            members,
             marks,
             leaving: Mutex::default(),
             labelled: Mutex::new(found.drives),
@@ -134,19 +134,19 @@ impl Keeper {
 
     /// Writes what barriers wait for, until the pool is closed.
     pub async fn run(self: Arc<Self>, handle: Handle) {
-        while self.legs.changed().await {
+        while self.members.changed().await {
             let writing = self.level(&handle).await;
             // Somebody else's labels may have told of it meanwhile: the last before a close stays.
-            if !self.legs.is_behind() {
+            if !self.members.is_behind() {
                 continue;
             }
             let config = lock(&self.config).clone();
             match self.write(&handle, config, false).await {
                 Ok(true) => {}
-                Ok(false) => self.legs.record_failed(),
+                Ok(false) => self.members.record_failed(),
                 Err(failed) => {
                     tracing::error!(pool = self.name, error = %failed, "no label can be written");
-                    self.legs.record_failed();
+                    self.members.record_failed();
                 }
             }
             drop(writing);
@@ -169,7 +169,8 @@ impl Keeper {
     /// # Errors
     /// When no drive took it: nothing has changed then.
     pub async fn save_soon(self: &Arc<Self>, handle: &Handle, config: PoolConfig) -> Result<()> {
-        if self.legs.all().iter().all(|(_, leg)| leg.is_in()) && !self.legs.is_behind() {
+        if self.members.all().iter().all(|(_, member)| member.is_in()) && !self.members.is_behind()
+        {
             let _writing = take(&self.turn).await;
             let round = self.write_round(handle, &config, false, Scope::Leading);
             let round = round.await;
@@ -244,7 +245,7 @@ impl Keeper {
     /// it, and will not be.
     async fn write(&self, handle: &Handle, config: PoolConfig, exported: bool) -> Result<bool> {
         loop {
-            let wanted = self.legs.wanted();
+            let wanted = self.members.wanted();
             let round = self
                 .write_round(handle, &config, exported, Scope::All)
                 .await;
@@ -253,7 +254,7 @@ impl Keeper {
                     .failure
                     .unwrap_or_else(|| EngineError::new(ErrorCode::Io, "no drive is left")));
             }
-            if self.legs.wanted() != wanted && round.failure.is_some() {
+            if self.members.wanted() != wanted && round.failure.is_some() {
                 continue;
             }
             let lacking = self.lacking(&round.taken);
@@ -262,9 +263,9 @@ impl Keeper {
                 continue;
             }
             if lacking.is_empty() {
-                self.legs.recorded_upto(wanted);
+                self.members.recorded_upto(wanted);
             }
-            // A drive whose legs came back meanwhile has an older label only for that: the next
+            // A drive whose members came back meanwhile has an older label only for that: the next
             // round asks it, once no other label of its own is at risk.
             return Ok(lacking.is_subset(&round.left_out));
         }
@@ -284,7 +285,10 @@ impl Keeper {
         // A drive that does not answer would hold up everything that is done to the pool.
         let silent = |shared: &DriveShared| shared.silent.load(Ordering::Relaxed);
         for (id, _, _) in pool_drives.iter().filter(|(_, _, shared)| silent(shared)) {
-            if self.legs.take_drive_out(*id, "it does not answer", false) {
+            if self
+                .members
+                .take_drive_out(*id, "it does not answer", false)
+            {
                 left_out.insert(*id);
             }
         }
@@ -296,7 +300,7 @@ impl Keeper {
             asked || !passed_over.insert(*id)
         });
         let mut config = config.clone();
-        self.tell_legs(&mut config, generation);
+        self.tell_members(&mut config, generation);
         self.tell_labelled(&mut config, &pool_drives, generation);
         tell_marks(&mut config, &marks);
         let leaving = *lock(&self.leaving);
@@ -329,7 +333,8 @@ impl Keeper {
                 Err(failed) => {
                     let error = failed.error;
                     tracing::warn!(pool = self.name, %error, "a label was not written");
-                    self.legs.take_drive_out(id, &error.message, failed.flush);
+                    self.members
+                        .take_drive_out(id, &error.message, failed.flush);
                     round.failure = Some(error);
                 }
             }
@@ -357,13 +362,13 @@ impl Keeper {
         lock(&self.labelled).get(&drive).is_some_and(over)
     }
 
-    /// Writes down which legs are not in, since which generation, and what they lack.
-    fn tell_legs(&self, config: &mut PoolConfig, generation: u64) {
-        for ((vdrive, part), leg) in self.legs.all() {
+    /// Writes down which members are not in, since which generation, and what they lack.
+    fn tell_members(&self, config: &mut PoolConfig, generation: u64) {
+        for ((vdrive, part), member) in self.members.all() {
             let Some(part) = part_of(config, vdrive, part) else {
                 continue;
             };
-            let out = leg.state() != LegState::In;
+            let out = member.state() != MemberState::In;
             if !out {
                 *part = PartConfig {
                     out: false,
@@ -374,10 +379,10 @@ impl Keeper {
                 };
                 continue;
             }
-            part.out_since = leg.since(generation);
+            part.out_since = member.since(generation);
             part.out = true;
-            part.out_why = leg.why();
-            part.stale = leg.stale.text();
+            part.out_why = member.why();
+            part.stale = member.stale.text();
         }
     }
 
@@ -403,25 +408,26 @@ impl Keeper {
 
     /// Whether nothing on a drive counts: its label stays as it was when it went out.
     pub(super) fn is_out(&self, drive: DriveId) -> bool {
-        let legs = self.legs.all();
-        let mut of_drive = legs
+        let members = self.members.all();
+        let mut of_drive = members
             .iter()
-            .filter(|(_, leg)| leg.drive() == drive)
+            .filter(|(_, member)| member.drive() == drive)
             .peekable();
-        of_drive.peek().is_some() && of_drive.all(|(_, leg)| leg.state() == LegState::Out)
+        of_drive.peek().is_some() && of_drive.all(|(_, member)| member.state() == MemberState::Out)
     }
 
-    /// Drives with a leg that can stand in for an absent one and without the label.
+    /// Drives with a member that can stand in for an absent one and without the label.
     fn lacking(&self, taken: &BTreeSet<DriveId>) -> BTreeSet<DriveId> {
-        let legs = self.legs.all();
-        let absent: BTreeSet<u8> = legs
+        let members = self.members.all();
+        let absent: BTreeSet<u8> = members
             .iter()
-            .filter(|(_, leg)| !leg.is_in())
+            .filter(|(_, member)| !member.is_in())
             .map(|((vdrive, _), _)| *vdrive)
             .collect();
-        legs.iter()
-            .filter(|((vdrive, _), leg)| absent.contains(vdrive) && leg.is_in())
-            .map(|(_, leg)| leg.drive())
+        members
+            .iter()
+            .filter(|((vdrive, _), member)| absent.contains(vdrive) && member.is_in())
+            .map(|(_, member)| member.drive())
             .filter(|drive| !taken.contains(drive))
             .collect()
     }

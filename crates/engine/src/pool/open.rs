@@ -11,7 +11,7 @@ use crate::control::import::ImportOptions;
 use crate::control::types::{EngineConfig, EngineError, ErrorCode, PoolSpec, SpacePolicy};
 use crate::control::{Jobs, wait_for};
 use crate::device::{Seen, VolumeDevice};
-use crate::vdrive::{DriveShared, Legs};
+use crate::vdrive::{DriveShared, Members};
 use block::{Drive, Geometry};
 use drives::OpenDrive;
 use format::{DATA_START, DriveConfig, Features, Policy, PoolConfig, VolumeConfig};
@@ -104,7 +104,7 @@ impl Pool {
     ///
     /// # Errors
     /// Names the drives that are missing, or what is damaged. Nothing was changed then but
-    /// checkpoints, and labels that tell which legs lack them.
+    /// checkpoints, and labels that tell which members lack them.
     pub fn import(
         host: &Host<'_>,
         found: Vec<Found>,
@@ -187,10 +187,10 @@ impl Pool {
             shard.replay_journal(accept_old).await
         })?;
         self.check_marks(accept_old)?;
-        // A leg that is missing, or fails from here on, lacks what is made valid. Until now it has not: as
+        // A member that is missing, or fails from here on, lacks what is made valid. Until now it has not: as
         // long as nothing but the others is damaged, the pool opens with it.
         if !is_on(Mutation::OpeningAlone) {
-            self.legs.enforce();
+            self.members.enforce();
         }
         if is_on(Mutation::TailGoneEarly) {
             self.tails.forget_left();
@@ -270,9 +270,9 @@ impl Pool {
         pool_drives: Vec<PoolDrive>,
         (labelled, left): (BTreeMap<DriveId, u64>, AllLeft),
     ) -> Result<Arc<Self>> {
-        let legs = Arc::<Legs>::default();
-        let blueprints = build::blueprints(&config, &pool_drives, &legs)?;
-        let shared = build::shared(&config, &blueprints, &legs);
+        let members = Arc::<Members>::default();
+        let blueprints = build::blueprints(&config, &pool_drives, &members)?;
+        let shared = build::shared(&config, &blueprints, &members);
         let (left, names) = left.split();
         let place = (&config, &blueprints[..], &shared);
         let shards = build::place_shards(id, place, host.remotes, host.config, left)?;
@@ -282,7 +282,7 @@ impl Pool {
             drives: labelled,
         };
         let marks = shared.marks.clone();
-        let keeper = Keeper::new(id, config, found, pool_drives, legs.clone(), marks);
+        let keeper = Keeper::new(id, config, found, pool_drives, members.clone(), marks);
         let running = keeper.clone();
         host.remotes[0].spawn(move |handle| running.run(handle));
         let pool = Arc::new(Self {
@@ -291,7 +291,7 @@ impl Pool {
             shared,
             config: keeper.config.clone(),
             pool_drives: keeper.pool_drives.clone(),
-            legs,
+            members,
             tails: Tails::new(host.config.lasting.clone(), id, names),
             keeper,
             shards,
@@ -315,7 +315,7 @@ impl Pool {
 
     /// Starts to serve: volumes, shards' own work, and long work that was left.
     fn serve(self: &Arc<Self>) -> Result<()> {
-        self.legs.enforce();
+        self.members.enforce();
         let config = self.config();
         let volumes: Vec<(u32, u32)> = config
             .volumes
@@ -432,7 +432,7 @@ impl Pool {
         lock(&self.devices).values().for_each(|device| device.end());
         self.shards.iter().for_each(|shard| shard.port.close());
         let _ = ask_all(&self.shards, |shard| async move { shard.close().await });
-        self.legs.close();
+        self.members.close();
         let keeper = self.keeper.clone();
         // A label that is being written would come back after it was cleared.
         let _ = labels::on_loop(&self.remote, move |_| async move {
@@ -450,7 +450,7 @@ impl Pool {
     }
 
     fn drop_shards(&self) {
-        self.legs.close();
+        self.members.close();
         self.shards.iter().for_each(ShardHandle::remove);
         let drives: Vec<_> = lock(&self.pool_drives)
             .iter_mut()

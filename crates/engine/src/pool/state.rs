@@ -8,7 +8,7 @@ use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
 use crate::device::VolumeDevice;
 use crate::shard::{PoolShared, Progress, Scrub};
-use crate::vdrive::Legs;
+use crate::vdrive::Members;
 use format::PoolConfig;
 use reactor::Remote;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub struct Pool {
     pub(crate) shared: Arc<PoolShared>,
     pub(crate) config: Arc<Mutex<PoolConfig>>,
     pub(crate) pool_drives: Arc<Mutex<Vec<PoolDrive>>>,
-    pub(crate) legs: Arc<Legs>,
+    pub(crate) members: Arc<Members>,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) shards: Vec<ShardHandle>,
     /// What volumes with quotas may still store.

@@ -181,13 +181,13 @@ impl Pool {
                 let pool_drive = pool_drives
                     .iter()
                     .find(|pool_drive| pool_drive.id.to_string() == part.drive)?;
-                let legs = self.legs.all();
-                let behind: Vec<_> = legs
+                let members = self.members.all();
+                let behind: Vec<_> = members
                     .iter()
-                    .filter(|(_, leg)| leg.drive() == pool_drive.id && !leg.is_in())
-                    .map(|(_, leg)| leg)
+                    .filter(|(_, member)| member.drive() == pool_drive.id && !member.is_in())
+                    .map(|(_, member)| member)
                     .collect();
-                let syncing = behind.iter().all(|leg| leg.takes_writes());
+                let syncing = behind.iter().all(|member| member.takes_writes());
                 let known = config.drives.iter().find(|known| known.id == part.drive);
                 let by_hand = known.is_some_and(|known| known.offline);
                 let since_s = known.map_or(0, |known| known.wear.since_s);
@@ -198,7 +198,9 @@ impl Pool {
                     Some(_) if syncing => "syncing",
                     Some(_) => "out",
                 };
-                let why = behind.first().map_or_else(String::new, |leg| leg.why());
+                let why = behind
+                    .first()
+                    .map_or_else(String::new, |member| member.why());
                 let count =
                     |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
                 let (sums, times) = (

@@ -94,7 +94,7 @@ impl Pool {
             vdrive.layout,
             &vdrive.parts,
             &pool_drives,
-            &self.legs,
+            &self.members,
             self.config().group_blocks,
         )?;
         let (copy, closing) = (blueprint.clone(), || {
@@ -136,7 +136,7 @@ impl Pool {
         });
         if let Err(failed) = joined {
             *lock(&self.pool_drives) = before;
-            self.legs.forget(id.0);
+            self.members.forget(id.0);
             ask_all(
                 &self.shards,
                 move |shard| async move { shard.remove_vdrive(id) },
@@ -340,7 +340,7 @@ impl Pool {
             shard.remove_vdrive(VdriveId(id))
         })?;
         self.shared.groups.remove(VdriveId(id));
-        self.legs.forget(id);
+        self.members.forget(id);
         let mut leaving = Vec::new();
         lock(&self.pool_drives).retain(|pool_drive| {
             let stays = !gone.contains(&pool_drive.id.to_string());

@@ -15,7 +15,7 @@ use units::{BLOCK, PoolId, ShardId};
 /// Blocks of a journal read together.
 const READ: u64 = 256;
 
-/// The newest that a leg of the metadata region tells of a shard.
+/// The newest that a member of the metadata region tells of a shard.
 #[derive(Clone, Copy, Default, Debug)]
 struct Told {
     /// Generation of the checkpoint.
@@ -120,7 +120,7 @@ impl Told {
     }
 }
 
-/// What a leg tells, by shard, and whether that is all.
+/// What a member tells, by shard, and whether that is all.
 fn told(
     remote: &Remote,
     drive: &Arc<dyn OpenDrive>,

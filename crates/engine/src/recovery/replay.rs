@@ -79,7 +79,7 @@ impl Shard {
             self.note_chunk(&mut state, volume, chunk, &map_page);
         }
         state.journal.next = next;
-        // What was found may be in a drive's cache alone, or on one leg until now: the barrier of the
+        // What was found may be in a drive's cache alone, or on one member until now: the barrier of the
         // checkpoint that makes it count has something to do.
         state.journal.durable = next - u64::from(state.journal.has_touched());
         Ok(())
@@ -158,7 +158,7 @@ impl Shard {
     }
 
     /// Which blocks of each record have their data on the drives: a slot that a later record left
-    /// may hold something else by now. A mirror's legs are made the same. A write that cannot be read counts as there:
+    /// may hold something else by now. A mirror's members are made the same. A write that cannot be read counts as there:
     /// nobody knows that it is not, and reads of it fail.
     async fn verify(
         &self,
@@ -230,7 +230,7 @@ impl Shard {
     }
 
     /// Which blocks a home holds indeed, and their checksums: of a write whose slot does not hold
-    /// it, or what the page says. A mirror's legs are made the same. Where it cannot be read, such a write counts as
+    /// it, or what the page says. A mirror's members are made the same. Where it cannot be read, such a write counts as
     /// being there: it is nowhere else.
     async fn at_home(
         &self,
@@ -490,7 +490,7 @@ impl Replay<'_> {
         free_runs(alloc, blocks.map(|block| page.slot(block)));
     }
 
-    /// A leg that is away lacks this: what tells of that may not have reached the labels.
+    /// A member that is away lacks this: what tells of that may not have reached the labels.
     fn note(&mut self, place: Place, count: usize) {
         self.state.journal.touch(place.vdrive());
         if let Ok(vdrive) = self.shard.vdrive(place.vdrive()) {

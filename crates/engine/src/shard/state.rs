@@ -26,7 +26,7 @@ use crate::tiering::settings::Knobs;
 use crate::tiering::unreadable::Stuck;
 use crate::tiering::what_if::Waits;
 use crate::tiering::write_budget::Budget;
-use crate::vdrive::{Legs, VdriveIo};
+use crate::vdrive::{Members, VdriveIo};
 use crate::wal::log::Journal;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
@@ -52,8 +52,8 @@ pub struct PoolShared {
     pub promotion_held: AtomicBool,
     /// Bytes that each shard's RAM tier may hold; what it was started with where that is `u64::MAX`.
     pub ram_bytes: AtomicU64,
-    /// Which legs of mirrors count.
-    pub legs: Arc<Legs>,
+    /// Which members of mirrors count.
+    pub members: Arc<Members>,
     /// What promotion may write, if that is limited; shards have it as well.
     pub budget: Mutex<Option<Arc<Budget>>>,
     /// How far their metadata is.
@@ -66,13 +66,13 @@ pub struct PoolShared {
 
 impl PoolShared {
     /// For a pool with this policy.
-    pub fn new(groups: Arc<GroupTable>, policy: SpacePolicy, legs: Arc<Legs>) -> Self {
+    pub fn new(groups: Arc<GroupTable>, policy: SpacePolicy, members: Arc<Members>) -> Self {
         Self {
             groups,
             space: SpaceShared::default(),
             promotion_held: AtomicBool::new(false),
             ram_bytes: AtomicU64::new(u64::MAX),
-            legs,
+            members,
             budget: Mutex::default(),
             marks: Arc::default(),
             asking: Asking::default(),

@@ -583,8 +583,8 @@ impl Shard {
         for result in join_all(flushed.map(|vdrive| vdrive.flush())).await {
             result?;
         }
-        // What relies on a leg's absence counts only once no opening can take that leg for whole.
-        if !is_on(Mutation::BarrierAlone) && !self.shared.legs.recorded().await {
+        // What relies on a member's absence counts only once no opening can take that member for whole.
+        if !is_on(Mutation::BarrierAlone) && !self.shared.members.recorded().await {
             return Err(DriveError::Gone);
         }
         self.state.borrow_mut().journal.is_durable(upto);

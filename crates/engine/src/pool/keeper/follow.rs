@@ -17,7 +17,7 @@ impl Keeper {
 
     /// Brings those up to date a second later, and again until there is none.
     pub(super) async fn follow(self: Arc<Self>, handle: Handle) {
-        while !self.legs.is_closed() {
+        while !self.members.is_closed() {
             handle.sleep(FOLLOW_AFTER_NS).await;
             let _following = take(&self.following).await;
             if !self.follow_once(&handle).await || !self.has_older() {
@@ -61,7 +61,7 @@ impl Keeper {
     async fn follow_once(&self, handle: &Handle) -> bool {
         let writing = take(&self.turn).await;
         let older = self.older();
-        if self.legs.is_closed() || older.is_empty() {
+        if self.members.is_closed() || older.is_empty() {
             return true;
         }
         let over = |generation: u64, own: u64| generation % 2 == own % 2;
@@ -88,7 +88,7 @@ impl Keeper {
                 Ok(()) => self.note(id, generation),
                 Err(failed) => {
                     tracing::warn!(pool = self.name, error = %failed.error, "a label was not written");
-                    self.legs
+                    self.members
                         .take_drive_out(id, &failed.error.message, failed.flush);
                 }
             }

@@ -4,7 +4,7 @@ use crate::io::read::slow_path::Looked;
 use crate::shard::state::{PoolShared, ShardConfig};
 use crate::space::{GroupTable, VdriveSpace};
 use crate::tiering::access_stats::By;
-use crate::vdrive::{DriveShared, Layout, Leg, Legs, PartIo, StaleMap, VdriveIo};
+use crate::vdrive::{DriveShared, Layout, Member, Members, PartIo, StaleMap, VdriveIo};
 use block::{DmaBuf, IoBuf};
 use format::LayoutConfig;
 use reactor::{Handle, Reactor};
@@ -21,16 +21,16 @@ fn vdrive(handle: &Handle, number: u8, name: &str) -> Rc<VdriveIo> {
     let blocks = PAGES + GROUP * u64::from(GROUPS);
     let spec = format!("ram:{name}?size={}", blocks * BLOCK as u64);
     let queue = drives::open(&spec).unwrap().queue(handle).unwrap();
-    let leg = Leg::new((0, 0), DriveId(1), false, StaleMap::new(GROUP));
+    let member = Member::new((0, 0), DriveId(1), false, StaleMap::new(GROUP));
     let shared = Arc::<DriveShared>::default();
-    let part = PartIo::new(handle, queue, &spec, 0, Arc::new(leg), shared);
+    let part = PartIo::new(handle, queue, &spec, 0, Arc::new(member), shared);
     let layout = Layout::new(LayoutConfig::Concat, &[blocks]);
-    let (legs, dma) = (Arc::<Legs>::default(), handle.dma().clone());
+    let (members, dma) = (Arc::<Members>::default(), handle.dma().clone());
     Rc::new(VdriveIo::new(
         VdriveId(number),
         layout,
         vec![part],
-        legs,
+        members,
         dma,
     ))
 }
@@ -59,8 +59,8 @@ fn shard(handle: &Handle, name: &str) -> Rc<Shard> {
         summaries: 0,
         ledger: 0,
     };
-    let legs = Arc::<Legs>::default();
-    let shared = Arc::new(PoolShared::new(table, SpacePolicy::FastFirst, legs));
+    let members = Arc::<Members>::default();
+    let shared = Arc::new(PoolShared::new(table, SpacePolicy::FastFirst, members));
     let vdrives = (0..2).map(|number| {
         let vdrive = vdrive(handle, number, &format!("{name}-{number}"));
         (VdriveId(number), vdrive)
