@@ -4,7 +4,7 @@
 //! Leaves out: everything that changes a pool's description.
 
 use crate::control::types::EngineConfig;
-use crate::pool::{AllKnobs, Allowances, PoolDrive, build};
+use crate::pool::{AllSettings, Allowances, PoolDrive, build};
 pub use crate::shard::Located;
 use crate::shard::{Audit, By, Shard};
 use crate::{EngineError, ErrorCode, device};
@@ -116,10 +116,12 @@ impl Harness {
         for shard in &shards {
             shard.set_allowances(&of_layers);
         }
-        let mut knobs = AllKnobs::default();
-        if knobs.follow(config) {
-            let of_layers = knobs.of_layers(config);
-            shards.iter().for_each(|shard| shard.set_knobs(&of_layers));
+        let mut settings = AllSettings::default();
+        if settings.follow(config) {
+            let of_layers = settings.of_layers(config);
+            shards
+                .iter()
+                .for_each(|shard| shard.set_settings(&of_layers));
         }
         let handle = handle.clone();
         let volumes = config.volumes.iter();

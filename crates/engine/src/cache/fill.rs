@@ -301,8 +301,8 @@ impl Shard {
             let Some(data) = copy else { continue };
             let was_asked = came.asked >> extent & 1 == 1;
             let stays = state
-                .knobs_of(chunk.0)
-                .is_some_and(|knobs| knobs.stays_in_ram());
+                .settings_of(chunk.0)
+                .is_some_and(|settings| settings.stays_in_ram());
             let left = state.ram.insert(RamExtent {
                 map_page: map_page.clone(),
                 chunk,

@@ -425,7 +425,7 @@ impl Shard {
             (new.counters, new.spread) = (counters, spread);
             new.count_for(allowance, &self.shared.space);
             state.live.insert(*volume, *layer);
-            state.pass_knobs(before, *layer);
+            state.pass_settings(before, *layer);
         }
         drop(state);
         self.let_go(volumes.iter().map(|(volume, _)| *volume));

@@ -52,8 +52,8 @@ impl Shard {
                 self.shared.space.count(1);
             }
         }
-        if let Some(knobs) = &entry.knobs {
-            knobs.note(entry.fast() - had);
+        if let Some(settings) = &entry.settings {
+            settings.note(entry.fast() - had);
         }
     }
 

@@ -296,7 +296,7 @@ impl Pool {
             keeper,
             shards,
             allowances,
-            knobs: Mutex::default(),
+            settings: Mutex::default(),
             tenants: Mutex::default(),
             initiators: Mutex::default(),
             exported: Mutex::default(),

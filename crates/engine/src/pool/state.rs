@@ -2,7 +2,7 @@
 
 use super::tails::Tails;
 use super::{
-    AllInitiators, AllKnobs, AllTenants, Allowances, Exported, Keeper, PoolDrive, ShardHandle,
+    AllInitiators, AllSettings, AllTenants, Allowances, Exported, Keeper, PoolDrive, ShardHandle,
 };
 use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
@@ -31,8 +31,8 @@ pub struct Pool {
     pub(crate) shards: Vec<ShardHandle>,
     /// What volumes with quotas may still store.
     pub(crate) allowances: Mutex<Allowances>,
-    /// The knobs of volumes that have some.
-    pub(crate) knobs: Mutex<AllKnobs>,
+    /// The settings of volumes that have some.
+    pub(crate) settings: Mutex<AllSettings>,
     /// The volumes that have policies.
     pub(crate) tenants: Mutex<AllTenants>,
     /// Who has volumes open by name.

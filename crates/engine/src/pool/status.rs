@@ -2,7 +2,7 @@
 
 use super::allowances::{Has, has};
 use super::shards::{ask_all, code_of};
-use super::{Pool, Result, knobs, lock, targets, wear};
+use super::{Pool, Result, lock, settings, targets, wear};
 use crate::control::types::{
     DriveStatus, EngineError, IoCounters, LayoutSpec, MapCell, PoolStatus, Tier, VdriveStatus,
     VolumeStatus,
@@ -24,14 +24,14 @@ impl Pool {
     /// # Errors
     /// When a page cannot be loaded.
     pub fn audit(&self) -> Result<Audit> {
-        let fast = lock(&self.knobs).fast();
+        let fast = lock(&self.settings).fast();
         let audits = ask_all(&self.shards, |shard| async move { shard.audit().await })?;
         let audits: std::result::Result<Vec<_>, _> = audits.into_iter().collect();
         let audits =
             audits.map_err(|failed| EngineError::new(code_of(&failed), failed.to_string()))?;
         let mut sum = Audit::sum(audits, self.shared.space.stored());
         lock(&self.allowances).audit(&self.config(), &self.shared.space, &mut sum);
-        lock(&self.knobs).audit(&self.config(), &fast, &mut sum);
+        lock(&self.settings).audit(&self.config(), &fast, &mut sum);
         Ok(sum)
     }
 
@@ -348,7 +348,7 @@ impl Pool {
             reservation: volume.reservation,
             reserved: self.unused_promise(volume.id),
             fast: has.fast * BLOCK as u64,
-            knobs: knobs::status(
+            knobs: settings::status(
                 &volume.knobs,
                 self.budget(volume.id).as_deref(),
                 &self.bypassed(volume.id),

@@ -190,7 +190,7 @@ impl Pool {
             );
         }
         self.check_room_without(id, &config)?;
-        self.check_knobs_without(id, &config)?;
+        self.check_settings_without(id, &config)?;
         self.update(|config| {
             config
                 .vdrives

@@ -26,7 +26,7 @@ pub use crate::map::locate::Located;
 pub(crate) use crate::tiering::access_stats::By;
 pub(crate) use crate::tiering::explain::LayerNames;
 pub use crate::tiering::mover::Cooled;
-pub(crate) use crate::tiering::settings::Knobs;
+pub(crate) use crate::tiering::settings::VolumeSettings;
 pub use crate::tiering::unreadable::Unread;
 pub(crate) use crate::tiering::what_if::ShardForecast;
 pub(crate) use crate::tiering::write_budget::Budget;

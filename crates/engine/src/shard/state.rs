@@ -22,7 +22,7 @@ use crate::space::{
 use crate::tiering::dirty_index::Sinking;
 use crate::tiering::move_log::Ledger;
 use crate::tiering::promote::Promotions;
-use crate::tiering::settings::Knobs;
+use crate::tiering::settings::VolumeSettings;
 use crate::tiering::unreadable::Stuck;
 use crate::tiering::what_if::Waits;
 use crate::tiering::write_budget::Budget;
@@ -141,7 +141,7 @@ pub(crate) struct Volume {
     /// Blocks of its own that the pool, and the allowance, know of.
     pub charged: i64,
     /// What was chosen for the placement of its volume, if anything.
-    pub knobs: Option<Arc<Knobs>>,
+    pub settings: Option<Arc<VolumeSettings>>,
     /// No operation is admitted any more.
     pub gone: bool,
     /// Its directory entry has to be written.
@@ -164,7 +164,7 @@ impl Volume {
             disk_counts: counts,
             allowance: None,
             charged: 0,
-            knobs: None,
+            settings: None,
             gone: false,
             dirty: false,
             counters: IoCounters::default(),
@@ -214,7 +214,7 @@ pub(crate) struct State {
     pub evict_hand: (u32, u32),
     pub demote_hand: (u32, u32),
     /// All that layers have, each once.
-    pub knobs: Vec<Arc<Knobs>>,
+    pub settings: Vec<Arc<VolumeSettings>>,
     /// What promotion may write in all of the pool, if that is limited.
     pub budget: Option<Arc<Budget>>,
     /// Where eviction of volumes above their ceilings goes on, and what sinks and leaves as it is pinned.
@@ -374,7 +374,7 @@ impl Shard {
             clean_chunks: BTreeSet::new(),
             evict_hand: (0, 0),
             demote_hand: (0, 0),
-            knobs: Vec::new(),
+            settings: Vec::new(),
             budget: None,
             over_hand: (0, 0),
             lower_hands: [(0, 0); 2],

@@ -261,7 +261,7 @@ impl Shard {
         }
         freed = self.evict_by_worth(wanted, freed, false).await?;
         // What is spared leaves when there is nothing else.
-        if freed == 0 && !self.state.borrow().knobs.is_empty() {
+        if freed == 0 && !self.state.borrow().settings.is_empty() {
             freed = self.evict_by_worth(wanted, freed, true).await?;
         }
         if freed > 0 {

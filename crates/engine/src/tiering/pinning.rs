@@ -3,7 +3,7 @@
 use super::explain::Descent;
 use super::mover::SETTLE_NS;
 use super::promote::Candidate;
-use super::settings::Knobs;
+use super::settings::VolumeSettings;
 use super::writeback::{Job, Moving, Target, Wanted};
 use crate::cache::fill::{extents_of, parts};
 use crate::control::explain::Cause;
@@ -59,9 +59,9 @@ impl State {
         let mut ranges = Vec::new();
         for (layer, entry) in &self.volumes {
             let pins = entry
-                .knobs
+                .settings
                 .iter()
-                .flat_map(|knobs| knobs.pins(TierConfig::Slow));
+                .flat_map(|settings| settings.pins(TierConfig::Slow));
             let chunks = pins.map(|pin| chunks_of(&pin.extents));
             ranges.extend(chunks.map(|(first, last)| (*layer, first)..=(*layer, last)));
         }
@@ -110,10 +110,10 @@ impl Shard {
     pub(crate) fn raise_soon(&self) {
         let has_pins = {
             let state = self.state.borrow();
-            let mut knobs = state.knobs.iter();
+            let mut settings = state.settings.iter();
             // Before it serves a shard moves nothing.
             state.policy.is_some()
-                && knobs.any(|knobs| knobs.pins(TierConfig::Fast).next().is_some())
+                && settings.any(|settings| settings.pins(TierConfig::Fast).next().is_some())
         };
         let Some(shard) = self.this().filter(|_| has_pins && !self.closing.get()) else {
             return;
@@ -139,8 +139,8 @@ impl Shard {
         count: usize,
     ) {
         let pinned = state
-            .knobs_of(layer)
-            .map_or(0, |knobs| knobs.pinned(chunk).fast);
+            .settings_of(layer)
+            .map_or(0, |settings| settings.pinned(chunk).fast);
         let extents = extents_of(&(first..first + count).collect());
         if pinned & extents != 0 {
             self.raise_again.set(true);
@@ -180,15 +180,15 @@ impl Shard {
     /// Brings up what is pinned to the fast tier, once.
     async fn raise_all(&self) -> Raised {
         let mut raised = Raised::default();
-        let pinned: Vec<(u32, Arc<Knobs>)> = {
+        let pinned: Vec<(u32, Arc<VolumeSettings>)> = {
             let state = self.state.borrow();
             let layers = state.volumes.iter();
             layers
-                .filter_map(|(layer, entry)| Some((*layer, entry.knobs.clone()?)))
+                .filter_map(|(layer, entry)| Some((*layer, entry.settings.clone()?)))
                 .collect()
         };
-        for (layer, knobs) in pinned {
-            for pin in knobs.pins(TierConfig::Fast) {
+        for (layer, settings) in pinned {
+            for pin in settings.pins(TierConfig::Fast) {
                 let (first, last) = chunks_of(&pin.extents);
                 let mut from = Some(first);
                 while let Some(start) = from {
@@ -360,7 +360,7 @@ impl Shard {
     /// What is pinned to the slow tier sinks once it has settled, and its copies leave; what is pinned to the
     /// fast one and came to lie elsewhere is brought there. True when something went down.
     pub(super) async fn keep_pins(&self) -> Result<bool, IoError> {
-        if self.state.borrow().knobs.is_empty() {
+        if self.state.borrow().settings.is_empty() {
             return Ok(false);
         }
         if self.raise_again.get() && !self.raising.get() {
@@ -381,8 +381,8 @@ impl Shard {
             let slow = {
                 let state = self.state.borrow();
                 state
-                    .knobs_of(chunk.0)
-                    .map_or(0, |knobs| knobs.pinned(chunk.1).slow)
+                    .settings_of(chunk.0)
+                    .map_or(0, |settings| settings.pinned(chunk.1).slow)
             };
             left += self.evict_from(chunk, slow, Cause::EvictedPinned).await?;
         }

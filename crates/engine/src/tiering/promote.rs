@@ -134,7 +134,7 @@ impl Shard {
         }
     }
 
-    /// Promotes what is still as it was, as far as there is room, and the volume's knobs and the pool's budget
+    /// Promotes what is still as it was, as far as there is room, and the volume's settings and the pool's budget
     /// let it.
     ///
     /// # Errors

@@ -274,8 +274,8 @@ impl Shard {
         let mut stale = stale.and_not(waiting);
         if wanted.pinned {
             let pinned = state
-                .knobs_of(volume)
-                .map_or(0, |knobs| knobs.pinned(chunk).slow);
+                .settings_of(volume)
+                .map_or(0, |settings| settings.pinned(chunk).slow);
             stale = stale.and(blocks_of(pinned));
             let is_fast = |block| self.class(map_page.page.borrow().slot(block)) == Class::Fast;
             if !stale.blocks().any(is_fast) {

@@ -22,11 +22,11 @@ fn allow(probe: &Probe, blocks: u64) -> Arc<Budget> {
 
 /// A volume's budget alone, with so many blocks in it.
 fn allow_volume(probe: &Probe, volume: u32, blocks: u64) -> Arc<Budget> {
-    let knobs = KnobsConfig {
+    let settings = KnobsConfig {
         write_budget: 4096,
         ..KnobsConfig::default()
     };
-    let budget = set(probe, volume, knobs).budget.clone().unwrap();
+    let budget = set(probe, volume, settings).budget.clone().unwrap();
     assert!(budget.is_empty(probe.shard.handle.now_ns()));
     budget.give_back(bytes(blocks));
     budget
