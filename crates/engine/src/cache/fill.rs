@@ -21,44 +21,44 @@ use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 const LEAVES_SOON: [usize; 2] = [4, 8];
 
 /// Why extents are fetched.
-pub(crate) enum Why<'a> {
+pub(crate) enum FillReason<'a> {
     /// A host waits for some of them, and has its turn; what its operation is due.
     Asked(Turn<'a>, Due),
     /// The same, and they are part of a region in which misses are dense: read in turn with the rest of it.
     Dense(Due),
     /// Nobody waits: they are the rest of such a region.
-    Ahead,
-    /// Nobody waits: they followed what hosts ask for before. The disk has a turn for them.
-    Foreseen(Turn<'a>),
+    ReadAhead,
+    /// Nobody waits: predicted from what hosts asked for before. The disk has a turn for them.
+    Predicted(Turn<'a>),
 }
 
-impl Why<'_> {
+impl FillReason<'_> {
     /// What the host's operation is due that waits.
     fn due(&self) -> Due {
         match self {
             Self::Asked(_, due) | Self::Dense(due) => *due,
-            Self::Ahead | Self::Foreseen(_) => Due::NONE,
+            Self::ReadAhead | Self::Predicted(_) => Due::NONE,
         }
     }
 }
 
 /// How blocks come to RAM.
 #[derive(Clone, Copy)]
-pub(crate) struct Came {
+pub(crate) struct FillOrigin {
     /// Extents that a host waits for.
     asked: u16,
     /// With others around them, as misses were dense there.
     dense: bool,
-    foreseen: bool,
+    predicted: bool,
 }
 
-impl Came {
+impl FillOrigin {
     /// A host waits for those of these extents that are read.
     pub fn asked(asked: u16) -> Self {
         Self {
             asked,
             dense: false,
-            foreseen: false,
+            predicted: false,
         }
     }
 }
@@ -81,7 +81,7 @@ impl Shard {
             state.regions.missed(volume, chunk, extent);
             state.come_to((volume, chunk), run.first, true);
         }
-        self.foresee_wake.notify();
+        self.sequence_wake.notify();
         let _aside = self.step_aside();
         let vdrive = self.vdrive(run.place.vdrive());
         let vdrive = vdrive.map_err(|_| DriveError::Gone)?;
@@ -94,10 +94,10 @@ impl Shard {
         (run.first..run.first + run.count).for_each(|block| wanted.set(block));
         // What is dense is read in turn with the rest of its region.
         let why = match fetches.len() {
-            1 => Why::Asked(turn, by.due),
+            1 => FillReason::Asked(turn, by.due),
             _ => {
                 drop(turn);
-                Why::Dense(by.due)
+                FillReason::Dense(by.due)
             }
         };
         let mut extents = 0u16;
@@ -179,7 +179,7 @@ impl Shard {
         map_page: &Rc<MapPage>,
         extents: u16,
         wanted: &BlockMask,
-        why: Why<'_>,
+        why: FillReason<'_>,
     ) -> Result<(DmaBuf, usize), DriveError> {
         let (low, high) = (
             extents.trailing_zeros() as usize,
@@ -189,12 +189,15 @@ impl Shard {
         let span =
             (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !map_page.fetching.get();
         map_page.fetching.set(map_page.fetching.get() | span);
-        let (ahead, foreseen) = (matches!(why, Why::Ahead), matches!(why, Why::Foreseen(_)));
+        let (ahead, predicted) = (
+            matches!(why, FillReason::ReadAhead),
+            matches!(why, FillReason::Predicted(_)),
+        );
         let due = why.due();
         let (turn, _stream) = match why {
-            Why::Asked(turn, _) | Why::Foreseen(turn) => (InLine::Has(turn), None),
+            FillReason::Asked(turn, _) | FillReason::Predicted(turn) => (InLine::Has(turn), None),
             // As the head goes: what is hot in one piece is then read in one piece.
-            Why::Dense(_) | Why::Ahead => {
+            FillReason::Dense(_) | FillReason::ReadAhead => {
                 let at = map_page.page.borrow().home().plus(start as u64);
                 let urgency =
                     (self.vdrive(at.vdrive()).ok()).and_then(|vdrive| vdrive.urgency(due));
@@ -221,7 +224,7 @@ impl Shard {
         let mut data = self
             .read_place_in(turn, home.plus(start as u64), count, &check)
             .await;
-        let unasked = ahead || foreseen;
+        let unasked = ahead || predicted;
         if data.is_err() && !unasked {
             // What is wrong may be beside what the host asked for.
             let (first, wanted_count) = span_of(wanted);
@@ -236,16 +239,16 @@ impl Shard {
                 true => 0,
                 false => extents_of(wanted),
             };
-            if !foreseen {
+            if !predicted {
                 let ahead = (span & !needed).count_ones();
                 self.state.borrow_mut().regions.fetched(ahead);
             }
-            let came = Came {
+            let origin = FillOrigin {
                 asked: needed,
-                dense: span != needed && !foreseen,
-                foreseen,
+                dense: span != needed && !predicted,
+                predicted,
             };
-            self.keep_in_ram(map_page, chunk, start, data, came);
+            self.keep_in_ram(map_page, chunk, start, data, origin);
             if needed != 0 {
                 self.touch_ram(map_page, &wanted.blocks().collect::<Vec<_>>());
             }
@@ -274,7 +277,7 @@ impl Shard {
         chunk: (u32, u32),
         start: usize,
         data: &DmaBuf,
-        came: Came,
+        origin: FillOrigin,
     ) {
         let now_ns = self.handle.now_ns();
         let mut state = self.state.borrow_mut();
@@ -299,7 +302,7 @@ impl Shard {
                 }
             }
             let Some(data) = copy else { continue };
-            let was_asked = came.asked >> extent & 1 == 1;
+            let was_asked = origin.asked >> extent & 1 == 1;
             let stays = state
                 .settings_of(chunk.0)
                 .is_some_and(|settings| settings.stays_in_ram());
@@ -312,14 +315,14 @@ impl Shard {
                 touched: 0,
                 referenced: false,
                 rounds: u8::from(stays),
-                dense: came.dense,
+                dense: origin.dense,
                 ahead: !was_asked,
-                fresh: !came.foreseen,
-                foreseen: came.foreseen,
+                fresh: !origin.predicted,
+                predicted: origin.predicted,
             });
             let cause = match was_asked {
                 true => Cause::Missed,
-                false if came.foreseen => Cause::Foreseen,
+                false if origin.predicted => Cause::Foreseen,
                 false => Cause::CameAlong,
             };
             let displaced = left.as_ref().map(RamExtent::name);

@@ -30,10 +30,10 @@ pub struct RamExtent {
     pub dense: bool,
     /// Came though no host had asked for it.
     pub ahead: bool,
-    /// No host has asked for it since it came. Not told of what was foreseen.
+    /// No host has asked for it since it came. Not told of what was predicted.
     pub fresh: bool,
-    /// It was foreseen, and no host has asked for it since.
-    pub foreseen: bool,
+    /// It was predicted, and no host has asked for it since.
+    pub predicted: bool,
 }
 
 impl RamExtent {
@@ -54,8 +54,8 @@ pub enum Touch {
     First { ahead: bool, before: Fresh },
     /// The extent had been on its way, though nobody had asked for it then.
     InTime,
-    /// It is the first one since the extent came, which was foreseen.
-    Foreseen,
+    /// It is the first one since the extent came, which was predicted.
+    Predicted,
     /// Nothing: it had been asked for before.
     Again,
 }
@@ -167,8 +167,8 @@ impl RamTier {
         };
         extent.touched |= 1 << block;
         extent.referenced = true;
-        if std::mem::take(&mut extent.foreseen) {
-            return Touch::Foreseen;
+        if std::mem::take(&mut extent.predicted) {
+            return Touch::Predicted;
         }
         let ahead = extent.ahead;
         match (extent.fresh, waited, ahead) {

@@ -1,6 +1,6 @@
 //! Fetching ahead: what lies around a miss comes into RAM though nobody has asked for it yet.
 
-use super::fill::{Why, parts};
+use super::fill::{FillReason, parts};
 use crate::map::page::MapPage;
 use crate::shard::state::Shard;
 use format::BlockMask;
@@ -28,7 +28,7 @@ impl Shard {
                     async move {
                         let chunk = (volume, chunk);
                         shard
-                            .fetch_extents(chunk, map_page, part, &wanted, Why::Ahead)
+                            .fetch_extents(chunk, map_page, part, &wanted, FillReason::ReadAhead)
                             .await
                     }
                 });

@@ -1,7 +1,7 @@
 //! What hosts went on to after the same things before comes into RAM before they ask for it, while the disk has little else
 //! to do (docs/placement.md, "What follows").
 
-use super::fill::{Why, parts};
+use super::fill::{FillReason, parts};
 use super::read_cache::Touch;
 use super::readahead::at_home;
 use crate::shard::state::{Shard, State};
@@ -17,7 +17,7 @@ const WAITED_FOR_MOST: usize = 1;
 
 impl State {
     /// A host comes to an extent anew: nothing of it was there, or what was there had come unasked. `saves`: it would not
-    /// have been there without being foreseen.
+    /// have been there without being predicted.
     pub(super) fn come_to(&mut self, (layer, chunk): (u32, u32), block: usize, saves: bool) {
         let Some(policy) = &mut self.policy else {
             return;
@@ -59,20 +59,20 @@ impl Shard {
                 state.regions.saved();
                 false
             }
-            Touch::Foreseen => true,
+            Touch::Predicted => true,
             Touch::Again => return,
         };
         if let Some(chunk) = state.ram.get(slot).map(|extent| extent.chunk) {
             state.come_to(chunk, block, saves);
-            self.foresee_wake.notify();
+            self.sequence_wake.notify();
         }
     }
 
-    /// Reads what is foreseen, for as long as the shard runs.
-    pub(crate) async fn foresee_loop(self: Rc<Self>) {
+    /// Reads what is predicted, for as long as the shard runs.
+    pub(crate) async fn sequence_prefetch_loop(self: Rc<Self>) {
         let mut found = Vec::new();
         while !self.closing.get() {
-            let wake = self.foresee_wake.wait();
+            let wake = self.sequence_wake.wait();
             if !self.state.borrow_mut().next_foreseen(&mut found) {
                 wake.await;
                 continue;
@@ -110,7 +110,7 @@ impl Shard {
                 &map_page,
                 part,
                 &wanted,
-                Why::Foreseen(turn),
+                FillReason::Predicted(turn),
             );
             // What cannot be read ahead is read, and its error told, when it is asked for.
             drop(read.await);

@@ -5,11 +5,11 @@
 
 use super::upkeep::Throttle;
 use crate::control::explain::Cause;
-use crate::map::page::{Busy, MapPage};
+use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use crate::tiering::explain::Descent;
-use crate::tiering::unreadable::Unread;
+use crate::tiering::unreadable::UnreadableBlocks;
 use crate::tiering::writeback::{Job, Moving, Target};
 use crate::vdrive::Purpose;
 use crate::wal::log::Work;
@@ -149,12 +149,12 @@ impl<'a> Compaction<'a> {
             return Ok(());
         };
         // What other work has stays where it is: its group is not empty, this time.
-        let mut worked = match Busy::try_new(&map_page) {
+        let mut worked = match ChunkLock::try_new(&map_page) {
             Some(_busy) => self.home(layer, chunk, &map_page).await?,
             None => false,
         };
         for class in [Class::Fast, Class::Slow] {
-            if let Some(busy) = Busy::try_new(&map_page) {
+            if let Some(busy) = ChunkLock::try_new(&map_page) {
                 worked |= self.slots((layer, chunk), &map_page, busy, class).await?;
             }
         }
@@ -192,7 +192,7 @@ impl<'a> Compaction<'a> {
             true => {
                 self.homes = self.homes.saturating_sub(1);
                 shard
-                    .move_home(layer, chunk, map_page, &mut Unread::default())
+                    .move_home(layer, chunk, map_page, &mut UnreadableBlocks::default())
                     .await
             }
             false => {
@@ -216,7 +216,7 @@ impl<'a> Compaction<'a> {
         &mut self,
         (layer, chunk): (u32, u32),
         map_page: &Rc<MapPage>,
-        busy: Busy,
+        busy: ChunkLock,
         class: Class,
     ) -> Result<bool, IoError> {
         let shard = self.shard;

@@ -2,10 +2,10 @@
 
 use super::progress::Progress;
 use crate::control::explain::Cause;
-use crate::map::page::{Busy, MapPage};
+use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::state::{Shard, drive_error};
 use crate::space::{Class, Run};
-use crate::tiering::unreadable::{StuckBlock, Unread, is_of_blocks};
+use crate::tiering::unreadable::{UnreadableBlock, UnreadableBlocks, is_of_blocks};
 use crate::vdrive::Purpose;
 use crate::wal::log::Work;
 use block::{DmaBuf, DriveError, ErrorKind, IoError};
@@ -31,14 +31,14 @@ pub enum Evacuated {
     /// It was cancelled.
     Cancelled,
     /// Blocks of it cannot be read; the rest has gone.
-    Unread(Unread),
+    UnreadableBlocks(UnreadableBlocks),
 }
 
 /// What a pass over the volumes could not move.
 #[derive(Default)]
 struct Pass {
     failure: Option<IoError>,
-    unread: Unread,
+    unread: UnreadableBlocks,
 }
 
 impl Shard {
@@ -77,7 +77,7 @@ impl Shard {
                     return Err(error);
                 }
                 if pass.unread.count > 0 {
-                    return Ok(Evacuated::Unread(pass.unread));
+                    return Ok(Evacuated::UnreadableBlocks(pass.unread));
                 }
             }
             left = now;
@@ -124,18 +124,18 @@ impl Shard {
         volume: u32,
         chunk: u32,
         vdrive: VdriveId,
-        unread: &mut Unread,
+        unread: &mut UnreadableBlocks,
     ) -> Result<u64, IoError> {
         let Some(map_page) = self.map_page(volume, chunk, false).await? else {
             return Ok(0);
         };
-        let mut busy = Busy::try_new(&map_page);
+        let mut busy = ChunkLock::try_new(&map_page);
         for _ in 0..TRIES {
             if busy.is_some() {
                 break;
             }
             self.handle.sleep(1_000_000).await;
-            busy = Busy::try_new(&map_page);
+            busy = ChunkLock::try_new(&map_page);
         }
         if busy.is_none() {
             return Ok(0);
@@ -166,7 +166,7 @@ impl Shard {
         volume: u32,
         chunk: u32,
         map_page: &Rc<MapPage>,
-        unread: &mut Unread,
+        unread: &mut UnreadableBlocks,
     ) -> Result<u64, IoError> {
         let room = self.journal_room(Work::Mover).await?;
         let old = map_page.page.borrow().home();
@@ -316,7 +316,7 @@ impl Shard {
         volume: u32,
         chunk: u32,
         map_page: &Rc<MapPage>,
-        unread: &mut Unread,
+        unread: &mut UnreadableBlocks,
     ) -> Result<u64, IoError> {
         let valid: Vec<usize> = map_page.page.borrow().home_mask().blocks().collect();
         let mut moved = 0;
@@ -356,7 +356,7 @@ impl Shard {
         (volume, chunk): (u32, u32),
         map_page: &Rc<MapPage>,
         block: usize,
-        unread: &mut Unread,
+        unread: &mut UnreadableBlocks,
     ) -> Result<u64, IoError> {
         let _room = self.journal_room(Work::Mover).await?;
         let (from, crc, before) = {
@@ -378,12 +378,12 @@ impl Shard {
             Ok(data) => data,
             Err(error) if is_of_blocks(error) => {
                 let place = from;
-                let stuck = StuckBlock {
+                let unreadable = UnreadableBlock {
                     block,
                     place,
                     error,
                 };
-                self.note_unread(unread, (volume, chunk), &stuck);
+                self.note_unread(unread, (volume, chunk), &unreadable);
                 return Ok(0);
             }
             Err(error) => return Err(drive_error(error, "a block cannot be moved")),

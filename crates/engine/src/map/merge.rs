@@ -4,12 +4,12 @@
 //! A chunk is merged without waiting in between, and never while a checkpoint collects pages: a
 //! checkpoint has all of it or nothing, and its record, played again, finds the pages as they were.
 
-use super::page::{Busy, Make, MapPage};
+use super::page::{ChunkLock, Make, MapPage};
 use super::radix::Lookup;
 use crate::control::explain::Cause;
 use crate::maintenance::layer_gc::Turns;
 use crate::shard::state::{Shard, State};
-use crate::tiering::unreadable::Unread;
+use crate::tiering::unreadable::UnreadableBlocks;
 use crate::wal::log::{Room, Work};
 use block::{ErrorKind, IoError};
 use format::{ChunkPage, Record};
@@ -86,7 +86,8 @@ impl Shard {
             if low.dissolved.get() {
                 continue;
             }
-            let (Some(_up), Some(_low)) = (Busy::try_new(&up), Busy::try_new(&low)) else {
+            let (Some(_up), Some(_low)) = (ChunkLock::try_new(&up), ChunkLock::try_new(&low))
+            else {
                 drop(room);
                 self.handle.sleep(PAUSE_NS).await;
                 continue;
@@ -94,7 +95,7 @@ impl Shard {
             let mut merged = low.page.borrow().clone();
             let Some((slots, home)) = merged.merge(&up.page.borrow()) else {
                 drop(room);
-                let mut unread = Unread::default();
+                let mut unread = UnreadableBlocks::default();
                 self.dissolve_home(upper, chunk, &up, &mut unread).await?;
                 if unread.count > 0 {
                     let text = format!(

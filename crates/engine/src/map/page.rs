@@ -89,9 +89,9 @@ impl Make {
 }
 
 /// Work on a chunk's data in the background: one at a time.
-pub struct Busy(Rc<MapPage>);
+pub struct ChunkLock(Rc<MapPage>);
 
-impl Busy {
+impl ChunkLock {
     /// Takes the chunk, unless some other work has it.
     pub fn try_new(map_page: &Rc<MapPage>) -> Option<Self> {
         (!map_page.busy.replace(true) || is_on(Mutation::BusyShared))
@@ -99,7 +99,7 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for ChunkLock {
     fn drop(&mut self) {
         self.0.busy.set(false);
     }

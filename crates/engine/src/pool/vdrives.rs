@@ -7,7 +7,7 @@ use super::pool_drives::{MadeFiles, PoolDrive};
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, error, labels, lock};
 use crate::control::types::{EngineError, ErrorCode, Tier, VdriveSpec};
-use crate::shard::{Evacuated, Progress, Unread};
+use crate::shard::{Evacuated, Progress, UnreadableBlocks};
 use format::{DATA_START, DriveConfig, VdriveConfig};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -281,12 +281,12 @@ impl Pool {
             let watched = watched.clone();
             async move { shard.evacuate(VdriveId(id), &watched).await }
         })?;
-        let mut unread = Unread::default();
+        let mut unread = UnreadableBlocks::default();
         for result in results {
             match result {
                 Ok(Evacuated::Empty) => {}
                 Ok(Evacuated::Cancelled) => return Ok(false),
-                Ok(Evacuated::Unread(blocks)) => unread.add(blocks),
+                Ok(Evacuated::UnreadableBlocks(blocks)) => unread.add(blocks),
                 Err(failed) => {
                     return error(
                         code_of(&failed),
@@ -316,7 +316,7 @@ impl Pool {
     }
 
     /// Blocks that cannot be read in words, with the volumes' names.
-    pub(super) fn name_unread(&self, unread: &Unread) -> String {
+    pub(super) fn name_unread(&self, unread: &UnreadableBlocks) -> String {
         let config = self.config();
         unread.sentence(|id| format!("volume {}", config.layer_name(id)))
     }

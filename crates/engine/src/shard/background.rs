@@ -34,7 +34,7 @@ impl Shard {
             |shard| Box::pin(shard.checkpoint_loop()),
             |shard| Box::pin(shard.mover_loop()),
             |shard| Box::pin(shard.promote_loop()),
-            |shard| Box::pin(shard.foresee_loop()),
+            |shard| Box::pin(shard.sequence_prefetch_loop()),
             |shard| Box::pin(shard.spare_loop()),
         ];
         for task in tasks {
@@ -171,7 +171,7 @@ impl Shard {
         for event in [
             &self.mover_wake,
             &self.promote_wake,
-            &self.foresee_wake,
+            &self.sequence_wake,
             &self.spare_wake,
             &self.checkpoint_wake,
             &self.commit_wake,

@@ -27,7 +27,7 @@ pub(crate) use crate::tiering::access_stats::By;
 pub(crate) use crate::tiering::explain::LayerNames;
 pub use crate::tiering::mover::Cooled;
 pub(crate) use crate::tiering::settings::VolumeSettings;
-pub use crate::tiering::unreadable::Unread;
+pub use crate::tiering::unreadable::UnreadableBlocks;
 pub(crate) use crate::tiering::what_if::ShardForecast;
 pub(crate) use crate::tiering::write_budget::Budget;
 pub(crate) use crate::wal::log::LeftTail;

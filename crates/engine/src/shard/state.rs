@@ -19,11 +19,11 @@ use crate::recovery::open_checkpoint::OpenedFrom;
 use crate::space::{
     Allocator, Allowance, Batch, Class, DeferredFrees, GroupTable, Run, SpaceShared,
 };
-use crate::tiering::dirty_index::Sinking;
+use crate::tiering::dirty_index::DirtyIndex;
 use crate::tiering::move_log::Ledger;
 use crate::tiering::promote::Promotions;
 use crate::tiering::settings::VolumeSettings;
-use crate::tiering::unreadable::Stuck;
+use crate::tiering::unreadable::UnreadableIndex;
 use crate::tiering::what_if::Waits;
 use crate::tiering::write_budget::Budget;
 use crate::vdrive::{Members, VdriveIo};
@@ -208,7 +208,7 @@ pub(crate) struct State {
     /// What moved of late, and why.
     pub ledger: Ledger,
     /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
-    pub dirty_chunks: Sinking,
+    pub dirty_chunks: DirtyIndex,
     /// Chunks with clean copies on the fast tier: eviction goes through them in order.
     pub clean_chunks: BTreeSet<(u32, u32)>,
     pub evict_hand: (u32, u32),
@@ -220,7 +220,7 @@ pub(crate) struct State {
     /// Where eviction of volumes above their ceilings goes on, and what sinks and leaves as it is pinned.
     pub over_hand: (u32, u32),
     pub lower_hands: [(u32, u32); 2],
-    pub stuck: Stuck,
+    pub unreadable: UnreadableIndex,
     /// How fast hosts' writes take room that is short.
     pub pacing: Pacing,
     /// Extents that have earned a place on the fast tier.
@@ -264,7 +264,7 @@ pub struct Shard {
     /// RAM extents wait for promotion.
     pub(crate) promote_wake: Event,
     /// Something may follow what hosts ask for.
-    pub(crate) foresee_wake: Event,
+    pub(crate) sequence_wake: Event,
     /// A checkpoint has ended.
     pub(crate) checkpointed: Event,
     pub(crate) checkpoint_wake: Event,
@@ -370,7 +370,7 @@ impl Shard {
             what_if: None,
             waits: Waits::default(),
             ledger: Ledger::new(config.ledger, handle.now_ns()),
-            dirty_chunks: Sinking::default(),
+            dirty_chunks: DirtyIndex::default(),
             clean_chunks: BTreeSet::new(),
             evict_hand: (0, 0),
             demote_hand: (0, 0),
@@ -378,7 +378,7 @@ impl Shard {
             budget: None,
             over_hand: (0, 0),
             lower_hands: [(0, 0); 2],
-            stuck: Stuck::default(),
+            unreadable: UnreadableIndex::default(),
             pacing: Pacing::default(),
             promotions: Promotions::default(),
             loading: BTreeMap::new(),
@@ -402,7 +402,7 @@ impl Shard {
             space_made: Event::default(),
             mover_wake: Event::default(),
             promote_wake: Event::default(),
-            foresee_wake: Event::default(),
+            sequence_wake: Event::default(),
             checkpointed: Event::default(),
             checkpoint_wake: Event::default(),
             commit_wake: Event::default(),

@@ -22,7 +22,7 @@ struct Word {
 /// Chunks that can sink, by layer and number. Every write looks here: with a bit a chunk the tree that it goes through
 /// has a few nodes for a volume of 1 TiB.
 #[derive(Default)]
-pub(crate) struct Sinking {
+pub(crate) struct DirtyIndex {
     /// By layer and number divided by [`WORD`]; no word is empty.
     words: BTreeMap<Key, Word>,
     ready: usize,
@@ -43,7 +43,7 @@ fn chunks((layer, word): Key, mut bits: u64) -> impl Iterator<Item = Key> {
     })
 }
 
-impl Sinking {
+impl DirtyIndex {
     /// A chunk was written: it is looked at, whatever it was before.
     pub fn written(&mut self, key: Key) {
         let (at, bit) = place(key);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_waits_comes_back_when_it_is_recalled_or_written() {
-        let mut sinking = Sinking::default();
+        let mut sinking = DirtyIndex::default();
         (0..4).for_each(|chunk| sinking.written((1, chunk)));
         assert_eq!(sinking.next((1, 1), 3), [(1, 0), (1, 2), (1, 3)]);
         sinking.set_aside((1, 2));
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn it_is_two_sets_of_chunks_whatever_happens() {
-        let (mut sinking, mut sets) = (Sinking::default(), Sets::default());
+        let (mut sinking, mut sets) = (DirtyIndex::default(), Sets::default());
         let mut number = 1u64;
         let mut below = |limit: u32| {
             number = number

@@ -1,12 +1,12 @@
 //! The mover: keeps space free on the fast tier, and lets written data sink.
 
-use super::unreadable::Unread;
+use super::unreadable::UnreadableBlocks;
 use super::writeback;
 use crate::control::explain::Cause;
 use crate::control::types::SpacePolicy;
 use crate::maintenance::upkeep;
 use crate::maintenance::upkeep::{Kind, Leave, Yielding};
-use crate::map::page::Busy;
+use crate::map::page::ChunkLock;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use crate::wal::log::Work;
@@ -44,7 +44,7 @@ pub enum Cooled {
     /// So many chunks were in use all the time.
     Busy(usize),
     /// Blocks cannot be read; the rest is there.
-    Unread(Unread),
+    UnreadableBlocks(UnreadableBlocks),
 }
 
 impl Shard {
@@ -339,7 +339,7 @@ impl Shard {
             true => BlockMask::default(),
             false => self.pinned_blocks((volume, chunk)).await,
         };
-        let Some(_busy) = Busy::try_new(&map_page) else {
+        let Some(_busy) = ChunkLock::try_new(&map_page) else {
             return Ok(0);
         };
         let mask = Self::clean_copies(&map_page, extents).and_not(pinned);
@@ -389,7 +389,7 @@ impl Shard {
             self.check()?;
             self.handle.sleep(IDLE_NS / 10).await;
         }
-        self.state.borrow_mut().stuck.hurry();
+        self.state.borrow_mut().unreadable.hurry();
         let (mut full_rounds, mut moved_ns) = (0, self.handle.now_ns());
         loop {
             self.check()?;
@@ -405,7 +405,7 @@ impl Shard {
                 break;
             }
             if clean_copies == 0 && !may_sink {
-                return Ok(Cooled::Unread(self.unread()));
+                return Ok(Cooled::UnreadableBlocks(self.unread()));
             }
             if worked {
                 (full_rounds, moved_ns) = (0, self.handle.now_ns());

@@ -7,7 +7,7 @@ use super::settings::VolumeSettings;
 use super::writeback::{Job, Moving, Target, Wanted};
 use crate::cache::fill::{extents_of, parts};
 use crate::control::explain::Cause;
-use crate::map::page::{Busy, MapPage};
+use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use crate::vdrive::Purpose;
@@ -308,7 +308,7 @@ impl Shard {
         pinned: BlockMask,
     ) -> Result<Raised, IoError> {
         let _room = self.journal_room(Work::Mover).await?;
-        let Some(busy) = Busy::try_new(map_page) else {
+        let Some(busy) = ChunkLock::try_new(map_page) else {
             return Ok(Raised { blocks: 0, left: 1 });
         };
         let blocks: Vec<Moving> = {

@@ -6,7 +6,7 @@ use super::promotion_claim::NotNow;
 use crate::cache::read_cache::RamExtent;
 use crate::control::explain::Cause;
 use crate::maintenance::upkeep::Kind;
-use crate::map::page::{Busy, MapPage};
+use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::state::Shard;
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
@@ -149,13 +149,13 @@ impl Shard {
             pinned,
             ..
         } = candidate;
-        let mut busy = Busy::try_new(map_page);
+        let mut busy = ChunkLock::try_new(map_page);
         for _ in 0..BUSY_TRIES {
             if busy.is_some() {
                 break;
             }
             self.handle.sleep(500_000).await;
-            busy = Busy::try_new(map_page);
+            busy = ChunkLock::try_new(map_page);
         }
         let overtaken = Cause::StayedOvertaken.into();
         let Some(_busy) = busy else {

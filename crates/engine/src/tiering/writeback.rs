@@ -5,8 +5,8 @@
 
 use super::explain::Descent;
 use super::settings::blocks_of;
-use super::unreadable::StuckBlock;
-use crate::map::page::{Busy, MapPage};
+use super::unreadable::UnreadableBlock;
+use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::state::{Shard, drive_error};
 use crate::space::{Class, Run};
 use crate::vdrive::{Purpose, all_ended};
@@ -68,7 +68,7 @@ struct Candidate {
     stale: BlockMask,
     /// Blocks that do not sink unless the fast tier keeps a copy.
     stays: BlockMask,
-    busy: Busy,
+    busy: ChunkLock,
 }
 
 /// Chunks that are to sink.
@@ -92,12 +92,12 @@ pub(crate) struct Job {
     /// The read epoch in which the slots were looked up: they are not given away before it ends.
     read_epoch: u64,
     /// Blocks that cannot be read: they stay where they are.
-    stuck: Vec<StuckBlock>,
+    unreadable: Vec<UnreadableBlock>,
     /// A write of it was given up and may still land.
     late: bool,
     /// What was written is durable.
     flushed: bool,
-    _busy: Busy,
+    _busy: ChunkLock,
 }
 
 impl Job {
@@ -106,7 +106,7 @@ impl Job {
         shard: &Shard,
         (volume, chunk): (u32, u32),
         map_page: &Rc<MapPage>,
-        busy: Busy,
+        busy: ChunkLock,
         blocks: Vec<Moving>,
         target: Target,
     ) -> Self {
@@ -117,7 +117,7 @@ impl Job {
             blocks,
             target,
             read_epoch: shard.state.borrow_mut().deferred_frees.begin_read(),
-            stuck: Vec::new(),
+            unreadable: Vec::new(),
             late: false,
             flushed: false,
             _busy: busy,
@@ -127,7 +127,7 @@ impl Job {
 
 /// What a batch came to.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Sunk {
+pub(crate) struct DemotedBatch {
     /// Blocks that came down.
     pub blocks: u64,
     /// The slow tier had no room for a chunk.
@@ -142,7 +142,7 @@ impl Shard {
         settle_ns: u64,
         count: usize,
         sparse: bool,
-    ) -> Result<Sunk, IoError> {
+    ) -> Result<DemotedBatch, IoError> {
         let chunks = self.next_dirty(count);
         self.demote(Wanted {
             chunks,
@@ -154,7 +154,7 @@ impl Shard {
     }
 
     /// Demotes these chunks.
-    pub(crate) async fn demote(&self, wanted: Wanted) -> Result<Sunk, IoError> {
+    pub(crate) async fn demote(&self, wanted: Wanted) -> Result<DemotedBatch, IoError> {
         let descent = match (wanted.pinned, self.cooling.get(), wanted.settle_ns) {
             (true, ..) => Descent::PINNED,
             (_, true, _) => Descent::COOLED,
@@ -186,7 +186,7 @@ impl Shard {
                 }
             }
         }
-        let mut sunk = Sunk::default();
+        let mut sunk = DemotedBatch::default();
         if candidates.is_empty() {
             return Ok(sunk);
         }
@@ -205,8 +205,8 @@ impl Shard {
         let mut done = Vec::new();
         let mut failure = None;
         for (mut job, result) in jobs.into_iter().zip(results) {
-            if !job.stuck.is_empty() {
-                self.note_stuck((job.volume, job.chunk), std::mem::take(&mut job.stuck));
+            if !job.unreadable.is_empty() {
+                self.note_unreadable((job.volume, job.chunk), std::mem::take(&mut job.unreadable));
             }
             match result {
                 Ok(()) if !job.blocks.is_empty() => done.push(job),
@@ -261,10 +261,10 @@ impl Shard {
         if self.handle.now_ns() < map_page.written_ns.get().saturating_add(wanted.settle_ns) {
             return None;
         }
-        let busy = Busy::try_new(&map_page)?;
+        let busy = ChunkLock::try_new(&map_page)?;
         let state = self.state.borrow();
         let waiting = state
-            .stuck
+            .unreadable
             .waiting((volume, chunk), &map_page, self.handle.now_ns());
         if !waiting.is_empty() && !self.has_more_to_sink(&state, (volume, chunk), &map_page) {
             return None;
@@ -433,7 +433,7 @@ impl Shard {
                             data[there.len() * BLOCK..][..BLOCK].copy_from_slice(&part);
                             there.push(run[index]);
                         }
-                        Err(error) => job.stuck.push(StuckBlock {
+                        Err(error) => job.unreadable.push(UnreadableBlock {
                             block: run[index].block,
                             place: run[index].slot,
                             error,

@@ -2,7 +2,7 @@
 //! [`Shard::read`] does for any, without the lists of pieces and runs that those need.
 
 use super::slow_path::{Looked, is_right};
-use super::tier_choice::Sides;
+use super::tier_choice::TierChoice;
 use crate::io::cpu_prefetch::Seen;
 use crate::shard::dispatch::ShardOp;
 use crate::shard::state::Shard;
@@ -32,7 +32,7 @@ impl Shard {
         let (map_page, block) = (&seen.map_page, seen.block);
         let (place, crc, at_home) = {
             let page = map_page.page.borrow();
-            let at_home = self.reads_at_home(&page, block, 1, &mut Sides::default());
+            let at_home = self.reads_at_home(&page, block, 1, &mut TierChoice::default());
             (page.slot(block), page.crc(block), at_home)
         };
         if at_home || place.is_none() || self.class(place) != Class::Fast {

@@ -1,7 +1,7 @@
 //! Reads: from RAM, slots or homes, every block checked.
 
-use super::tier_choice::Sides;
-use crate::cache::fill::Came;
+use super::tier_choice::TierChoice;
+use crate::cache::fill::FillOrigin;
 use crate::control::types::IoCounters;
 use crate::io::cpu_prefetch::Seen;
 use crate::io::fast_path::Block;
@@ -450,7 +450,7 @@ impl Shard {
         let mut todo = blocks;
         map_page.touched.set(true);
         let (mut failures, mut waited) = (0, false);
-        let mut sides = Sides::default();
+        let mut choice = TierChoice::default();
         loop {
             if map_page.dissolved.get() && !is_on(Mutation::ReadDissolved) {
                 return Ok(todo);
@@ -464,8 +464,8 @@ impl Shard {
                 if todo.is_empty() {
                     return Ok(todo);
                 }
-                sides.renew();
-                self.plan(map_page, &todo, &mut sides)
+                choice.renew();
+                self.plan(map_page, &todo, &mut choice)
             };
             if wait {
                 self.hurry(map_page, by.due);
@@ -492,7 +492,7 @@ impl Shard {
                     Err(error) => {
                         let (chunk, blocks) = ((layer, piece.chunk), (run.first, run.count));
                         if run.clean {
-                            sides.home_failed();
+                            choice.home_failed();
                             self.mend_homes_soon(chunk, map_page, blocks);
                             continue;
                         }
@@ -571,7 +571,12 @@ impl Shard {
 
     /// Groups the blocks that are still to be read; the flag says that some are being fetched
     /// by another read.
-    fn plan(&self, map_page: &MapPage, todo: &BlockMask, sides: &mut Sides) -> (Vec<Run>, bool) {
+    fn plan(
+        &self,
+        map_page: &MapPage,
+        todo: &BlockMask,
+        choice: &mut TierChoice,
+    ) -> (Vec<Run>, bool) {
         let page = map_page.page.borrow();
         let mut runs: Vec<Run> = Vec::new();
         let mut wait = false;
@@ -581,7 +586,7 @@ impl Shard {
                 wait = true;
                 continue;
             }
-            let clean = !cold && self.reads_at_home(&page, block, todo.count(), sides);
+            let clean = !cold && self.reads_at_home(&page, block, todo.count(), choice);
             let place = if cold || clean {
                 page.home().plus(block as u64)
             } else {
@@ -660,7 +665,7 @@ impl Shard {
                 (layer, chunk),
                 run.first,
                 &data,
-                Came::asked(u16::MAX),
+                FillOrigin::asked(u16::MAX),
             );
         }
         Ok(Some(data))

@@ -1,7 +1,7 @@
 //! Reads that wait for a slow drive, by what their volumes were promised.
 
 use super::Looked;
-use crate::cache::fill::Why;
+use crate::cache::fill::FillReason;
 use crate::cache::readahead::{STREAMS, at_home};
 use crate::shard::probe::{Probe, run};
 use crate::tiering::access_stats::By;
@@ -99,7 +99,7 @@ fn what_level_1_waits_for_is_fetched_first_whoever_began_it() {
             handle.spawn(async move {
                 let map_page = shard.map_page(volume, chunk, false).await.unwrap().unwrap();
                 let wanted = at_home(&map_page, u16::MAX);
-                let why = Why::Dense(Due::new(5, u64::MAX));
+                let why = FillReason::Dense(Due::new(5, u64::MAX));
                 let fetch = shard.fetch_extents((volume, chunk), &map_page, u16::MAX, &wanted, why);
                 fetch.await.unwrap();
                 order.borrow_mut().push(chunk);
