@@ -28,7 +28,7 @@ type Owners = SmallVec<[Owner; 1]>;
 
 /// What records say that were left out, wholly or in part.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct Disputed {
     /// Chunks by volume and number.
     chunks: BTreeSet<(u32, u32)>,
     /// Where the records say that blocks are.
@@ -37,7 +37,7 @@ pub(crate) struct Kept {
     homes: BTreeSet<Place>,
 }
 
-impl Kept {
+impl Disputed {
     /// Some of this record was left out.
     pub(crate) fn note(&mut self, record: &Record) {
         self.chunks.insert(record.subject());
@@ -107,24 +107,24 @@ impl Shard {
     ///
     /// # Errors
     /// `NoSpace` when a block is lost and there is no slot to say so with.
-    pub(crate) async fn keep(&self, kept: &Kept) -> Result<(), IoError> {
-        if kept.chunks.is_empty() || is_on(Mutation::KeptFree) {
+    pub(crate) async fn keep(&self, disputed: &Disputed) -> Result<(), IoError> {
+        if disputed.chunks.is_empty() || is_on(Mutation::KeptFree) {
             return Ok(());
         }
         let (map_pages, claims) = {
             let state = self.state.borrow();
             let map_pages = state.dirty_map_pages.clone();
-            let claims = claims(&map_pages, kept);
+            let claims = claims(&map_pages, disputed);
             (map_pages, claims)
         };
         for (place, owners) in &claims.homes {
-            self.keep_home(&map_pages, kept, *place, owners)?;
+            self.keep_home(&map_pages, disputed, *place, owners)?;
         }
         for (place, owners) in &claims.slots {
             let winner = match owners[..] {
                 [] => None,
                 [one] => Some(one),
-                _ => self.right_owner(&map_pages, kept, *place, owners).await,
+                _ => self.right_owner(&map_pages, disputed, *place, owners).await,
             };
             let mut state = self.state.borrow_mut();
             let marked = state.alloc.replay_slots(*place, 1, winner.is_some());
@@ -141,12 +141,12 @@ impl Shard {
     async fn right_owner(
         &self,
         map_pages: &[Changed],
-        kept: &Kept,
+        disputed: &Disputed,
         place: Place,
         owners: &[Owner],
     ) -> Option<Owner> {
         let crc = |owner: &Owner| map_pages[owner.0].2.page.borrow().crc(owner.1);
-        let certain = |owner: &Owner| !kept.has(&map_pages[owner.0]);
+        let certain = |owner: &Owner| !disputed.has(&map_pages[owner.0]);
         let mut sorted = owners.to_vec();
         sorted.sort_by_key(|owner| !certain(owner));
         for owner in &sorted {
@@ -162,12 +162,12 @@ impl Shard {
     fn keep_home(
         &self,
         map_pages: &[Changed],
-        kept: &Kept,
+        disputed: &Disputed,
         home: Place,
         owners: &[usize],
     ) -> Result<(), IoError> {
         let mut state = self.state.borrow_mut();
-        let certain = |owner: &&usize| !kept.has(&map_pages[**owner]);
+        let certain = |owner: &&usize| !disputed.has(&map_pages[**owner]);
         let winner = owners.iter().find(certain).or(owners.first()).copied();
         let marked = state.alloc.replay_home(home, winner.is_some());
         for owner in owners
@@ -227,12 +227,12 @@ impl Shard {
 }
 
 /// Who has the slots and homes that the kept chunks have.
-fn claims(map_pages: &[Changed], kept: &Kept) -> Claims {
+fn claims(map_pages: &[Changed], disputed: &Disputed) -> Claims {
     let mut claims = Claims::default();
-    kept.slots.iter().for_each(|slot| claims.expect(*slot));
-    let homes = kept.homes.iter().map(|home| (*home, Vec::new()));
+    disputed.slots.iter().for_each(|slot| claims.expect(*slot));
+    let homes = disputed.homes.iter().map(|home| (*home, Vec::new()));
     claims.homes.extend(homes);
-    for map_page in map_pages.iter().filter(|map_page| kept.has(map_page)) {
+    for map_page in map_pages.iter().filter(|map_page| disputed.has(map_page)) {
         let page = map_page.2.page.borrow();
         page.slot_mask()
             .blocks()

@@ -8,7 +8,7 @@
 //! until a record says where else the block is.
 
 use super::open::JournalBody;
-use super::reconcile::Kept;
+use super::reconcile::Disputed;
 use super::unproven::Unreadable;
 use crate::map::page::MapPage;
 use crate::map::radix::Lookup;
@@ -31,7 +31,7 @@ type Elsewhere = BTreeMap<(u32, u32, usize), u32>;
 #[derive(Default)]
 struct LeftOut {
     elsewhere: Elsewhere,
-    kept: Kept,
+    disputed: Disputed,
     unreadable: Unreadable,
 }
 
@@ -71,7 +71,7 @@ impl Shard {
             tracing::info!(blocks, "unflushed writes of blocks did not survive");
         }
         left_out.unreadable.tell(self);
-        self.keep(&left_out.kept).await?;
+        self.keep(&left_out.disputed).await?;
         let mut state = self.state.borrow_mut();
         // Once a chunk, not once a record.
         for index in 0..state.dirty_map_pages.len() {
@@ -113,7 +113,7 @@ impl Shard {
     ) -> Result<(), IoError> {
         let LeftOut {
             elsewhere,
-            kept,
+            disputed,
             unreadable,
         } = left_out;
         let verified = if sure || is_on(Mutation::Unverified) {
@@ -130,7 +130,7 @@ impl Shard {
             {
                 if self.replay_merge(*lower, *volume, *chunk).await? {
                     move_elsewhere(elsewhere, *chunk, *volume, *lower);
-                    kept.moved(*chunk, *volume, *lower);
+                    disputed.moved(*chunk, *volume, *lower);
                 }
                 continue;
             }
@@ -151,7 +151,7 @@ impl Shard {
                 _ => self.replay_record(record, sure, present)?,
             };
             if !whole || unreadable.has(record) {
-                kept.note(record);
+                disputed.note(record);
             }
         }
         Ok(())

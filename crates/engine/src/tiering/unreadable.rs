@@ -170,7 +170,7 @@ impl Shard {
     }
 
     /// A chunk's blocks sank, or were tried: forgets what is not unreadable any more.
-    pub(super) fn refresh_stuck(&self, chunk: (u32, u32), map_page: &MapPage) {
+    pub(super) fn refresh_unreadable(&self, chunk: (u32, u32), map_page: &MapPage) {
         let mut state = self.state.borrow_mut();
         let Some(known) = state.unreadable.chunks.get(&chunk) else {
             return;

@@ -231,7 +231,7 @@ impl Shard {
                 counters.demoted_bytes += blocks * BLOCK as u64;
             });
             drop(state);
-            self.refresh_stuck((job.volume, job.chunk), &job.map_page);
+            self.refresh_unreadable((job.volume, job.chunk), &job.map_page);
         }
         drop(rooms);
         flushed?;

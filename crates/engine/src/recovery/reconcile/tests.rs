@@ -110,23 +110,23 @@ fn with_shard(name: &'static str, test: impl AsyncFnOnce(Rc<Shard>) + 'static) {
     ran.unwrap();
 }
 
-fn kept(chunks: &[u32]) -> Kept {
-    Kept {
+fn disputed(chunks: &[u32]) -> Disputed {
+    Disputed {
         chunks: chunks.iter().map(|chunk| (VOLUME, *chunk)).collect(),
-        ..Kept::default()
+        ..Disputed::default()
     }
 }
 
 #[test]
 fn what_is_kept_is_used_and_what_only_a_left_out_record_named_is_free() {
-    with_shard("kept-marks", async |shard| {
+    with_shard("disputed-marks", async |shard| {
         let slot = map_page(&shard, 0).await.page.borrow().slot(0);
         let nobodys = shard.state.borrow_mut().alloc.take_own_slot(Class::Fast);
         shard.state.borrow_mut().alloc.replay_slots(slot, 1, false);
         assert_ne!(shard.audit().await.unwrap().count, 0);
-        let mut kept = kept(&[0]);
-        kept.slots.extend(nobodys);
-        shard.keep(&kept).await.unwrap();
+        let mut disputed = disputed(&[0]);
+        disputed.slots.extend(nobodys);
+        shard.keep(&disputed).await.unwrap();
         let audit = shard.audit().await.unwrap();
         assert_eq!(audit.wrong, Vec::<String>::new());
         assert_eq!(first_byte(&shard, 0).await, Ok(1));
@@ -135,7 +135,7 @@ fn what_is_kept_is_used_and_what_only_a_left_out_record_named_is_free() {
 
 #[test]
 fn of_two_owners_of_a_slot_the_one_that_lies_there_has_it_and_the_other_is_lost() {
-    with_shard("kept-two", async |shard| {
+    with_shard("disputed-two", async |shard| {
         let (first, second) = (map_page(&shard, 0).await, map_page(&shard, 1).await);
         // What chunk 0 has was given to chunk 1 and written over.
         let (old, taken) = (first.page.borrow().slot(0), second.page.borrow().slot(0));
@@ -143,7 +143,7 @@ fn of_two_owners_of_a_slot_the_one_that_lies_there_has_it_and_the_other_is_lost(
         first.page.borrow_mut().set_crc(0, 99);
         shard.state.borrow_mut().alloc.replay_slots(old, 1, false);
         assert_ne!(shard.audit().await.unwrap().count, 0);
-        shard.keep(&kept(&[0, 1])).await.unwrap();
+        shard.keep(&disputed(&[0, 1])).await.unwrap();
         let audit = shard.audit().await.unwrap();
         assert_eq!(audit.wrong, Vec::<String>::new());
         assert_eq!(first_byte(&shard, 0).await, Err(ErrorKind::Medium));
@@ -153,7 +153,7 @@ fn of_two_owners_of_a_slot_the_one_that_lies_there_has_it_and_the_other_is_lost(
 
 #[test]
 fn of_two_owners_of_a_home_the_one_whose_records_count_has_it() {
-    with_shard("kept-home", async |shard| {
+    with_shard("disputed-home", async |shard| {
         let (first, second) = (map_page(&shard, 0).await, map_page(&shard, 1).await);
         let slots = [&first, &second].map(|map_page| map_page.page.borrow().slot(0));
         let group = slots[0].block() / GROUP + 1;
@@ -168,7 +168,7 @@ fn of_two_owners_of_a_home_the_one_whose_records_count_has_it() {
                 page.set_home_valid(0, true);
             });
         }
-        shard.keep(&kept(&[0])).await.unwrap();
+        shard.keep(&disputed(&[0])).await.unwrap();
         let audit = shard.audit().await.unwrap();
         assert_eq!(audit.wrong, Vec::<String>::new());
         assert!(first.page.borrow().home().is_none());
