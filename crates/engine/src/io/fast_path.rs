@@ -35,9 +35,9 @@ pub(crate) enum Block {
 }
 
 impl Shard {
-    /// Reads one whole block whose page is in memory, as most reads of hosts are: what [`Shard::read_now`] does for
+    /// Reads one whole block whose page is in memory, as most reads of hosts are: what [`Shard::try_read`] does for
     /// any, in half of the instructions.
-    pub(super) fn read_block_now(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Block {
+    pub(super) fn try_read_block(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Block {
         let (map_page, block) = (&seen.map_page, seen.block);
         if map_page.dissolved.get() {
             return Block::Elsewhere;
@@ -195,12 +195,12 @@ impl Shard {
     ) -> bool {
         buf.len() <= CHUNK
             && pieces(offset, buf.len() as u64)
-                .all(|piece| self.write_piece_now(by, piece, buf, seen.take()))
+                .all(|piece| self.try_write_piece(by, piece, buf, seen.take()))
     }
 
     /// The same of what lies in one chunk; false when nothing has changed.
-    fn write_piece_now(&self, by: By, piece: Piece, buf: &IoBuf, seen: Option<Seen>) -> bool {
-        let Some((layer, map_page)) = self.writable_now(by.volume, piece.chunk, seen) else {
+    fn try_write_piece(&self, by: By, piece: Piece, buf: &IoBuf, seen: Option<Seen>) -> bool {
+        let Some((layer, map_page)) = self.try_writable(by.volume, piece.chunk, seen) else {
             return false;
         };
         let (first, count) = piece.blocks();
@@ -208,7 +208,7 @@ impl Shard {
             return false;
         }
         let mut runs = self.scratch.take();
-        let wrote = self.take_slots_now(count, &mut runs) && {
+        let wrote = self.try_take_slots(count, &mut runs) && {
             match self.copy_to_slots(&runs, piece, buf) {
                 Some(crcs) => {
                     let by = (by, layer);
@@ -227,7 +227,7 @@ impl Shard {
     }
 
     /// Slots for a write of a host, if it need not wait its turn for them.
-    fn take_slots_now(&self, count: usize, runs: &mut Vec<Run>) -> bool {
+    fn try_take_slots(&self, count: usize, runs: &mut Vec<Run>) -> bool {
         let class = self.write_class();
         let State { alloc, pacing, .. } = &mut *self.state.borrow_mut();
         let in_memory = |on| self.vdrive(on).is_ok_and(|vdrive| vdrive.is_in_memory());
@@ -269,7 +269,7 @@ impl Shard {
 
     /// The layer and page that take a write to a chunk, if the page is in memory, nothing holds the volume and the journal has
     /// room.
-    fn writable_now(
+    fn try_writable(
         &self,
         volume: u32,
         chunk: u32,

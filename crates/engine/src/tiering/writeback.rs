@@ -167,7 +167,7 @@ impl Shard {
         for &(volume, chunk) in &wanted.chunks {
             if rooms.is_empty() || is_on(Mutation::DemotionHoards) {
                 rooms.push(self.journal_room(Work::Mover).await?);
-            } else if let Some(room) = self.journal_room_now(Work::Mover)? {
+            } else if let Some(room) = self.try_journal_room(Work::Mover)? {
                 rooms.push(room);
             } else {
                 // What is collected goes first: it makes room. The rest is next.

@@ -378,7 +378,7 @@ impl Shard {
     pub(crate) async fn journal_room(&self, work: Work) -> Result<Room<'_>, IoError> {
         loop {
             let freed = self.room.wait();
-            if let Some(room) = self.journal_room_now(work)? {
+            if let Some(room) = self.try_journal_room(work)? {
                 return Ok(room);
             }
             self.checkpoint_wake.notify();
@@ -391,7 +391,7 @@ impl Shard {
     ///
     /// # Errors
     /// When the shard has failed.
-    pub(crate) fn journal_room_now(&self, work: Work) -> Result<Option<Room<'_>>, IoError> {
+    pub(crate) fn try_journal_room(&self, work: Work) -> Result<Option<Room<'_>>, IoError> {
         let state = self.state.borrow();
         if let Some(error) = &state.failed {
             return Err(error.clone());

@@ -106,7 +106,7 @@ impl Looked {
 }
 
 impl Shard {
-    /// Reads into `buf` from `offset` (bytes) of `by`'s volume, after [`Shard::read_now`] left it there.
+    /// Reads into `buf` from `offset` (bytes) of `by`'s volume, after [`Shard::try_read`] left it there.
     ///
     /// # Errors
     /// `Medium` when a block is not what was written on any drive that has it, or what a drive
@@ -343,20 +343,20 @@ impl Shard {
     ) -> Result<Served, Looked> {
         let is_block = buf.len() == BLOCK && offset.is_multiple_of(BLOCK as u64);
         if let Some(seen) = seen.filter(|seen| is_block && seen.is_alone) {
-            match self.read_block_now(by, &seen, buf) {
+            match self.try_read_block(by, &seen, buf) {
                 Block::Served(served) => return Ok(served),
                 Block::Left => return Err(Looked::Block(seen)),
                 Block::Elsewhere => {}
             }
         }
-        self.read_now(by, offset, buf)
+        self.try_read(by, offset, buf)
     }
 
     /// The same without having seen anything of it.
     ///
     /// # Errors
     /// What is left.
-    pub(crate) fn read_now(&self, by: By, offset: u64, buf: &mut IoBuf) -> Result<Served, Looked> {
+    pub(crate) fn try_read(&self, by: By, offset: u64, buf: &mut IoBuf) -> Result<Served, Looked> {
         let mut state = self.state.borrow_mut();
         let layer = state.live(by.volume);
         let mut pieces = pieces(offset, buf.len() as u64).peekable();
@@ -364,7 +364,7 @@ impl Shard {
         let mut uses = Uses::new();
         while let Some(piece) = pieces.next() {
             is_only &= pieces.peek().is_none();
-            let Some((parts, mut placed, zero)) = self.look_now(&mut state, layer, piece, buf)
+            let Some((parts, mut placed, zero)) = self.try_plan(&mut state, layer, piece, buf)
             else {
                 return Err(Looked::Unknown);
             };
@@ -414,7 +414,7 @@ impl Shard {
 
     /// The pages that have the blocks of a piece, and summaries' places; those of zeroes are served, and counted. None when
     /// pages are missing.
-    fn look_now(
+    fn try_plan(
         &self,
         state: &mut State,
         layer: u32,

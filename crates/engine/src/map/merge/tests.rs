@@ -13,7 +13,7 @@ async fn scarce(handle: &Handle, name: &str) -> (Probe, [Rc<Cell<bool>>; 2]) {
     let probe = Probe::open(handle, name).await;
     let had: [Rc<Cell<bool>>; 2] = Default::default();
     let mut rooms = Vec::new();
-    while let Some(room) = probe.shard.journal_room_now(Work::Mover).unwrap() {
+    while let Some(room) = probe.shard.try_journal_room(Work::Mover).unwrap() {
         rooms.push(room);
     }
     probe.shard.hold_checkpoints().await.unwrap();

@@ -80,7 +80,7 @@ fn what_is_used_stays_when_room_is_wanted() {
         let mut buf = IoBuf::zeroed(BLOCK);
         for block in (0..8).flat_map(|_| 0..hot) {
             let (by, offset) = (By::read(probe.volume), block * BLOCK as u64);
-            if let Err(looked) = shard.read_now(by, offset, &mut buf) {
+            if let Err(looked) = shard.try_read(by, offset, &mut buf) {
                 shard.read(by, offset, &mut buf, looked).await.unwrap();
             }
         }
@@ -113,7 +113,7 @@ fn the_ram_tier_holds_what_it_may_now() {
         let read = async |offset: u64| {
             let mut buf = IoBuf::zeroed(BLOCK);
             let by = By::read(probe.volume);
-            if let Err(looked) = shard.read_now(by, offset, &mut buf) {
+            if let Err(looked) = shard.try_read(by, offset, &mut buf) {
                 shard.read(by, offset, &mut buf, looked).await.unwrap();
             }
         };
