@@ -57,7 +57,7 @@ impl Shard {
     /// # Errors
     /// What a drive said, or `NoSpace` in the metadata region: the shard fails with it.
     pub async fn checkpoint(&self) -> Result<(), IoError> {
-        self.hold_checkpoints().await?;
+        self.pause_checkpoints().await?;
         let result = match self.pages_for_checkpoint().await {
             Ok(()) => self.write_checkpoint().await,
             Err(failed) => Err(failed),
@@ -65,7 +65,7 @@ impl Shard {
         if let Err(error) = &result {
             self.fail(error);
         }
-        self.let_checkpoints_go();
+        self.resume_checkpoints();
         result
     }
 
@@ -73,7 +73,7 @@ impl Shard {
     ///
     /// # Errors
     /// Why the shard has failed.
-    pub(crate) async fn hold_checkpoints(&self) -> Result<(), IoError> {
+    pub(crate) async fn pause_checkpoints(&self) -> Result<(), IoError> {
         self.no_checkpoint().await?;
         self.checkpoint_running.set(true);
         Ok(())
@@ -94,7 +94,7 @@ impl Shard {
         }
     }
 
-    pub(crate) fn let_checkpoints_go(&self) {
+    pub(crate) fn resume_checkpoints(&self) {
         self.checkpoint_running.set(false);
         self.checkpointed.notify();
         self.room.notify();

@@ -58,11 +58,11 @@ impl Audit {
 }
 
 /// Keeps blocks from moving by themselves.
-struct MovesHeld<'a>(&'a Shard);
+struct MovesPaused<'a>(&'a Shard);
 
-impl Drop for MovesHeld<'_> {
+impl Drop for MovesPaused<'_> {
     fn drop(&mut self) {
-        self.0.moves_held.set(self.0.moves_held.get() - 1);
+        self.0.moves_paused.set(self.0.moves_paused.get() - 1);
     }
 }
 
@@ -81,10 +81,10 @@ impl Shard {
                 self.handle.sleep(LOOK_NS).await;
             }
             let heeded = self.heeded.get();
-            let _moves = self.hold_moves().await?;
-            self.hold_checkpoints().await?;
+            let _moves = self.pause_moves().await?;
+            self.pause_checkpoints().await?;
             let audit = self.audit_all().await;
-            self.let_checkpoints_go();
+            self.resume_checkpoints();
             tries += 1;
             let disturbed = self.compacting.get() || self.heeded.get() != heeded;
             if !disturbed || tries == TRIES {
@@ -97,9 +97,9 @@ impl Shard {
     ///
     /// # Errors
     /// Why the shard has failed.
-    async fn hold_moves(&self) -> Result<MovesHeld<'_>, IoError> {
-        self.moves_held.set(self.moves_held.get() + 1);
-        let held = MovesHeld(self);
+    async fn pause_moves(&self) -> Result<MovesPaused<'_>, IoError> {
+        self.moves_paused.set(self.moves_paused.get() + 1);
+        let held = MovesPaused(self);
         while self.moving.get() || self.raising_chunk.get() {
             self.check()?;
             self.handle.sleep(MOVES_NS).await;

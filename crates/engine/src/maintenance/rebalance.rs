@@ -221,7 +221,7 @@ impl Shard {
 
     /// Whether there were empty groups.
     async fn give_empty(&self) -> Result<bool, IoError> {
-        if !self.state.borrow_mut().alloc.let_go_of_empty() {
+        if !self.state.borrow_mut().alloc.release_empty_groups() {
             return Ok(false);
         }
         for _ in 0..CHECKPOINTS {

@@ -52,15 +52,15 @@ pub(crate) struct Placed {
     pub crc: u32,
 }
 
-/// Whether volumes can be cut.
+/// Whether volumes can be switched to new layers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ready {
-    /// They are held.
-    Held,
+    /// They are quiesced.
+    Quiesced,
     /// There is no room for the pages of another snapshot.
     Full,
     /// The new layers of these volumes take writes already.
-    Ahead(Vec<u32>),
+    SwitchedAlready(Vec<u32>),
 }
 
 impl Owned {
@@ -360,10 +360,10 @@ impl Shard {
         create: bool,
     ) -> Result<Option<(u32, Rc<MapPage>)>, IoError> {
         loop {
-            if self.state.borrow().held.contains(&volume) {
-                let let_go = self.let_go.wait();
+            if self.state.borrow().quiesced.contains(&volume) {
+                let resumed = self.resumed.wait();
                 self.check()?;
-                let_go.await;
+                resumed.await;
                 continue;
             }
             let layer = {
@@ -391,30 +391,30 @@ impl Shard {
         live.map(|known| known.0).collect()
     }
 
-    /// Readies volumes for new layers, both of which are given: learns of `layers`, and holds the volumes.
-    pub fn hold_if_ready(&self, layers: &[LayerConfig], cuts: &[(u32, u32)]) -> Ready {
+    /// Readies volumes for new layers, both of which are given: learns of `layers`, and quiesces the volumes.
+    pub fn quiesce_if_ready(&self, layers: &[LayerConfig], switches: &[(u32, u32)]) -> Ready {
         if !self.has_room_for_snapshot() {
             return Ready::Full;
         }
-        let ahead = self.are_live(cuts);
+        let ahead = self.are_live(switches);
         if !ahead.is_empty() {
-            return Ready::Ahead(ahead);
+            return Ready::SwitchedAlready(ahead);
         }
         self.set_layers(layers);
         if !is_on(Mutation::SnapshotUnheld) {
-            let volumes: Vec<u32> = cuts.iter().map(|(volume, _)| *volume).collect();
-            self.hold(&volumes);
+            let volumes: Vec<u32> = switches.iter().map(|(volume, _)| *volume).collect();
+            self.quiesce_volumes(&volumes);
         }
-        Ready::Held
+        Ready::Quiesced
     }
 
-    /// Pages of these volumes do not change from now on, until they are let go.
-    pub fn hold(&self, volumes: &[u32]) {
-        self.state.borrow_mut().held.extend(volumes);
+    /// Pages of these volumes do not change from now on, until they are resumed.
+    pub fn quiesce_volumes(&self, volumes: &[u32]) {
+        self.state.borrow_mut().quiesced.extend(volumes);
     }
 
-    /// The layers that take these volumes' writes from now on; lets the volumes go.
-    pub fn cut(&self, volumes: &[(u32, u32)]) {
+    /// Switches these volumes' writes to the layers beside them, and resumes the volumes.
+    pub fn switch_layers(&self, volumes: &[(u32, u32)]) {
         let mut state = self.state.borrow_mut();
         for (volume, layer) in volumes {
             let before = state.live(*volume);
@@ -428,7 +428,7 @@ impl Shard {
             state.pass_settings(before, *layer);
         }
         drop(state);
-        self.let_go(volumes.iter().map(|(volume, _)| *volume));
+        self.resume_volumes(volumes.iter().map(|(volume, _)| *volume));
     }
 
     /// The number under which a snapshot's layer is read; no layer: it is not any more.
@@ -440,14 +440,14 @@ impl Shard {
         };
     }
 
-    /// Lets volumes go as they are.
-    pub fn let_go(&self, volumes: impl Iterator<Item = u32>) {
+    /// Resumes volumes as they are.
+    pub fn resume_volumes(&self, volumes: impl Iterator<Item = u32>) {
         let mut state = self.state.borrow_mut();
         for volume in volumes {
-            state.held.remove(&volume);
+            state.quiesced.remove(&volume);
         }
         drop(state);
-        self.let_go.notify();
+        self.resumed.notify();
     }
 }
 

@@ -194,7 +194,7 @@ impl Pool {
     ///
     /// # Errors
     /// As `act`'s, or when the pool is closing.
-    pub(super) fn while_held<T>(
+    pub(super) fn while_quiesced<T>(
         &self,
         volumes: &[&VolumeConfig],
         act: impl FnOnce() -> Result<T>,
@@ -204,15 +204,15 @@ impl Pool {
         if ids.is_empty() {
             return act();
         }
-        let held = ids.clone();
+        let quiesced = ids.clone();
         ask_all(&self.shards, move |shard| {
-            let held = held.clone();
-            async move { shard.hold(&held) }
+            let quiesced = quiesced.clone();
+            async move { shard.quiesce_volumes(&quiesced) }
         })?;
         let done = act();
         ask_all(&self.shards, move |shard| {
             let ids = ids.clone();
-            async move { shard.let_go(ids.iter().copied()) }
+            async move { shard.resume_volumes(ids.iter().copied()) }
         })?;
         done
     }

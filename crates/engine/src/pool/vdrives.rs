@@ -311,7 +311,7 @@ impl Pool {
                 format!("vdrive {id} is empty but some of its space is still held: try again"),
             );
         }
-        self.let_go(id)?;
+        self.remove_empty(id)?;
         Ok(true)
     }
 
@@ -322,7 +322,7 @@ impl Pool {
     }
 
     /// Nothing is left on the vdrive: it leaves the labels, the shards and the pool.
-    fn let_go(&self, id: u8) -> Result<()> {
+    fn remove_empty(&self, id: u8) -> Result<()> {
         let _changing = lock(&self.changing);
         let gone: Vec<String> = {
             let config = lock(&self.config);

@@ -178,8 +178,8 @@ pub(crate) struct State {
     pub volumes: BTreeMap<u32, Volume>,
     /// The layers that take volumes' writes, where they are not those with the volumes' numbers.
     pub live: BTreeMap<u32, u32>,
-    /// Volumes whose pages do not change until they are let go.
-    pub held: BTreeSet<u32>,
+    /// Volumes whose pages do not change until they are resumed.
+    pub quiesced: BTreeSet<u32>,
     pub alloc: Allocator,
     pub deferred_frees: DeferredFrees,
     pub journal: Journal,
@@ -307,7 +307,7 @@ pub struct Shard {
     pub(crate) raising_chunk: Cell<bool>,
     /// The mover is at work; and so many want that nothing moves by itself.
     pub(crate) moving: Cell<bool>,
-    pub(crate) moves_held: Cell<usize>,
+    pub(crate) moves_paused: Cell<usize>,
     /// Somebody is waiting for the pool to be cold.
     pub(crate) cooling: Cell<bool>,
     /// Chunks with data on the fast tier are still being looked for, after an opening.
@@ -320,8 +320,8 @@ pub struct Shard {
     pub(crate) prefetching: Cell<usize>,
     /// Of them, and of what hosts wait for in dense regions, so many are read at a time.
     pub(crate) streams: Limit,
-    /// Volumes were let go that had been held.
-    pub(crate) let_go: Event,
+    /// Volumes that had been quiesced were resumed.
+    pub(crate) resumed: Event,
     /// What it does without a host waiting for it.
     pub(crate) upkeep: Upkeep,
     /// Slots of the write that is being made, kept between writes for its memory.
@@ -349,7 +349,7 @@ impl Shard {
         let state = State {
             volumes: BTreeMap::new(),
             live: BTreeMap::new(),
-            held: BTreeSet::new(),
+            quiesced: BTreeSet::new(),
             alloc,
             deferred_frees: DeferredFrees::default(),
             journal: Journal::new(&config, handle.dma().clone()),
@@ -427,14 +427,14 @@ impl Shard {
             raise_again: Cell::new(false),
             raising_chunk: Cell::new(false),
             moving: Cell::new(false),
-            moves_held: Cell::new(0),
+            moves_paused: Cell::new(0),
             cooling: Cell::new(false),
             surveying: Cell::new(false),
             journal_users: Cell::new(0),
             room: Event::default(),
             prefetching: Cell::new(0),
             streams,
-            let_go: Event::default(),
+            resumed: Event::default(),
             upkeep,
             scratch: RefCell::default(),
             fetching: Fetching::default(),
@@ -559,7 +559,7 @@ impl Shard {
             &self.checkpointed,
             &self.fetched,
             &self.room,
-            &self.let_go,
+            &self.resumed,
         ] {
             event.notify();
         }

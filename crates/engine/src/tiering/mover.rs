@@ -101,7 +101,7 @@ impl Shard {
         while !self.closing.get() {
             let wake = self.mover_wake.wait();
             let began = self.handle.now_ns();
-            if self.moves_held.get() > 0 {
+            if self.moves_paused.get() > 0 {
                 self.handle.sleep(LEAST_NS).await;
                 continue;
             }

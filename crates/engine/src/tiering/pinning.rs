@@ -210,7 +210,7 @@ impl Shard {
             return Raised::default();
         }
         let spent = self.state.borrow().is_spent(self.handle.now_ns());
-        let held = spent || self.cooling.get() || self.moves_held.get() > 0;
+        let held = spent || self.cooling.get() || self.moves_paused.get() > 0;
         if held || self.shared.promotion_held.load(Ordering::Relaxed) {
             self.wait_open(STEP_NS).await;
             return Raised { blocks: 0, left: 1 };

@@ -456,7 +456,7 @@ fn what_is_written_after_a_snapshot_goes_by_the_same_settings() {
             root: probe.volume,
             epoch: 1,
         }]);
-        shard.cut(&[(probe.volume, next)]);
+        shard.switch_layers(&[(probe.volume, next)]);
         let buf = IoBuf::zeroed(MIB as usize);
         for at in 0..4 {
             shard

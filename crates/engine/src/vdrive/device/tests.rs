@@ -67,7 +67,7 @@ impl Memory {
         io.done.send((buf, result));
     }
 
-    fn let_go(&self) {
+    fn release(&self) {
         self.holds_writes.set(false);
         for io in self.held.take() {
             self.answer(io);
@@ -281,7 +281,7 @@ fn a_range_is_copied_between_writes_to_it() {
     let after = scene.write(4, 4);
     assert_eq!(scene.wrote(100, 5), Ok(()), "others go on");
     assert!(copy.borrow().is_none() && after.borrow().is_none());
-    scene.drives[1].let_go();
+    scene.drives[1].release();
     scene.turn();
     assert_eq!(
         (before.take(), copy.take(), after.take()),

@@ -42,7 +42,7 @@ impl DriveQueue for Holding {
 }
 
 impl Holding {
-    fn let_go(&self) {
+    fn release(&self) {
         self.holds.set(false);
         for io in self.held.take() {
             io.done.send((io.buf, Ok(())));
@@ -167,7 +167,7 @@ fn without_a_mirror_it_is_an_error_and_what_was_given_up_cannot_land_on_what_fol
     let taken = drive.taken.get();
     assert_eq!(scene.write(), (Err(DriveError::Timeout), 0));
     assert_eq!(drive.taken.get(), taken, "it was not even sent");
-    drive.let_go();
+    drive.release();
     assert_eq!(scene.write(), (Ok(()), 0));
     assert_eq!(scene.read(), (Ok(()), 0));
 }
@@ -192,7 +192,7 @@ fn what_is_answered_in_time_is_no_timeout_and_an_idle_drive_has_no_timer() {
         let (slow, handle) = (drive.clone(), scene.handle.clone());
         scene.handle.spawn(async move {
             handle.sleep(29 * SECOND).await;
-            slow.let_go();
+            slow.release();
         });
         assert_eq!(scene.read(), (Ok(()), 29));
     }
@@ -214,7 +214,7 @@ fn time_in_which_the_loop_stood_still_is_not_the_drives() {
         // The process is stopped, and what the drive answered meanwhile is seen a moment later.
         clock.0.set(clock.0.get() + 300 * SECOND);
         stopper.sleep(SECOND).await;
-        slow.let_go();
+        slow.release();
     });
     assert_eq!(scene.write(), (Ok(()), 302));
     drive.holds.set(true);
