@@ -68,7 +68,7 @@ impl Drop for MovesPaused<'_> {
 
 impl Shard {
     /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation and nothing
-    /// that sinks because it was written. Checkpoints, the mover and what comes up because it is pinned wait; what the
+    /// that is demoted because it was written. Checkpoints, the mover and what comes up because it is pinned wait; what the
     /// shard gives up for others, which it does at rest too, is waited for.
     ///
     /// # Errors
@@ -180,7 +180,7 @@ impl Shard {
         let counts = self.count(&page);
         // Writes of what the fast tier has alone go by that.
         if counts.fast > 0 && !state.dirty_chunks.contains(&(volume, chunk)) {
-            books.note(|| format!("chunk {chunk} of volume {volume} is not known to sink"));
+            books.note(|| format!("chunk {chunk} of volume {volume} is not known to be dirty"));
         }
         counts
     }

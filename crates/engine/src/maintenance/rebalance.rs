@@ -121,7 +121,7 @@ impl Shard {
                 self.handle.sleep(LOOK_NS).await;
                 continue;
             }
-            // Others may have been quicker, and what came of it may be enough for more; what sinks may be on its way.
+            // Others may have been quicker, and what came of it may be enough for more; what is demoted may be on its way.
             let worked = asking.worked.load(Ordering::Acquire);
             in_vain = if worked == asked.1 { in_vain + 1 } else { 0 };
             if in_vain == TRIES {

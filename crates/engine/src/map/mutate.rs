@@ -179,7 +179,7 @@ impl Shard {
         blocks.for_each(|block| state.ram.invalidate(map_page, block));
         self.mark_dirty(&mut state, volume, chunk, map_page);
         if is_fast {
-            // Other slots are nothing that the policy knows of, nor that changes what can sink.
+            // Other slots are nothing that the policy knows of, nor that changes what can be demoted.
             if !were_there || state.dirty_chunks.has_aside() {
                 state.dirty_chunks.written((volume, chunk));
             }

@@ -217,7 +217,7 @@ pub(crate) struct State {
     pub settings: Vec<Arc<VolumeSettings>>,
     /// What promotion may write in all of the pool, if that is limited.
     pub budget: Option<Arc<Budget>>,
-    /// Where eviction of volumes above their ceilings goes on, and what sinks and leaves as it is pinned.
+    /// Where eviction of volumes above their ceilings goes on, and what is demoted and leaves as it is pinned.
     pub over_hand: (u32, u32),
     pub lower_hands: [(u32, u32); 2],
     pub unreadable: UnreadableIndex,
@@ -287,9 +287,9 @@ pub struct Shard {
     pub(crate) asked_in_vain_ns: Cell<u64>,
     /// What other shards have asked for and this one has done.
     pub(crate) heeded: Cell<u64>,
-    /// Groups of homes are being emptied: none is taken by what sinks.
+    /// Groups of homes are being emptied: none is taken by what is demoted.
     pub(crate) compacting: Cell<bool>,
-    /// Until then space is short: what sinks takes no home that it would leave empty in large part.
+    /// Until then space is short: what is demoted takes no home that it would leave empty in large part.
     pub(crate) sparing_ns: Cell<u64>,
     /// Another shard has asked for space.
     pub(crate) spare_wake: Event,

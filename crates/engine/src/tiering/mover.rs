@@ -1,4 +1,4 @@
-//! The mover: keeps space free on the fast tier, and lets written data sink.
+//! The mover: keeps space free on the fast tier, and has written data demoted.
 
 use super::unreadable::UnreadableBlocks;
 use super::writeback;
@@ -28,11 +28,11 @@ const LEAST_NS: u64 = 1_000_000;
 const IDLE_NS: u64 = 100_000_000;
 /// And at most, while drives fail.
 const HELD_UP_NS: u64 = 5_000_000_000;
-/// A chunk sinks once it has not been written for this long, in nanoseconds.
+/// A chunk is demoted once it has not been written for this long, in nanoseconds.
 pub(super) const SETTLE_NS: u64 = 2_000_000_000;
 /// Rounds for which the slow tier has to be full before cooling gives up.
 const FULL_ROUNDS: u32 = 200;
-/// Time for which nothing sinks, as hosts have all that is left in use, before cooling gives up, in
+/// Time for which nothing is demoted, as hosts have all that is left in use, before cooling gives up, in
 /// nanoseconds.
 const BUSY_NS: u64 = 60_000_000_000;
 
@@ -87,13 +87,13 @@ impl Shard {
         if state.failed.is_some() || self.closing.get() {
             return false;
         }
-        let sinks = state.alloc.free_slots(Class::Slow) > 0 && self.may_sink(&state);
+        let may_demote = state.alloc.free_slots(Class::Slow) > 0 && self.may_demote(&state);
         self.surveying.get()
             || !state.deferred_frees.is_empty()
-            || (self.is_tiered() && (state.has_victims() || sinks))
+            || (self.is_tiered() && (state.has_victims() || may_demote))
     }
 
-    /// Makes space and lets data sink, for as long as the shard runs.
+    /// Makes space and has data demoted, for as long as the shard runs.
     pub(crate) async fn mover_loop(self: Rc<Self>) {
         let mut held_up: Option<IoError> = None;
         let mut idle_ns = IDLE_NS;
@@ -200,9 +200,9 @@ impl Shard {
             let wanted = (reserve + reserve / 4 - free).div_ceil(u64::from(self.config.shards));
             worked |= self.evict(wanted).await? > 0;
         }
-        let (unsunk, all) = self.unsunk();
-        // What holds little sinks last: it has no copy on the fast tier then.
-        let sparse = short || self.cooling.get() || unsunk.saturating_mul(2) > all;
+        let (not_demoted, all) = self.not_demoted();
+        // What holds little is demoted last: it has no copy on the fast tier then.
+        let sparse = short || self.cooling.get() || not_demoted.saturating_mul(2) > all;
         if sparse {
             self.state.borrow_mut().dirty_chunks.recall();
         }
@@ -210,27 +210,27 @@ impl Shard {
         let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.cooling.get();
         if has_dirty && (short || eager) {
             let force = short || self.cooling.get();
-            let (settle_ns, chunks) = match (force, self.leave(yielding, unsunk, all)) {
+            let (settle_ns, chunks) = match (force, self.leave(yielding, not_demoted, all)) {
                 (true, _) => (0, writeback::BATCH),
                 (false, Leave::All) => (SETTLE_NS, writeback::BATCH),
                 (false, Leave::Some) => (SETTLE_NS, upkeep::CHUNKS),
                 (false, Leave::Nothing) => return Ok(worked),
             };
-            let sunk = self.demote_batch(settle_ns, chunks, sparse).await?.blocks;
-            yielding.sank(sunk);
-            self.upkeep.did(Kind::Demotion, sunk * BLOCK as u64);
-            worked |= sunk > 0;
+            let demoted = self.demote_batch(settle_ns, chunks, sparse).await?.blocks;
+            yielding.demoted(demoted);
+            self.upkeep.did(Kind::Demotion, demoted * BLOCK as u64);
+            worked |= demoted > 0;
         }
         Ok(worked)
     }
 
-    /// How much may sink now, beside what hosts ask for.
-    fn leave(&self, yielding: &mut Yielding, unsunk: u64, all: u64) -> Leave {
+    /// How much may be demoted now, beside what hosts ask for.
+    fn leave(&self, yielding: &mut Yielding, not_demoted: u64, all: u64) -> Leave {
         let counters = self.state.borrow().counters;
         let asked = (counters.read_bytes + counters.write_bytes) / BLOCK as u64;
-        let leave = yielding.look(self.handle.now_ns(), asked, unsunk, all);
+        let leave = yielding.look(self.handle.now_ns(), asked, not_demoted, all);
         // Before room is short it runs at its usual rate: otherwise writes of those who miss their promise would wait for room.
-        let yields = unsunk.saturating_mul(4) < all.saturating_mul(3) && self.upkeep.is_hurt();
+        let yields = not_demoted.saturating_mul(4) < all.saturating_mul(3) && self.upkeep.is_hurt();
         match (yields, leave) {
             (true, Leave::Nothing) => Leave::Nothing,
             (true, _) if !self.upkeep.may(Kind::Demotion) => Leave::Nothing,
@@ -240,11 +240,11 @@ impl Shard {
     }
 
     /// Blocks that only the fast tier has, and those that it has in all: this shard's part.
-    fn unsunk(&self) -> (u64, u64) {
+    fn not_demoted(&self) -> (u64, u64) {
         let state = self.state.borrow();
-        let unsunk = state.volumes.values().map(|volume| volume.counts.fast);
+        let not_demoted = state.volumes.values().map(|volume| volume.counts.fast);
         let all = self.fast_slots() / u64::from(self.config.shards);
-        (unsunk.sum(), all)
+        (not_demoted.sum(), all)
     }
 
     /// Gives up clean copies, those that are worth least first, until `wanted` slots came free or none is left.
@@ -371,7 +371,7 @@ impl Shard {
     /// is warm again.
     ///
     /// # Errors
-    /// What a drive said; `NoSpace` when the slow tier has no room for what is to sink.
+    /// What a drive said; `NoSpace` when the slow tier has no room for what is to be demoted.
     pub async fn cool(&self) -> Result<Cooled, IoError> {
         self.cooling.set(true);
         let result = self.cool_down().await;
@@ -394,24 +394,24 @@ impl Shard {
         loop {
             self.check()?;
             self.state.borrow_mut().dirty_chunks.recall();
-            let sunk = self.demote_batch(0, writeback::BATCH, true).await?;
-            let worked = sunk.blocks + self.evict(u64::MAX).await? > 0;
-            let (left, clean_copies, may_sink) = {
+            let demoted = self.demote_batch(0, writeback::BATCH, true).await?;
+            let worked = demoted.blocks + self.evict(u64::MAX).await? > 0;
+            let (left, clean_copies, may_demote) = {
                 let state = self.state.borrow();
                 let (dirty, clean_copies) = (state.dirty_chunks.len(), state.clean_chunks.len());
-                (dirty + clean_copies, clean_copies, self.may_sink(&state))
+                (dirty + clean_copies, clean_copies, self.may_demote(&state))
             };
             if left == 0 {
                 break;
             }
-            if clean_copies == 0 && !may_sink {
+            if clean_copies == 0 && !may_demote {
                 return Ok(Cooled::UnreadableBlocks(self.unread()));
             }
             if worked {
                 (full_rounds, moved_ns) = (0, self.handle.now_ns());
                 continue;
             }
-            full_rounds += u32::from(sunk.full);
+            full_rounds += u32::from(demoted.full);
             if full_rounds > FULL_ROUNDS {
                 let text = format!(
                     "the slow tier has no room for what is left on the fast one of {left} chunks: \

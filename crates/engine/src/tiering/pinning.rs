@@ -28,7 +28,7 @@ const AGAIN_NS: u64 = SECOND_NS;
 const LONGEST_NS: u64 = 60 * SECOND_NS;
 /// How soon a wait sees that the shard closes, in nanoseconds.
 const STEP_NS: u64 = 50_000_000;
-/// Chunks that sink, or give up copies, in one round as they are pinned to the slow tier.
+/// Chunks that are demoted, or evict copies, in one round as they are pinned to the slow tier.
 const LOWERED: usize = 16;
 
 /// A chunk: its layer and number.
@@ -66,9 +66,9 @@ impl State {
             ranges.extend(chunks.map(|(first, last)| (*layer, first)..=(*layer, last)));
         }
         let (dirty, clean_copies) = (&self.dirty_chunks, &self.clean_chunks);
-        let [sinking, leaving] = &mut self.lower_hands;
+        let [demoted, leaving] = &mut self.lower_hands;
         [
-            next_of(&ranges, sinking, |range| dirty.between(range)),
+            next_of(&ranges, demoted, |range| dirty.between(range)),
             next_of(&ranges, leaving, |range| clean_copies.range(range).copied()),
         ]
     }
@@ -357,7 +357,7 @@ impl Shard {
         })
     }
 
-    /// What is pinned to the slow tier sinks once it has settled, and its copies leave; what is pinned to the
+    /// What is pinned to the slow tier is demoted once it has settled, and its copies leave; what is pinned to the
     /// fast one and came to lie elsewhere is brought there. True when something went down.
     pub(super) async fn keep_pins(&self) -> Result<bool, IoError> {
         if self.state.borrow().settings.is_empty() {
@@ -367,7 +367,7 @@ impl Shard {
             self.raise_soon();
         }
         let [chunks, copies] = self.state.borrow_mut().next_to_lower();
-        let sunk = self
+        let demoted = self
             .demote(Wanted {
                 chunks,
                 settle_ns: SETTLE_NS,
@@ -389,6 +389,6 @@ impl Shard {
         if left > 0 {
             self.barrier().await?;
         }
-        Ok(sunk.blocks + left > 0)
+        Ok(demoted.blocks + left > 0)
     }
 }

@@ -343,7 +343,7 @@ impl Shard {
         mine.await.unwrap_or(blocks)
     }
 
-    /// Blocks of a layer's chunk that sinking must not take off the fast tier: those that are pinned there, and
+    /// Blocks of a layer's chunk that demotion must not take off the fast tier: those that are pinned there, and
     /// all while the volume is below its floor and no host waits for room.
     pub(super) async fn stays_fast(&self, chunk: (u32, u32)) -> BlockMask {
         if self.cooling.get() {

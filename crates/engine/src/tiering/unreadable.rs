@@ -1,4 +1,4 @@
-//! Blocks that no drive gives back: they cannot sink and cannot be moved. They stay where they are
+//! Blocks that no drive gives back: they cannot be demoted and cannot be moved. They stay where they are
 //! while everything else goes, are told of once, and are tried again later and later.
 
 use crate::map::page::MapPage;
@@ -36,7 +36,7 @@ struct UnreadableChunk {
     delay_ns: u64,
 }
 
-/// Blocks that cannot sink, by chunk.
+/// Blocks that cannot be demoted, by chunk.
 #[derive(Default)]
 pub(crate) struct UnreadableIndex {
     chunks: BTreeMap<(u32, u32), UnreadableChunk>,
@@ -151,7 +151,7 @@ impl Shard {
         }
     }
 
-    /// Blocks of a chunk were to sink and cannot be read: says so when that is news.
+    /// Blocks of a chunk were to be demoted and cannot be read: says so when that is news.
     pub(super) fn note_unreadable(
         &self,
         (volume, chunk): (u32, u32),
@@ -165,11 +165,11 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         if state.unreadable.note((volume, chunk), blocks, now_ns) {
             let text = unread.sentence(|volume| format!("volume {volume}"));
-            tracing::warn!("what is to sink stays where it is: {text}");
+            tracing::warn!("what is to be demoted stays where it is: {text}");
         }
     }
 
-    /// A chunk's blocks sank, or were tried: forgets what is not unreadable any more.
+    /// A chunk's blocks were demoted, or were tried: forgets what is not unreadable any more.
     pub(super) fn refresh_unreadable(&self, chunk: (u32, u32), map_page: &MapPage) {
         let mut state = self.state.borrow_mut();
         let Some(known) = state.unreadable.chunks.get(&chunk) else {
@@ -185,13 +185,13 @@ impl Shard {
         }
     }
 
-    /// Whether some chunk may sink that is not only waiting for being read again.
-    pub(super) fn may_sink(&self, state: &State) -> bool {
+    /// Whether some chunk may be demoted that is not only waiting for being read again.
+    pub(super) fn may_demote(&self, state: &State) -> bool {
         let known = state.unreadable.chunks.keys();
         let known = known.filter(|chunk| state.dirty_chunks.contains(chunk));
         let only_waits = |chunk: &&(u32, u32)| match state.volumes.get(&chunk.0) {
             Some(entry) => match entry.tree.lookup(chunk.1) {
-                Lookup::Loaded(map_page) => !self.has_more_to_sink(state, **chunk, map_page),
+                Lookup::Loaded(map_page) => !self.has_more_to_demote(state, **chunk, map_page),
                 _ => true,
             },
             None => true,
@@ -200,7 +200,7 @@ impl Shard {
     }
 
     /// Whether a chunk has blocks on the fast tier alone that do not wait for being read again.
-    pub(super) fn has_more_to_sink(
+    pub(super) fn has_more_to_demote(
         &self,
         state: &State,
         chunk: (u32, u32),
@@ -215,7 +215,7 @@ impl Shard {
         dirty.any(|block| !waiting.has(block) && fast(block))
     }
 
-    /// What could not sink when it was last tried.
+    /// What could not be demoted when it was last tried.
     pub(crate) fn unread(&self) -> UnreadableBlocks {
         let mut unread = UnreadableBlocks::default();
         for (chunk, known) in &self.state.borrow().unreadable.chunks {

@@ -50,7 +50,7 @@ enum Plan {
     Move(Job),
     /// The slow tier cannot take it.
     NoRoom,
-    /// It has nothing left that could sink.
+    /// It has nothing left that could be demoted.
     Nothing,
 }
 
@@ -66,12 +66,12 @@ struct Candidate {
     chunk: u32,
     map_page: Rc<MapPage>,
     stale: BlockMask,
-    /// Blocks that do not sink unless the fast tier keeps a copy.
+    /// Blocks that are not demoted unless the fast tier keeps a copy.
     stays: BlockMask,
     busy: ChunkLock,
 }
 
-/// Chunks that are to sink.
+/// Chunks that are to be demoted.
 pub(crate) struct Wanted {
     pub chunks: Vec<(u32, u32)>,
     /// Only what was not written for so long, in nanoseconds.
@@ -186,16 +186,16 @@ impl Shard {
                 }
             }
         }
-        let mut sunk = DemotedBatch::default();
+        let mut demoted = DemotedBatch::default();
         if candidates.is_empty() {
-            return Ok(sunk);
+            return Ok(demoted);
         }
         self.quiesce().await?;
         let mut jobs: Vec<Job> = Vec::new();
         for candidate in candidates {
             match self.plan_demotion(candidate, wanted.sparse) {
                 Plan::Move(job) => jobs.push(job),
-                Plan::NoRoom => sunk.full = true,
+                Plan::NoRoom => demoted.full = true,
                 Plan::Nothing => {}
             }
         }
@@ -225,7 +225,7 @@ impl Shard {
             }
             job.flushed = true;
             let blocks = self.settle_demotion(&job, descent)?;
-            sunk.blocks += blocks;
+            demoted.blocks += blocks;
             let mut state = self.state.borrow_mut();
             state.count_moved(job.volume, |counters| {
                 counters.demoted_bytes += blocks * BLOCK as u64;
@@ -236,8 +236,8 @@ impl Shard {
         drop(rooms);
         flushed?;
         match failure {
-            Some(error) if sunk.blocks == 0 => Err(error),
-            _ => Ok(sunk),
+            Some(error) if demoted.blocks == 0 => Err(error),
+            _ => Ok(demoted),
         }
     }
 
@@ -266,7 +266,7 @@ impl Shard {
         let waiting = state
             .unreadable
             .waiting((volume, chunk), &map_page, self.handle.now_ns());
-        if !waiting.is_empty() && !self.has_more_to_sink(&state, (volume, chunk), &map_page) {
+        if !waiting.is_empty() && !self.has_more_to_demote(&state, (volume, chunk), &map_page) {
             return None;
         }
         let stale: BlockMask =
@@ -531,7 +531,7 @@ impl Shard {
             of.map(|moving| moving.block).collect()
         };
         let (fast, slow) = (of(Class::Fast), of(Class::Slow));
-        let sinks = match &job.target {
+        let cause = match &job.target {
             Target::Home(home) => {
                 self.apply_home(job.volume, job.chunk, &job.map_page, *home, fast.or(slow))?;
                 self.apply_evict(job.volume, job.chunk, &job.map_page, slow)?;
@@ -543,7 +543,7 @@ impl Shard {
             }
         };
         let (key, state) = ((job.volume, job.chunk), &mut self.state.borrow_mut());
-        self.note_moves(state, sinks, key, &fast);
+        self.note_moves(state, cause, key, &fast);
         self.note_moves(state, descent.packed, key, &slow);
         Ok(fast.count() as u64)
     }
@@ -568,7 +568,7 @@ impl Shard {
                 if unchanged(moving) {
                     let crcs = [moving.crc];
                     let (block, map_page) = (moving.block, &job.map_page);
-                    // Hosts' barriers do not wait for the slow tier's heads on account of what sinks.
+                    // Hosts' barriers do not wait for the slow tier's heads on account of what is demoted.
                     match job.flushed {
                         true => {
                             self.apply_flushed(job.volume, job.chunk, map_page, block, slot, &crcs)

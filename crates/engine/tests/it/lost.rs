@@ -132,8 +132,8 @@ fn a_bad_copy_on_the_fast_tier_is_read_from_where_it_was_made() {
     for (number, content) in contents.iter().enumerate() {
         client.write(number as u64 * BLOCK, content).unwrap();
     }
-    let sunk = |status: &engine::PoolStatus| status.fast_shadow == BLOCKS * BLOCK;
-    support::wait_status(&engine, "p", sunk);
+    let demoted = |status: &engine::PoolStatus| status.fast_shadow == BLOCKS * BLOCK;
+    support::wait_status(&engine, "p", demoted);
     assert_eq!(spoil_all(&folder, "fast", &contents), contents.len());
     for (number, content) in contents.iter().enumerate() {
         let read = client.read(number as u64 * BLOCK, BLOCK as usize).unwrap();

@@ -30,8 +30,8 @@ async fn probe(handle: &reactor::Handle, name: &str) -> Probe {
         let write = shard.write(By::write(probe.volume), place * APART, &buf);
         write.await.unwrap();
     }
-    let sunk = shard.demote_batch(PLACES, writeback::BATCH, false);
-    sunk.await.unwrap();
+    let demoted = shard.demote_batch(PLACES, writeback::BATCH, false);
+    demoted.await.unwrap();
     shard.evict(u64::MAX).await.unwrap();
     handle.spawn(shard.clone().sequence_prefetch_loop());
     probe

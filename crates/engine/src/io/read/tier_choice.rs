@@ -108,7 +108,7 @@ impl Shard {
     }
 
     /// Finds which of `count` blocks from `first` on the fast tier has as well and are wrong at
-    /// home, and writes those into new slots, from where they sink again.
+    /// home, and writes those into new slots, from where they are demoted again.
     pub(super) async fn mend_homes(
         &self,
         (volume, chunk): (u32, u32),

@@ -1,15 +1,15 @@
-//! How much of what was written sinks while hosts are busy: a share of what they ask for, larger as
+//! How much of what was written is demoted while hosts are busy: a share of what they ask for, larger as
 //! the fast tier fills.
 
 /// Blocks a second, by one shard's hosts, from which on they count as busy.
 const BUSY: u64 = 1000;
-/// Chunks that sink together while hosts are busy: few, so that their own requests do not queue behind them.
+/// Chunks that are demoted together while hosts are busy: few, so that their own requests do not queue behind them.
 pub const CHUNKS: usize = 4;
 const SECOND: u64 = 1_000_000_000;
 /// Time over which hosts' rate is taken, at least, in nanoseconds: between two looks may be no request.
 const WINDOW_NS: u64 = 50_000_000;
 
-/// The share of a shard's sinking that hosts leave it.
+/// The share of a shard's demotion that hosts leave it.
 #[derive(Debug, Default)]
 pub struct Yielding {
     /// Blocks that hosts had asked for at the last look.
@@ -19,11 +19,11 @@ pub struct Yielding {
     began: u64,
     began_ns: u64,
     busy: bool,
-    /// Sixteenths of blocks that may sink; below zero after more has sunk.
+    /// Sixteenths of blocks that may be demoted; below zero after more has been demoted.
     may: i64,
 }
 
-/// How much may sink now.
+/// How much may be demoted now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leave {
     /// Hosts ask for little, or space is needed: as much as there is.
@@ -34,10 +34,10 @@ pub enum Leave {
     Nothing,
 }
 
-/// Sixteenths of a block that may sink for each block that hosts ask for, with `unsunk` of `all`
+/// Sixteenths of a block that may be demoted for each block that hosts ask for, with `not_demoted` of `all`
 /// blocks of the fast tier being newer than what the slow one has.
-fn share(unsunk: u64, all: u64) -> Option<u64> {
-    match unsunk.saturating_mul(8) / all.max(1) {
+fn share(not_demoted: u64, all: u64) -> Option<u64> {
+    match not_demoted.saturating_mul(8) / all.max(1) {
         0..4 => Some(1),
         4..6 => Some(4),
         6 => Some(16),
@@ -46,9 +46,9 @@ fn share(unsunk: u64, all: u64) -> Option<u64> {
 }
 
 impl Yielding {
-    /// Looks again: `asked` blocks since the beginning; of the fast tier's `all` blocks `unsunk` are newer
+    /// Looks again: `asked` blocks since the beginning; of the fast tier's `all` blocks `not_demoted` are newer
     /// than what the slow one has.
-    pub fn look(&mut self, now_ns: u64, asked: u64, unsunk: u64, all: u64) -> Leave {
+    pub fn look(&mut self, now_ns: u64, asked: u64, not_demoted: u64, all: u64) -> Leave {
         let new = asked.saturating_sub(self.asked);
         self.asked = asked;
         let time = now_ns.saturating_sub(self.began_ns);
@@ -57,7 +57,7 @@ impl Yielding {
             self.busy = since * u128::from(SECOND) > u128::from(BUSY) * u128::from(time);
             (self.began, self.began_ns) = (asked, now_ns);
         }
-        let share = share(unsunk, all).filter(|_| self.busy);
+        let share = share(not_demoted, all).filter(|_| self.busy);
         let Some(share) = share else {
             self.may = 0;
             return Leave::All;
@@ -71,8 +71,8 @@ impl Yielding {
         }
     }
 
-    /// Counts blocks that sank.
-    pub fn sank(&mut self, blocks: u64) {
+    /// Counts blocks that were demoted.
+    pub fn demoted(&mut self, blocks: u64) {
         let sixteenths = i64::try_from(blocks.saturating_mul(16)).unwrap_or(i64::MAX);
         self.may = self.may.saturating_sub(sixteenths);
     }
@@ -84,25 +84,30 @@ mod tests {
 
     const ALL: u64 = 1_000_000;
 
-    /// Blocks that sink in ten seconds while hosts ask for `rate` blocks a second, with looks every
-    /// tenth of a second at which a batch of 1,024 blocks sinks if it may.
-    fn in_ten_seconds(rate: u64, unsunk: u64) -> u64 {
-        let (mut yielding, mut sunk) = (Yielding::default(), 0);
+    /// Blocks that are demoted in ten seconds while hosts ask for `rate` blocks a second, with looks every
+    /// tenth of a second at which a batch of 1,024 blocks is demoted if it may.
+    fn in_ten_seconds(rate: u64, not_demoted: u64) -> u64 {
+        let (mut yielding, mut demoted) = (Yielding::default(), 0);
         for look in 1..=100 {
-            if yielding.look(look * SECOND / 10, look * rate / 10, unsunk, ALL) != Leave::Nothing {
-                yielding.sank(1024);
-                sunk += 1024;
+            if yielding.look(look * SECOND / 10, look * rate / 10, not_demoted, ALL)
+                != Leave::Nothing
+            {
+                yielding.demoted(1024);
+                demoted += 1024;
             }
         }
-        sunk
+        demoted
     }
 
     #[test]
-    fn a_sixteenth_sinks_while_hosts_are_busy_and_more_as_the_tier_fills() {
+    fn a_sixteenth_is_demoted_while_hosts_are_busy_and_more_as_the_tier_fills() {
         let rate = 16_000;
-        for (unsunk, least, most) in [(0, 9, 12), (600_000, 38, 44), (800_000, 100, 100)] {
-            let batches = in_ten_seconds(rate, unsunk) / 1024;
-            assert!((least..=most).contains(&batches), "{unsunk}: {batches}");
+        for (not_demoted, least, most) in [(0, 9, 12), (600_000, 38, 44), (800_000, 100, 100)] {
+            let batches = in_ten_seconds(rate, not_demoted) / 1024;
+            assert!(
+                (least..=most).contains(&batches),
+                "{not_demoted}: {batches}"
+            );
         }
     }
 
@@ -111,7 +116,7 @@ mod tests {
         let mut yielding = Yielding::default();
         assert_eq!(yielding.look(SECOND, 900, 0, ALL), Leave::All);
         assert_eq!(yielding.look(2 * SECOND, 90_000, 0, ALL), Leave::Some);
-        yielding.sank(1_000_000);
+        yielding.demoted(1_000_000);
         assert_eq!(yielding.look(3 * SECOND, 180_000, 0, ALL), Leave::Nothing);
         assert_eq!(yielding.look(4 * SECOND, 270_000, 900_000, ALL), Leave::All);
         assert_eq!(
@@ -125,7 +130,7 @@ mod tests {
     fn two_looks_within_a_moment_forgive_nothing() {
         let mut yielding = Yielding::default();
         assert_eq!(yielding.look(SECOND, 90_000, 0, ALL), Leave::Some);
-        yielding.sank(1_000_000);
+        yielding.demoted(1_000_000);
         assert_eq!(yielding.look(SECOND + 1000, 90_000, 0, ALL), Leave::Nothing);
         assert_eq!(yielding.look(SECOND + 2000, 90_000, 0, ALL), Leave::Nothing);
         // For a tenth of a second hosts were idle.

@@ -77,16 +77,16 @@ async fn both(handle: &Handle, name: &str, mib: u64) -> Probe {
                 .unwrap();
         }
     }
-    sink(&probe).await;
+    demote_all(&probe).await;
     probe
 }
 
 /// Everything that is newer on the fast tier goes down; copies stay.
-async fn sink(probe: &Probe) {
+async fn demote_all(probe: &Probe) {
     let shard = &probe.shard;
     while shard.state.borrow().dirty_chunks.has_ready() {
-        let sunk = shard.demote_batch(0, writeback::BATCH, true).await.unwrap();
-        assert!(sunk.blocks > 0 || !shard.state.borrow().dirty_chunks.has_ready());
+        let demoted = shard.demote_batch(0, writeback::BATCH, true).await.unwrap();
+        assert!(demoted.blocks > 0 || !shard.state.borrow().dirty_chunks.has_ready());
     }
 }
 
@@ -425,7 +425,7 @@ fn what_a_volume_has_on_the_fast_tier_is_counted_whatever_happens_to_it() {
             .write(By::write(probe.volume), MIB / 2, &buf)
             .await
             .unwrap();
-        sink(&probe).await;
+        demote_all(&probe).await;
         right();
         probe
             .shard
@@ -464,7 +464,7 @@ fn what_is_written_after_a_snapshot_goes_by_the_same_settings() {
                 .await
                 .unwrap();
         }
-        sink(&probe).await;
+        demote_all(&probe).await;
         let has = [probe.volume, next].map(|layer| fast(&probe, layer));
         assert_eq!(has, [2 * CHUNK, 4 * CHUNK]);
         assert_eq!(settings.fast() as u64, has.iter().sum::<u64>());

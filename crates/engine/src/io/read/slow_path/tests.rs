@@ -29,8 +29,8 @@ async fn cold(handle: &Handle, name: &str) -> Probe {
         let buf = IoBuf::zeroed(CHUNK);
         shard.write(by, chunk * CHUNK as u64, &buf).await.unwrap();
     }
-    let sunk = shard.demote_batch(0, writeback::BATCH, false);
-    sunk.await.unwrap();
+    let demoted = shard.demote_batch(0, writeback::BATCH, false);
+    demoted.await.unwrap();
     shard.evict(u64::MAX).await.unwrap();
     probe
 }

@@ -136,7 +136,7 @@ fn every_byte_that_a_drive_saw_is_counted_once_by_what_it_was_for() {
         drop(probe);
 
         let probe = both(&handle, "wear-2", 4).await;
-        let [quick, slow] = right(&probe, "writing and sinking");
+        let [quick, slow] = right(&probe, "writing and demoting");
         assert_eq!(
             (quick.hosts, quick.promotion, quick.upkeep),
             (8 * MIB, 0, 0)
