@@ -80,13 +80,13 @@ impl Shard {
                 self.check()?;
                 self.handle.sleep(LOOK_NS).await;
             }
-            let heeded = self.heeded.get();
+            let acked_requests = self.acked_requests.get();
             let _moves = self.pause_moves().await?;
             self.pause_checkpoints().await?;
             let audit = self.audit_all().await;
             self.resume_checkpoints();
             tries += 1;
-            let disturbed = self.compacting.get() || self.heeded.get() != heeded;
+            let disturbed = self.compacting.get() || self.acked_requests.get() != acked_requests;
             if !disturbed || tries == TRIES {
                 return audit;
             }
@@ -100,7 +100,7 @@ impl Shard {
     async fn pause_moves(&self) -> Result<MovesPaused<'_>, IoError> {
         self.moves_paused.set(self.moves_paused.get() + 1);
         let held = MovesPaused(self);
-        while self.moving.get() || self.raising_chunk.get() {
+        while self.moving.get() || self.promoting_chunk.get() {
             self.check()?;
             self.handle.sleep(MOVES_NS).await;
         }

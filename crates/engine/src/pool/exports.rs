@@ -79,7 +79,7 @@ impl Pool {
             match result {
                 Ok(Cooled::Cold) => {}
                 Ok(Cooled::Busy(chunks)) => busy += chunks,
-                Ok(Cooled::UnreadableBlocks(blocks)) => unread.add(blocks),
+                Ok(Cooled::Unreadable(blocks)) => unread.add(blocks),
                 Err(failed) => return error(code_of(&failed), format!("{what}: {failed}")),
             }
         }

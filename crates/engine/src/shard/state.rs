@@ -280,13 +280,13 @@ pub struct Shard {
     pub(crate) opening_lost: Cell<u64>,
     pub(crate) checkpoint_running: Cell<bool>,
     /// Writes that wait for space.
-    pub(crate) starving: Cell<usize>,
+    pub(crate) space_waiters: Cell<usize>,
     /// The same, those that came since the pool has policies.
     pub(crate) line: Line,
     /// No write asks other shards for space before this moment.
-    pub(crate) asked_in_vain_ns: Cell<u64>,
+    pub(crate) backoff_until_ns: Cell<u64>,
     /// What other shards have asked for and this one has done.
-    pub(crate) heeded: Cell<u64>,
+    pub(crate) acked_requests: Cell<u64>,
     /// Groups of homes are being emptied: none is taken by what is demoted.
     pub(crate) compacting: Cell<bool>,
     /// Until then space is short: what is demoted takes no home that it would leave empty in large part.
@@ -301,10 +301,10 @@ pub struct Shard {
     /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
     pub(crate) looked_over: Cell<bool>,
     /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
-    pub(crate) raising: Cell<bool>,
-    pub(crate) raise_again: Cell<bool>,
+    pub(crate) promoting_pinned: Cell<bool>,
+    pub(crate) promote_pinned_again: Cell<bool>,
     /// One chunk of it is on its way.
-    pub(crate) raising_chunk: Cell<bool>,
+    pub(crate) promoting_chunk: Cell<bool>,
     /// The mover is at work; and so many want that nothing moves by itself.
     pub(crate) moving: Cell<bool>,
     pub(crate) moves_paused: Cell<usize>,
@@ -412,10 +412,10 @@ impl Shard {
             marking: Marking::default(),
             opening_lost: Cell::default(),
             checkpoint_running: Cell::new(false),
-            starving: Cell::new(0),
+            space_waiters: Cell::new(0),
             line: Line::default(),
-            asked_in_vain_ns: Cell::new(0),
-            heeded: Cell::new(0),
+            backoff_until_ns: Cell::new(0),
+            acked_requests: Cell::new(0),
             compacting: Cell::new(false),
             sparing_ns: Cell::new(0),
             spare_wake: Event::default(),
@@ -423,9 +423,9 @@ impl Shard {
             closing: Cell::new(false),
             background: Cell::new(0),
             looked_over: Cell::new(false),
-            raising: Cell::new(false),
-            raise_again: Cell::new(false),
-            raising_chunk: Cell::new(false),
+            promoting_pinned: Cell::new(false),
+            promote_pinned_again: Cell::new(false),
+            promoting_chunk: Cell::new(false),
             moving: Cell::new(false),
             moves_paused: Cell::new(0),
             cooling: Cell::new(false),

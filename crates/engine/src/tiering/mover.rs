@@ -5,7 +5,7 @@ use super::writeback;
 use crate::control::explain::Cause;
 use crate::control::types::SpacePolicy;
 use crate::maintenance::upkeep;
-use crate::maintenance::upkeep::{Kind, Leave, Yielding};
+use crate::maintenance::upkeep::{Demote, Kind, WritebackRate};
 use crate::map::page::ChunkLock;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
@@ -44,7 +44,7 @@ pub enum Cooled {
     /// So many chunks were in use all the time.
     Busy(usize),
     /// Blocks cannot be read; the rest is there.
-    UnreadableBlocks(UnreadableBlocks),
+    Unreadable(UnreadableBlocks),
 }
 
 impl Shard {
@@ -97,7 +97,7 @@ impl Shard {
     pub(crate) async fn mover_loop(self: Rc<Self>) {
         let mut held_up: Option<IoError> = None;
         let mut idle_ns = IDLE_NS;
-        let mut yielding = Yielding::default();
+        let mut writeback_rate = WritebackRate::default();
         while !self.closing.get() {
             let wake = self.mover_wake.wait();
             let began = self.handle.now_ns();
@@ -106,7 +106,7 @@ impl Shard {
                 continue;
             }
             self.moving.set(true);
-            let round = self.mover_round(&mut yielding).await;
+            let round = self.mover_round(&mut writeback_rate).await;
             self.moving.set(false);
             let worked = match round {
                 Ok(worked) => {
@@ -127,13 +127,13 @@ impl Shard {
                 }
             };
             self.space_made.notify();
-            if self.starving.get() > 0 && worked {
+            if self.space_waiters.get() > 0 && worked {
                 self.handle.yield_now().await;
                 continue;
             }
             // Half of the time is left to the hosts' own reads of the slow tier.
             let took = self.handle.now_ns() - began;
-            let pause = match (worked, self.starving.get() > 0) {
+            let pause = match (worked, self.space_waiters.get() > 0) {
                 (true, _) => took.min(IDLE_NS),
                 // What is freed by reads and checkpoints that end is given out soon.
                 (false, true) => LEAST_NS,
@@ -167,11 +167,14 @@ impl Shard {
     }
 
     /// One round; true when something was done.
-    pub(super) async fn mover_round(&self, yielding: &mut Yielding) -> Result<bool, IoError> {
+    pub(super) async fn mover_round(
+        &self,
+        writeback_rate: &mut WritebackRate,
+    ) -> Result<bool, IoError> {
         self.check()?;
         self.trim_pages();
-        let starving = self.starving.get() > 0;
-        if starving && !self.state.borrow().deferred_frees.is_empty() {
+        let space_waiters = self.space_waiters.get() > 0;
+        if space_waiters && !self.state.borrow().deferred_frees.is_empty() {
             self.barrier().await?;
         }
         self.look_for_others();
@@ -193,7 +196,7 @@ impl Shard {
                 !state.clean_chunks.is_empty(),
             )
         };
-        let short = free < reserve || starving;
+        let short = free < reserve || space_waiters;
         let mut worked = self.keep_pins().await?;
         if free < reserve && has_clean {
             // A little more, so that not every round has to; each shard its part, as all see the same lack.
@@ -210,14 +213,14 @@ impl Shard {
         let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.cooling.get();
         if has_dirty && (short || eager) {
             let force = short || self.cooling.get();
-            let (settle_ns, chunks) = match (force, self.leave(yielding, not_demoted, all)) {
+            let (settle_ns, chunks) = match (force, self.leave(writeback_rate, not_demoted, all)) {
                 (true, _) => (0, writeback::BATCH),
-                (false, Leave::All) => (SETTLE_NS, writeback::BATCH),
-                (false, Leave::Some) => (SETTLE_NS, upkeep::CHUNKS),
-                (false, Leave::Nothing) => return Ok(worked),
+                (false, Demote::All) => (SETTLE_NS, writeback::BATCH),
+                (false, Demote::Some) => (SETTLE_NS, upkeep::CHUNKS),
+                (false, Demote::Nothing) => return Ok(worked),
             };
             let demoted = self.demote_batch(settle_ns, chunks, sparse).await?.blocks;
-            yielding.demoted(demoted);
+            writeback_rate.demoted(demoted);
             self.upkeep.did(Kind::Demotion, demoted * BLOCK as u64);
             worked |= demoted > 0;
         }
@@ -225,16 +228,16 @@ impl Shard {
     }
 
     /// How much may be demoted now, beside what hosts ask for.
-    fn leave(&self, yielding: &mut Yielding, not_demoted: u64, all: u64) -> Leave {
+    fn leave(&self, writeback_rate: &mut WritebackRate, not_demoted: u64, all: u64) -> Demote {
         let counters = self.state.borrow().counters;
         let asked = (counters.read_bytes + counters.write_bytes) / BLOCK as u64;
-        let leave = yielding.look(self.handle.now_ns(), asked, not_demoted, all);
+        let leave = writeback_rate.look(self.handle.now_ns(), asked, not_demoted, all);
         // Before room is short it runs at its usual rate: otherwise writes of those who miss their promise would wait for room.
         let yields = not_demoted.saturating_mul(4) < all.saturating_mul(3) && self.upkeep.is_hurt();
         match (yields, leave) {
-            (true, Leave::Nothing) => Leave::Nothing,
-            (true, _) if !self.upkeep.may(Kind::Demotion) => Leave::Nothing,
-            (true, _) => Leave::Some,
+            (true, Demote::Nothing) => Demote::Nothing,
+            (true, _) if !self.upkeep.may(Kind::Demotion) => Demote::Nothing,
+            (true, _) => Demote::Some,
             (false, leave) => leave,
         }
     }
@@ -405,7 +408,7 @@ impl Shard {
                 break;
             }
             if clean_copies == 0 && !may_demote {
-                return Ok(Cooled::UnreadableBlocks(self.unread()));
+                return Ok(Cooled::Unreadable(self.unread()));
             }
             if worked {
                 (full_rounds, moved_ns) = (0, self.handle.now_ns());

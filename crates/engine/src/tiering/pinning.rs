@@ -118,14 +118,14 @@ impl Shard {
         let Some(shard) = self.this().filter(|_| has_pins && !self.closing.get()) else {
             return;
         };
-        self.raise_again.set(true);
-        if self.raising.replace(true) {
+        self.promote_pinned_again.set(true);
+        if self.promoting_pinned.replace(true) {
             return;
         }
         self.background.set(self.background.get() + 1);
         self.handle.spawn(async move {
             shard.raise_loop().await;
-            shard.raising.set(false);
+            shard.promoting_pinned.set(false);
             shard.background.set(shard.background.get() - 1);
         });
     }
@@ -143,18 +143,18 @@ impl Shard {
             .map_or(0, |settings| settings.pinned(chunk).fast);
         let extents = extents_of(&(first..first + count).collect());
         if pinned & extents != 0 {
-            self.raise_again.set(true);
+            self.promote_pinned_again.set(true);
         }
     }
 
     async fn raise_loop(&self) {
         let mut pause_ns = AGAIN_NS;
         while !self.closing.get() {
-            if self.raise_again.replace(false) {
+            if self.promote_pinned_again.replace(false) {
                 pause_ns = AGAIN_NS;
             }
             let raised = self.raise_all().await;
-            if raised.left == 0 && !self.raise_again.get() {
+            if raised.left == 0 && !self.promote_pinned_again.get() {
                 return;
             }
             self.wait_open(pause_ns).await;
@@ -215,9 +215,9 @@ impl Shard {
             self.wait_open(STEP_NS).await;
             return Raised { blocks: 0, left: 1 };
         }
-        self.raising_chunk.set(true);
+        self.promoting_chunk.set(true);
         let raised = self.raise_chunk(chunk).await;
-        self.raising_chunk.set(false);
+        self.promoting_chunk.set(false);
         let raised = raised.unwrap_or_else(|error| {
             tracing::debug!(%error, "what is pinned could not be brought up");
             Raised::default()
@@ -363,7 +363,7 @@ impl Shard {
         if self.state.borrow().settings.is_empty() {
             return Ok(false);
         }
-        if self.raise_again.get() && !self.raising.get() {
+        if self.promote_pinned_again.get() && !self.promoting_pinned.get() {
             self.raise_soon();
         }
         let [chunks, copies] = self.state.borrow_mut().next_to_lower();

@@ -302,7 +302,7 @@ impl Shard {
             self.line.went();
             return Ok(runs);
         }
-        let _starving = Starving::new(self);
+        let _waiter = SpaceWaiter::new(self);
         let _aside = self.step_aside();
         let place = self.has_policies().then(|| self.line.join(due));
         let mut rounds = 0;
@@ -411,17 +411,17 @@ pub(super) fn versions(map_page: &MapPage, first: usize, count: usize) -> Vec<Ve
 }
 
 /// Counts a write that waits for space, for as long as it does.
-struct Starving<'a>(&'a Shard);
+struct SpaceWaiter<'a>(&'a Shard);
 
-impl<'a> Starving<'a> {
+impl<'a> SpaceWaiter<'a> {
     fn new(shard: &'a Shard) -> Self {
-        shard.starving.set(shard.starving.get() + 1);
+        shard.space_waiters.set(shard.space_waiters.get() + 1);
         Self(shard)
     }
 }
 
-impl Drop for Starving<'_> {
+impl Drop for SpaceWaiter<'_> {
     fn drop(&mut self) {
-        self.0.starving.set(self.0.starving.get() - 1);
+        self.0.space_waiters.set(self.0.space_waiters.get() - 1);
     }
 }

@@ -1,6 +1,6 @@
 //! What leaves the fast tier, and how much of it.
 
-use crate::maintenance::upkeep::Yielding;
+use crate::maintenance::upkeep::WritebackRate;
 use crate::shard::probe::{Probe, run};
 use crate::shard::state::Shard;
 use crate::space::Class;
@@ -49,8 +49,8 @@ fn copies(probe: &Probe) -> u64 {
 
 async fn rounds(probe: &Probe) {
     for _ in 0..ROUNDS {
-        let mut yielding = Yielding::default();
-        probe.shard.mover_round(&mut yielding).await.unwrap();
+        let mut writeback_rate = WritebackRate::default();
+        probe.shard.mover_round(&mut writeback_rate).await.unwrap();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::io::discard::WhenFull;
-use crate::maintenance::upkeep::Yielding;
+use crate::maintenance::upkeep::WritebackRate;
 use crate::shard::probe::{Probe, run};
 use crate::tiering::access_stats::By;
 use crate::tiering::writeback;
@@ -278,7 +278,7 @@ fn what_is_cold_and_pinned_comes_up_in_the_background() {
         // Some of it is at home, some in slots of the slow tier.
         assert_eq!(fast_of(&probe, 0..101).await, 0);
         set(&probe, probe.volume, pinned(TierConfig::Fast, 4..101));
-        while probe.shard.raising.get() {
+        while probe.shard.promoting_pinned.get() {
             handle.sleep(1_000_000).await;
         }
         assert_eq!(fast_of(&probe, 0..4).await, 0);
@@ -304,13 +304,13 @@ fn what_is_pinned_to_the_slow_tier_goes_there_and_does_not_come_up() {
             .await
             .unwrap();
         set(&probe, probe.volume, pinned(TierConfig::Slow, 2..10));
-        let mut yielding = Yielding::default();
+        let mut writeback_rate = WritebackRate::default();
         // What was just written settles first.
         for _ in 0..10_000 {
             if fast_of(&probe, 2..10).await == 0 {
                 break;
             }
-            probe.shard.mover_round(&mut yielding).await.unwrap();
+            probe.shard.mover_round(&mut writeback_rate).await.unwrap();
             handle.sleep(1_000_000).await;
         }
         assert_eq!(fast_of(&probe, 2..10).await, 0);

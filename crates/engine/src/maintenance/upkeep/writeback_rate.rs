@@ -11,7 +11,7 @@ const WINDOW_NS: u64 = 50_000_000;
 
 /// The share of a shard's demotion that hosts leave it.
 #[derive(Debug, Default)]
-pub struct Yielding {
+pub struct WritebackRate {
     /// Blocks that hosts had asked for at the last look.
     asked: u64,
     /// The same, and the time in nanoseconds, when the rate was last taken; and whether it was that of
@@ -25,7 +25,7 @@ pub struct Yielding {
 
 /// How much may be demoted now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Leave {
+pub enum Demote {
     /// Hosts ask for little, or space is needed: as much as there is.
     All,
     /// A few chunks.
@@ -45,10 +45,10 @@ fn share(not_demoted: u64, all: u64) -> Option<u64> {
     }
 }
 
-impl Yielding {
+impl WritebackRate {
     /// Looks again: `asked` blocks since the beginning; of the fast tier's `all` blocks `not_demoted` are newer
     /// than what the slow one has.
-    pub fn look(&mut self, now_ns: u64, asked: u64, not_demoted: u64, all: u64) -> Leave {
+    pub fn look(&mut self, now_ns: u64, asked: u64, not_demoted: u64, all: u64) -> Demote {
         let new = asked.saturating_sub(self.asked);
         self.asked = asked;
         let time = now_ns.saturating_sub(self.began_ns);
@@ -60,14 +60,14 @@ impl Yielding {
         let share = share(not_demoted, all).filter(|_| self.busy);
         let Some(share) = share else {
             self.may = 0;
-            return Leave::All;
+            return Demote::All;
         };
         let gained = i64::try_from(new.saturating_mul(share)).unwrap_or(i64::MAX);
         // What was not used is not saved up.
         self.may = self.may.min(0).saturating_add(gained);
         match self.may > 0 {
-            true => Leave::Some,
-            false => Leave::Nothing,
+            true => Demote::Some,
+            false => Demote::Nothing,
         }
     }
 
@@ -87,12 +87,12 @@ mod tests {
     /// Blocks that are demoted in ten seconds while hosts ask for `rate` blocks a second, with looks every
     /// tenth of a second at which a batch of 1,024 blocks is demoted if it may.
     fn in_ten_seconds(rate: u64, not_demoted: u64) -> u64 {
-        let (mut yielding, mut demoted) = (Yielding::default(), 0);
+        let (mut writeback_rate, mut demoted) = (WritebackRate::default(), 0);
         for look in 1..=100 {
-            if yielding.look(look * SECOND / 10, look * rate / 10, not_demoted, ALL)
-                != Leave::Nothing
+            if writeback_rate.look(look * SECOND / 10, look * rate / 10, not_demoted, ALL)
+                != Demote::Nothing
             {
-                yielding.demoted(1024);
+                writeback_rate.demoted(1024);
                 demoted += 1024;
             }
         }
@@ -112,31 +112,46 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_yielded_to_when_hosts_ask_for_little_or_space_is_needed() {
-        let mut yielding = Yielding::default();
-        assert_eq!(yielding.look(SECOND, 900, 0, ALL), Leave::All);
-        assert_eq!(yielding.look(2 * SECOND, 90_000, 0, ALL), Leave::Some);
-        yielding.demoted(1_000_000);
-        assert_eq!(yielding.look(3 * SECOND, 180_000, 0, ALL), Leave::Nothing);
-        assert_eq!(yielding.look(4 * SECOND, 270_000, 900_000, ALL), Leave::All);
+    fn nothing_is_held_back_when_hosts_ask_for_little_or_space_is_needed() {
+        let mut writeback_rate = WritebackRate::default();
+        assert_eq!(writeback_rate.look(SECOND, 900, 0, ALL), Demote::All);
         assert_eq!(
-            yielding.look(5 * SECOND, 360_000, 0, ALL),
-            Leave::Some,
+            writeback_rate.look(2 * SECOND, 90_000, 0, ALL),
+            Demote::Some
+        );
+        writeback_rate.demoted(1_000_000);
+        assert_eq!(
+            writeback_rate.look(3 * SECOND, 180_000, 0, ALL),
+            Demote::Nothing
+        );
+        assert_eq!(
+            writeback_rate.look(4 * SECOND, 270_000, 900_000, ALL),
+            Demote::All
+        );
+        assert_eq!(
+            writeback_rate.look(5 * SECOND, 360_000, 0, ALL),
+            Demote::Some,
             "forgiven"
         );
     }
 
     #[test]
     fn two_looks_within_a_moment_forgive_nothing() {
-        let mut yielding = Yielding::default();
-        assert_eq!(yielding.look(SECOND, 90_000, 0, ALL), Leave::Some);
-        yielding.demoted(1_000_000);
-        assert_eq!(yielding.look(SECOND + 1000, 90_000, 0, ALL), Leave::Nothing);
-        assert_eq!(yielding.look(SECOND + 2000, 90_000, 0, ALL), Leave::Nothing);
+        let mut writeback_rate = WritebackRate::default();
+        assert_eq!(writeback_rate.look(SECOND, 90_000, 0, ALL), Demote::Some);
+        writeback_rate.demoted(1_000_000);
+        assert_eq!(
+            writeback_rate.look(SECOND + 1000, 90_000, 0, ALL),
+            Demote::Nothing
+        );
+        assert_eq!(
+            writeback_rate.look(SECOND + 2000, 90_000, 0, ALL),
+            Demote::Nothing
+        );
         // For a tenth of a second hosts were idle.
         assert_eq!(
-            yielding.look(SECOND + SECOND / 10, 90_000, 0, ALL),
-            Leave::All
+            writeback_rate.look(SECOND + SECOND / 10, 90_000, 0, ALL),
+            Demote::All
         );
     }
 }
