@@ -151,7 +151,7 @@ impl Shard {
             extent.is_some_and(|extent| extent.block(block % EXTENT_BLOCKS).is_some())
         };
         let mut blocks = run.first..run.first + run.count;
-        !map_page.dissolved.get()
+        !map_page.freed.get()
             && page.home().plus(run.first as u64) == run.place
             && blocks.all(|block| {
                 page.state(block) == BlockState::Home

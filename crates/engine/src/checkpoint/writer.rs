@@ -233,7 +233,7 @@ impl Shard {
                 };
                 let empty = counts.mapped() == 0 && map_page.page.borrow().home().is_none();
                 let hides = stands && !is_on(Mutation::ZeroesDropped);
-                let empty = empty && (!hides || map_page.dissolved.get());
+                let empty = empty && (!hides || map_page.freed.get());
                 let ptr = if empty {
                     NO_PAGE
                 } else {

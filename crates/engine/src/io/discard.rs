@@ -229,7 +229,7 @@ impl Shard {
                         self.handle.sleep(1_000_000).await;
                     }
                     self.apply_trim(volume, key, &map_page, 0, units::CHUNK_BLOCKS)?;
-                    self.dissolve_if_gone(volume, key, &map_page);
+                    self.free_page_if_gone(volume, key, &map_page);
                 }
                 drop(room);
                 turns.next(self).await?;

@@ -39,7 +39,7 @@ impl Shard {
     /// any, in half of the instructions.
     pub(super) fn try_read_block(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Block {
         let (map_page, block) = (&seen.map_page, seen.block);
-        if map_page.dissolved.get() {
+        if map_page.freed.get() {
             return Block::Elsewhere;
         }
         let mut state = self.state.borrow_mut();
@@ -99,7 +99,7 @@ impl Shard {
         todo: &mut BlockMask,
         buf: &mut IoBuf,
     ) -> u32 {
-        if todo.is_empty() || map_page.dissolved.get() {
+        if todo.is_empty() || map_page.freed.get() {
             return 0;
         }
         let page = map_page.page.borrow();
@@ -283,15 +283,13 @@ impl Shard {
             return None;
         }
         // A layer that stands on no other is not being merged with it: it takes its writes itself.
-        if let Some(seen) = seen.filter(|seen| seen.is_alone && !seen.map_page.dissolved.get()) {
+        if let Some(seen) = seen.filter(|seen| seen.is_alone && !seen.map_page.freed.get()) {
             return Some((seen.chunk.0, seen.map_page));
         }
         let layer = writer(&state, state.live(volume), chunk).ok()?;
         let entry = state.volumes.get(&layer).filter(|entry| !entry.gone)?;
         match entry.tree.lookup(chunk) {
-            Lookup::Loaded(map_page) if !map_page.dissolved.get() => {
-                Some((layer, map_page.clone()))
-            }
+            Lookup::Loaded(map_page) if !map_page.freed.get() => Some((layer, map_page.clone())),
             _ => None,
         }
     }

@@ -464,7 +464,7 @@ pub(super) fn layer_entry(state: &mut State, id: u32) -> &mut Volume {
 
 fn page_of(entry: &Volume, layer: u32, chunk: u32) -> Result<Option<&Rc<MapPage>>, Missing> {
     match entry.tree.lookup(chunk) {
-        Lookup::Loaded(map_page) if !map_page.dissolved.get() => Ok(Some(map_page)),
+        Lookup::Loaded(map_page) if !map_page.freed.get() => Ok(Some(map_page)),
         Lookup::Loaded(_) | Lookup::Absent => Ok(None),
         Lookup::OnDisk(ptr) => Err((layer, 0, chunk, ptr)),
         Lookup::NeedNode(level, key, ptr) => Err((layer, level, key, ptr)),

@@ -80,10 +80,10 @@ impl Shard {
                 return Ok(());
             };
             let room = self.room_between_checkpoints().await?;
-            if up.dissolved.get() {
+            if up.freed.get() {
                 return Ok(());
             }
-            if low.dissolved.get() {
+            if low.freed.get() {
                 continue;
             }
             let (Some(_up), Some(_low)) = (ChunkLock::try_new(&up), ChunkLock::try_new(&low))
@@ -181,14 +181,14 @@ impl Shard {
         low.page.borrow_mut().set_home(merged.home());
         low.written_ns
             .set(low.written_ns.get().max(up.written_ns.get()));
-        self.dissolve(state, upper, up);
+        self.free_page(state, upper, up);
         state.settle(&[lower, upper], &self.shared.space);
         self.mark_dirty(state, upper, chunk, up);
         self.mark_dirty(state, lower, chunk, low);
     }
 
     /// Empties a page: it counts as absent, and the next checkpoint takes it out of the tree.
-    fn dissolve(&self, state: &mut State, layer: u32, map_page: &Rc<MapPage>) {
+    fn free_page(&self, state: &mut State, layer: u32, map_page: &Rc<MapPage>) {
         for block in 0..CHUNK_BLOCKS {
             self.change(state, layer, map_page, block, |page| {
                 page.set_slot(block, Place::NONE);
@@ -198,16 +198,16 @@ impl Shard {
             state.ram.invalidate(map_page, block);
         }
         map_page.page.borrow_mut().set_home(Place::NONE);
-        map_page.dissolved.set(true);
+        map_page.freed.set(true);
     }
 
     /// A layer that is no more needs no page that says that it has zeroes.
-    pub(crate) fn dissolve_if_gone(&self, layer: u32, chunk: u32, map_page: &Rc<MapPage>) {
+    pub(crate) fn free_page_if_gone(&self, layer: u32, chunk: u32, map_page: &Rc<MapPage>) {
         let mut state = self.state.borrow_mut();
         let gone = state.volumes.get(&layer).is_none_or(|entry| entry.gone);
         let empty = map_page.page.borrow().home().is_none();
-        if gone && empty && !map_page.dissolved.get() {
-            self.dissolve(&mut state, layer, map_page);
+        if gone && empty && !map_page.freed.get() {
+            self.free_page(&mut state, layer, map_page);
             self.mark_dirty(&mut state, layer, chunk, map_page);
         }
     }
@@ -308,7 +308,7 @@ impl Shard {
         let (keys, need) = entry.tree.scan(0, usize::MAX);
         need.is_none()
             && keys.iter().all(|key| match entry.tree.lookup(*key) {
-                Lookup::Loaded(map_page) => map_page.dissolved.get(),
+                Lookup::Loaded(map_page) => map_page.freed.get(),
                 Lookup::Absent => true,
                 Lookup::OnDisk(_) | Lookup::NeedNode(..) => false,
             })

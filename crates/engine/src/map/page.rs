@@ -24,7 +24,7 @@ pub struct MapPage {
     /// Looked at since the eviction hand last passed.
     pub touched: Cell<bool>,
     /// It went into the page of the layer beneath, or its layer is no more: it counts as absent.
-    pub dissolved: Cell<bool>,
+    pub freed: Cell<bool>,
     /// Some background work moves the chunk's data.
     pub busy: Cell<bool>,
     /// Extents that are being fetched from the slow tier.
@@ -43,7 +43,7 @@ impl MapPage {
             page: RefCell::new(page),
             dirty: Cell::new(false),
             touched: Cell::new(true),
-            dissolved: Cell::new(false),
+            freed: Cell::new(false),
             busy: Cell::new(false),
             fetching: Cell::new(0),
             ram: Default::default(),
@@ -194,7 +194,7 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         let entry = live(state.volumes.get(&volume))?;
         match entry.tree.lookup(chunk) {
-            Lookup::Loaded(map_page) if !map_page.dissolved.get() => {
+            Lookup::Loaded(map_page) if !map_page.freed.get() => {
                 return Ok(Found::MapPage(Some(map_page.clone())));
             }
             Lookup::OnDisk(ptr) => return Ok(Found::OnDisk((volume, 0, chunk, ptr))),

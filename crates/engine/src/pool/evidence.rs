@@ -2,7 +2,7 @@
 //!
 //! Responsible for: copies of a drive, drives that went their own way, drives and metadata that were put back to an earlier
 //! state, drives that were cut short, and drives that are missing. Labels are judged in `format`. Leaves out: drives that
-//! have lost their labels (`witness.rs`).
+//! have lost their labels (`stale_drive.rs`).
 
 use super::scan::Found;
 use super::{Pool, PoolDrive, Result, error, lock};

@@ -144,7 +144,7 @@ impl Pool {
             });
         }
         if !missing.is_empty() {
-            super::witness::refuse_older(&host.remotes[0], id, &config, &pool_drives)?;
+            super::stale_drive::refuse_older(&host.remotes[0], id, &config, &pool_drives)?;
         }
         let short = &evidence.short;
         evidence::check_missing(&config, &pool_drives, &missing, short, options.missing)?;

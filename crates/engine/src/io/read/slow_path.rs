@@ -452,7 +452,7 @@ impl Shard {
         let (mut failures, mut waited) = (0, false);
         let mut choice = TierChoice::default();
         loop {
-            if map_page.dissolved.get() && !is_on(Mutation::ReadDissolved) {
+            if map_page.freed.get() && !is_on(Mutation::ReadDissolved) {
                 return Ok(todo);
             }
             let fetched = self.fetched.wait();
