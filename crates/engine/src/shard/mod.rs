@@ -1,8 +1,12 @@
-//! One single-threaded engine: it owns ranges of volumes and everything beneath them.
+//! One shard: a single-threaded engine that owns regions of volumes and everything beneath them.
 //!
-//! Responsible for: executing operations, the journal, checkpoints, recovery, and moving data
-//! between tiers. Everything runs as tasks of one loop; [`State`] is borrowed only between
-//! awaits. Leaves out: pools as a whole, names, and anything about other shards.
+//! It is put together from the parts beside it (`io`, `map`, `wal`, `checkpoint`, `recovery`, `space`, `cache`, `tiering`,
+//! `maintenance`). Here are its state, the queue at which any thread leaves operations, the order in which they are
+//! served, the gate for quality of service, and the background tasks that it runs. Shards share nothing that changes but
+//! the table of groups and a few counters (shared nothing, thread per core).
+//!
+//! Everything runs as tasks of one loop; [`State`] is borrowed only between awaits, never across one. Leaves out: pools
+//! as a whole, names, and anything about other shards.
 
 mod background;
 mod bench;
