@@ -99,9 +99,9 @@ fn make(mib: u64, snapshots: usize) {
 async fn measure(handle: &Handle, mib: u64, snapshots: usize) {
     let label = labels::newest_label(handle, DRIVE).await;
     let drive = drives::open(DRIVE).expect("it exists");
-    let members = [(label.drive, drive)];
+    let pool_drives = [(label.drive, drive)];
     let memory = EngineConfig::default();
-    let harness = Harness::open(handle, label.pool, &label.config, &members, &memory).await;
+    let harness = Harness::open(handle, label.pool, &label.config, &pool_drives, &memory).await;
     let harness = harness.expect("it opens");
     let id = |name: &str| {
         let mut volumes = label.config.volumes.iter();

@@ -116,18 +116,19 @@ fn fill(specs: &[String], chunks: u64, changed: usize) -> Filled {
     let handle = reactor.handle().clone();
     let specs = specs.to_vec();
     let filled = reactor.block_on(async move {
-        let mut members = Vec::new();
+        let mut pool_drives = Vec::new();
         let mut newest: Option<Label> = None;
         for spec in &specs {
             let label = labels::newest_label(&handle, spec).await;
             let drive = drives::open(spec).expect("it exists");
-            members.push((label.drive, drive));
+            pool_drives.push((label.drive, drive));
             newest = Some(label);
         }
-        let members: Vec<(DriveId, _)> = members;
+        let pool_drives: Vec<(DriveId, _)> = pool_drives;
         let label = newest.expect("a pool has drives");
         let memory = EngineConfig::default();
-        let harness = Harness::open(&handle, label.pool, &label.config, &members, &memory).await;
+        let harness =
+            Harness::open(&handle, label.pool, &label.config, &pool_drives, &memory).await;
         let harness = harness.expect("it opens");
         let volume = label.config.volumes[0].id;
         harness.fill_journals(volume, chunks as u32, changed).await

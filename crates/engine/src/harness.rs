@@ -4,7 +4,7 @@
 //! Leaves out: everything that changes a pool's description.
 
 use crate::control::types::EngineConfig;
-use crate::pool::{AllKnobs, Allowances, Member, build};
+use crate::pool::{AllSettings, Allowances, PoolDrive, build};
 pub use crate::shard::Located;
 use crate::shard::{Audit, By, Shard};
 use crate::{EngineError, ErrorCode, device};
@@ -24,7 +24,7 @@ pub struct Harness {
     shared: Arc<crate::shard::PoolShared>,
     config: PoolConfig,
     allowances: Allowances,
-    /// Drives of each vdrive's parts, by the vdrive's number: no leg of an opened pool comes to lie on another one.
+    /// Drives of each vdrive's parts, by the vdrive's number: no member of an opened pool comes to lie on another one.
     drives: Vec<Vec<DriveId>>,
     /// The first layers of volumes, by which their chunks are divided.
     roots: BTreeMap<u32, u32>,
@@ -48,12 +48,12 @@ impl Harness {
         drives: &[(DriveId, Arc<dyn OpenDrive>)],
         memory: &EngineConfig,
     ) -> Result<Self, EngineError> {
-        let mut members = Vec::new();
+        let mut pool_drives = Vec::new();
         for known in &config.drives {
             let damaged = |_| EngineError::new(ErrorCode::Damaged, "a drive's id is no number");
             let id: DriveId = known.id.parse().map_err(damaged)?;
             let here = drives.iter().find(|(given, _)| *given == id);
-            members.push(Member {
+            pool_drives.push(PoolDrive {
                 id,
                 spec: known.spec.clone(),
                 drive: here.map(|(_, drive)| drive.clone()),
@@ -61,14 +61,18 @@ impl Harness {
                 shared: Arc::default(),
             });
         }
-        let legs = Arc::default();
-        let blueprints = build::blueprints(config, &members, &legs)?;
-        let shared = build::shared(config, &blueprints, &legs);
+        let members = Arc::default();
+        let blueprints = build::blueprints(config, &pool_drives, &members)?;
+        let shared = build::shared(config, &blueprints, &members);
         let mut of_parts = Vec::new();
         for blueprint in &blueprints {
             let number = usize::from(blueprint.id);
             of_parts.resize(of_parts.len().max(number + 1), Vec::new());
-            of_parts[number] = blueprint.members.iter().map(|member| member.id).collect();
+            of_parts[number] = blueprint
+                .pool_drives
+                .iter()
+                .map(|pool_drive| pool_drive.id)
+                .collect();
         }
         let mut shards = Vec::new();
         for number in 0..config.shards {
@@ -112,10 +116,12 @@ impl Harness {
         for shard in &shards {
             shard.set_allowances(&of_layers);
         }
-        let mut knobs = AllKnobs::default();
-        if knobs.follow(config) {
-            let of_layers = knobs.of_layers(config);
-            shards.iter().for_each(|shard| shard.set_knobs(&of_layers));
+        let mut settings = AllSettings::default();
+        if settings.follow(config) {
+            let of_layers = settings.of_layers(config);
+            shards
+                .iter()
+                .for_each(|shard| shard.set_settings(&of_layers));
         }
         let handle = handle.clone();
         let volumes = config.volumes.iter();

@@ -2,7 +2,7 @@
 
 use crate::device::shard_of_chunk;
 use crate::harness::Harness;
-use crate::shard::{CHANGED_LEAVES, Shard};
+use crate::shard::{CHANGED_PAGES, Shard};
 use block::IoError;
 use futures_util::future::join_all;
 use units::BLOCK;
@@ -32,7 +32,7 @@ pub struct Filled {
 impl Filled {
     /// Changed pages of a shard that recovery loads at most: those of a checkpoint that had not ended,
     /// and as many again.
-    pub const MOST_CHANGED: usize = 2 * CHANGED_LEAVES;
+    pub const MOST_CHANGED: usize = 2 * CHANGED_PAGES;
 }
 
 impl Harness {

@@ -5,7 +5,7 @@
 
 use crate::shard::{PoolShared, Shard, ShardConfig};
 use crate::space::{Class, GroupTable, VdriveSpace};
-use crate::vdrive::{DriveShared, Layout, Leg, Legs, PartIo, StaleMap, VdriveIo};
+use crate::vdrive::{DriveShared, Layout, Member, Members, PartIo, StaleMap, VdriveIo};
 use crate::{EngineError, ErrorCode, SpacePolicy};
 use format::LayoutConfig;
 use reactor::Handle;
@@ -42,9 +42,9 @@ impl Translation {
         let queue = drive
             .queue(&handle)
             .map_err(|failed| explain(failed.to_string()))?;
-        let leg = Leg::new((0, 0), DriveId(1), false, StaleMap::new(group_blocks));
+        let member = Member::new((0, 0), DriveId(1), false, StaleMap::new(group_blocks));
         let shared = Arc::<DriveShared>::default();
-        let part = PartIo::new(&handle, queue, &spec, 0, Arc::new(leg), shared);
+        let part = PartIo::new(&handle, queue, &spec, 0, Arc::new(member), shared);
         let table = Arc::new(GroupTable::default());
         let groups = (pages / group_blocks) as u32;
         table.add(
@@ -64,10 +64,20 @@ impl Translation {
                 groups: data,
             },
         );
-        let legs = Arc::<Legs>::default();
-        let shared = Arc::new(PoolShared::new(table, SpacePolicy::FastFirst, legs.clone()));
+        let members = Arc::<Members>::default();
+        let shared = Arc::new(PoolShared::new(
+            table,
+            SpacePolicy::FastFirst,
+            members.clone(),
+        ));
         let layout = Layout::new(LayoutConfig::Concat, &[base + pages]);
-        let vdrive = VdriveIo::new(VdriveId(0), layout, vec![part], legs, handle.dma().clone());
+        let vdrive = VdriveIo::new(
+            VdriveId(0),
+            layout,
+            vec![part],
+            members,
+            handle.dma().clone(),
+        );
         let config = ShardConfig {
             pool: PoolId(1),
             shard: ShardId(0),
@@ -77,7 +87,7 @@ impl Translation {
             journal_blocks: base - 256,
             ram_bytes: 0,
             spare_groups: 0,
-            leaves: resident,
+            map_pages: resident,
             summaries: 0,
             ledger: 0,
         };
@@ -161,8 +171,8 @@ mod tests {
         let handle = reactor.handle().clone();
         let ended = reactor.block_on(async move {
             let map = Translation::new(handle.clone(), 2, 256).await.unwrap();
-            let legs = map.shared.legs.clone();
-            legs.enforce();
+            let members = map.shared.members.clone();
+            members.enforce();
             map.shard.map_for_benchmark(VOLUME, 0).await.unwrap();
             let shard = map.shard.clone();
             // A checkpoint begins with a barrier.
@@ -170,7 +180,7 @@ mod tests {
             let Either::Right((_, barrier)) = select(barrier, handle.sleep(LONG_NS)).await else {
                 return false;
             };
-            legs.recorded_upto(legs.wanted());
+            members.recorded_upto(members.wanted());
             barrier.await.is_ok()
         });
         assert!(ended.unwrap());

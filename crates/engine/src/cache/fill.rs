@@ -3,7 +3,7 @@
 use super::read_cache::{RamExtent, RamTier};
 use crate::control::explain::Cause;
 use crate::io::read::slow_path::{InLine, Run, span_of};
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::shard::state::{Shard, State};
 use crate::tiering::access_stats::{By, extent_of};
 use crate::tiering::move_log::{Grounds, Move};
@@ -21,44 +21,44 @@ use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 const LEAVES_SOON: [usize; 2] = [4, 8];
 
 /// Why extents are fetched.
-pub(crate) enum Why<'a> {
+pub(crate) enum FillReason<'a> {
     /// A host waits for some of them, and has its turn; what its operation is due.
     Asked(Turn<'a>, Due),
     /// The same, and they are part of a region in which misses are dense: read in turn with the rest of it.
     Dense(Due),
     /// Nobody waits: they are the rest of such a region.
-    Ahead,
-    /// Nobody waits: they followed what hosts ask for before. The disk has a turn for them.
-    Foreseen(Turn<'a>),
+    ReadAhead,
+    /// Nobody waits: predicted from what hosts asked for before. The disk has a turn for them.
+    Predicted(Turn<'a>),
 }
 
-impl Why<'_> {
+impl FillReason<'_> {
     /// What the host's operation is due that waits.
     fn due(&self) -> Due {
         match self {
             Self::Asked(_, due) | Self::Dense(due) => *due,
-            Self::Ahead | Self::Foreseen(_) => Due::NONE,
+            Self::ReadAhead | Self::Predicted(_) => Due::NONE,
         }
     }
 }
 
 /// How blocks come to RAM.
 #[derive(Clone, Copy)]
-pub(crate) struct Came {
+pub(crate) struct FillOrigin {
     /// Extents that a host waits for.
     asked: u16,
     /// With others around them, as misses were dense there.
     dense: bool,
-    foreseen: bool,
+    predicted: bool,
 }
 
-impl Came {
+impl FillOrigin {
     /// A host waits for those of these extents that are read.
     pub fn asked(asked: u16) -> Self {
         Self {
             asked,
             dense: false,
-            foreseen: false,
+            predicted: false,
         }
     }
 }
@@ -72,7 +72,7 @@ impl Shard {
         &self,
         by: By,
         (volume, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         run: &Run,
     ) -> Result<Option<DmaBuf>, DriveError> {
         let extent = run.first / EXTENT_BLOCKS;
@@ -81,12 +81,12 @@ impl Shard {
             state.regions.missed(volume, chunk, extent);
             state.come_to((volume, chunk), run.first, true);
         }
-        self.foresee_wake.notify();
+        self.sequence_wake.notify();
         let _aside = self.step_aside();
         let vdrive = self.vdrive(run.place.vdrive());
         let vdrive = vdrive.map_err(|_| DriveError::Gone)?;
         let turn = vdrive.turn(run.place.block(), EXTENT_BLOCKS, by.due).await;
-        if !self.is_missing(leaf, run) {
+        if !self.is_missing(map_page, run) {
             return Ok(None);
         }
         let fetches = self.state.borrow().regions.fetch(volume, chunk, extent);
@@ -94,10 +94,10 @@ impl Shard {
         (run.first..run.first + run.count).for_each(|block| wanted.set(block));
         // What is dense is read in turn with the rest of its region.
         let why = match fetches.len() {
-            1 => Why::Asked(turn, by.due),
+            1 => FillReason::Asked(turn, by.due),
             _ => {
                 drop(turn);
-                Why::Dense(by.due)
+                FillReason::Dense(by.due)
             }
         };
         let mut extents = 0u16;
@@ -112,7 +112,7 @@ impl Shard {
         // What is there already is not read again: the rest around it is another request's.
         let mut others = 0;
         let mut own = needed;
-        for part in parts(self.fetchable(leaf, extents) | needed) {
+        for part in parts(self.fetchable(map_page, extents) | needed) {
             match part & needed {
                 0 => others |= part,
                 _ => own = part,
@@ -122,7 +122,7 @@ impl Shard {
             self.prefetch(volume, chunk, others);
         }
         let (data, start) = self
-            .fetch_extents((volume, chunk), leaf, own, &wanted, why)
+            .fetch_extents((volume, chunk), map_page, own, &wanted, why)
             .await?;
         let data = data.slice((run.first - start) * BLOCK, run.count * BLOCK);
         Ok(Some(data))
@@ -130,8 +130,8 @@ impl Shard {
 
     /// Somebody waits for what others fetch of a chunk, and is due so: they inherit that, as they may still wait for
     /// their turns.
-    pub(crate) fn hurry(&self, leaf: &Leaf, due: Due) {
-        let home = leaf.page.borrow().home();
+    pub(crate) fn hurry(&self, map_page: &MapPage, due: Due) {
+        let home = map_page.page.borrow().home();
         let Ok(vdrive) = self.vdrive(home.vdrive()) else {
             return;
         };
@@ -143,32 +143,32 @@ impl Shard {
     }
 
     /// Whether all of a run is at home alone, and nothing of it in RAM or on its way there.
-    fn is_missing(&self, leaf: &Leaf, run: &Run) -> bool {
-        let (state, page) = (self.state.borrow(), leaf.page.borrow());
+    fn is_missing(&self, map_page: &MapPage, run: &Run) -> bool {
+        let (state, page) = (self.state.borrow(), map_page.page.borrow());
         let in_ram = |block: usize| {
-            let slot = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1);
+            let slot = map_page.ram[block / EXTENT_BLOCKS].get().checked_sub(1);
             let extent = slot.and_then(|slot| state.ram.get(slot));
             extent.is_some_and(|extent| extent.block(block % EXTENT_BLOCKS).is_some())
         };
         let mut blocks = run.first..run.first + run.count;
-        !leaf.dissolved.get()
+        !map_page.freed.get()
             && page.home().plus(run.first as u64) == run.place
             && blocks.all(|block| {
                 page.state(block) == BlockState::Home
                     && !in_ram(block)
-                    && leaf.fetching.get() >> (block / EXTENT_BLOCKS) & 1 == 0
+                    && map_page.fetching.get() >> (block / EXTENT_BLOCKS) & 1 == 0
             })
     }
 
     /// Those of these extents that have something at home alone, which neither is in RAM nor on its way there.
-    pub(super) fn fetchable(&self, leaf: &Leaf, extents: u16) -> u16 {
+    pub(super) fn fetchable(&self, map_page: &MapPage, extents: u16) -> u16 {
         let at_home = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             extents_of(&page.home_mask().and_not(page.slot_mask()))
         };
-        let absent = (0..16).filter(|extent| leaf.ram[*extent].get() == 0);
+        let absent = (0..16).filter(|extent| map_page.ram[*extent].get() == 0);
         let absent = absent.fold(0u16, |mask, extent| mask | 1 << extent);
-        extents & at_home & absent & !leaf.fetching.get()
+        extents & at_home & absent & !map_page.fetching.get()
     }
 
     /// Fetches neighbouring extents of a chunk that are at home, in one read. Returns the data and its first
@@ -176,25 +176,29 @@ impl Shard {
     pub(crate) async fn fetch_extents(
         &self,
         chunk: (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         extents: u16,
         wanted: &BlockMask,
-        why: Why<'_>,
+        why: FillReason<'_>,
     ) -> Result<(DmaBuf, usize), DriveError> {
         let (low, high) = (
             extents.trailing_zeros() as usize,
             16 - extents.leading_zeros() as usize,
         );
         let (start, count) = (low * EXTENT_BLOCKS, (high - low) * EXTENT_BLOCKS);
-        let span = (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !leaf.fetching.get();
-        leaf.fetching.set(leaf.fetching.get() | span);
-        let (ahead, foreseen) = (matches!(why, Why::Ahead), matches!(why, Why::Foreseen(_)));
+        let span =
+            (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !map_page.fetching.get();
+        map_page.fetching.set(map_page.fetching.get() | span);
+        let (ahead, predicted) = (
+            matches!(why, FillReason::ReadAhead),
+            matches!(why, FillReason::Predicted(_)),
+        );
         let due = why.due();
         let (turn, _stream) = match why {
-            Why::Asked(turn, _) | Why::Foreseen(turn) => (InLine::Has(turn), None),
+            FillReason::Asked(turn, _) | FillReason::Predicted(turn) => (InLine::Has(turn), None),
             // As the head goes: what is hot in one piece is then read in one piece.
-            Why::Dense(_) | Why::Ahead => {
-                let at = leaf.page.borrow().home().plus(start as u64);
+            FillReason::Dense(_) | FillReason::ReadAhead => {
+                let at = map_page.page.borrow().home().plus(start as u64);
                 let urgency =
                     (self.vdrive(at.vdrive()).ok()).and_then(|vdrive| vdrive.urgency(due));
                 let stream = self.streams.get_at(at.block(), urgency).await;
@@ -202,12 +206,12 @@ impl Shard {
             }
         };
         if ahead && (self.closing.get() || !self.state.borrow().regions.goes_on()) {
-            leaf.fetching.set(leaf.fetching.get() & !span);
+            map_page.fetching.set(map_page.fetching.get() & !span);
             self.fetched.notify();
             return Err(DriveError::Gone);
         }
         let (home, expected) = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let expected = (start..start + count).map(|block| {
                 let at_home = page.state(block) == BlockState::Home;
                 (at_home || wanted.has(block)).then(|| page.crc(block))
@@ -220,7 +224,7 @@ impl Shard {
         let mut data = self
             .read_place_in(turn, home.plus(start as u64), count, &check)
             .await;
-        let unasked = ahead || foreseen;
+        let unasked = ahead || predicted;
         if data.is_err() && !unasked {
             // What is wrong may be beside what the host asked for.
             let (first, wanted_count) = span_of(wanted);
@@ -229,34 +233,34 @@ impl Shard {
             data = self.read_place_in(turn, place, wanted_count, &narrow).await;
             start = first;
         }
-        leaf.fetching.set(leaf.fetching.get() & !span);
+        map_page.fetching.set(map_page.fetching.get() & !span);
         if let Ok(data) = &data {
             let needed = match unasked {
                 true => 0,
                 false => extents_of(wanted),
             };
-            if !foreseen {
+            if !predicted {
                 let ahead = (span & !needed).count_ones();
                 self.state.borrow_mut().regions.fetched(ahead);
             }
-            let came = Came {
+            let origin = FillOrigin {
                 asked: needed,
-                dense: span != needed && !foreseen,
-                foreseen,
+                dense: span != needed && !predicted,
+                predicted,
             };
-            self.keep_in_ram(leaf, chunk, start, data, came);
+            self.keep_in_ram(map_page, chunk, start, data, origin);
             if needed != 0 {
-                self.touch_ram(leaf, &wanted.blocks().collect::<Vec<_>>());
+                self.touch_ram(map_page, &wanted.blocks().collect::<Vec<_>>());
             }
         }
         self.fetched.notify();
         Ok((data?, start))
     }
 
-    fn touch_ram(&self, leaf: &Leaf, blocks: &[usize]) {
+    fn touch_ram(&self, map_page: &MapPage, blocks: &[usize]) {
         let mut state = self.state.borrow_mut();
         for block in blocks {
-            let Some(slot) = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1) else {
+            let Some(slot) = map_page.ram[block / EXTENT_BLOCKS].get().checked_sub(1) else {
                 continue;
             };
             if let Some(extent) = state.ram.get_mut(slot) {
@@ -269,18 +273,18 @@ impl Shard {
     /// Keeps blocks that were read from the slow tier, those that are still what was read.
     pub(crate) fn keep_in_ram(
         &self,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         chunk: (u32, u32),
         start: usize,
         data: &DmaBuf,
-        came: Came,
+        origin: FillOrigin,
     ) {
         let now_ns = self.handle.now_ns();
         let mut state = self.state.borrow_mut();
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let blocks = data.len() / BLOCK;
         for extent in start / EXTENT_BLOCKS..(start + blocks).div_ceil(EXTENT_BLOCKS) {
-            if leaf.ram[extent].get() != 0 {
+            if map_page.ram[extent].get() != 0 {
                 continue;
             }
             let mut valid = 0u16;
@@ -298,12 +302,12 @@ impl Shard {
                 }
             }
             let Some(data) = copy else { continue };
-            let was_asked = came.asked >> extent & 1 == 1;
+            let was_asked = origin.asked >> extent & 1 == 1;
             let stays = state
-                .knobs_of(chunk.0)
-                .is_some_and(|knobs| knobs.stays_in_ram());
+                .settings_of(chunk.0)
+                .is_some_and(|settings| settings.stays_in_ram());
             let left = state.ram.insert(RamExtent {
-                leaf: leaf.clone(),
+                map_page: map_page.clone(),
                 chunk,
                 extent,
                 data,
@@ -311,14 +315,14 @@ impl Shard {
                 touched: 0,
                 referenced: false,
                 rounds: u8::from(stays),
-                dense: came.dense,
+                dense: origin.dense,
                 ahead: !was_asked,
-                fresh: !came.foreseen,
-                foreseen: came.foreseen,
+                fresh: !origin.predicted,
+                predicted: origin.predicted,
             });
             let cause = match was_asked {
                 true => Cause::Missed,
-                false if came.foreseen => Cause::Foreseen,
+                false if origin.predicted => Cause::Foreseen,
                 false => Cause::CameAlong,
             };
             let displaced = left.as_ref().map(RamExtent::name);

@@ -1,6 +1,6 @@
 //! The RAM tier: extents fetched from the slow tier, on probation for the fast one.
 
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::tiering::access_stats::extent_of;
 use block::{DmaBuf, DmaPool};
 use placement::{Extent, Fresh};
@@ -11,7 +11,7 @@ use units::{BLOCK, EXTENT, EXTENT_BLOCKS};
 /// One extent in RAM.
 pub struct RamExtent {
     /// Its chunk's page.
-    pub leaf: Rc<Leaf>,
+    pub map_page: Rc<MapPage>,
     /// Volume and chunk.
     pub chunk: (u32, u32),
     /// Extent of the chunk.
@@ -30,10 +30,10 @@ pub struct RamExtent {
     pub dense: bool,
     /// Came though no host had asked for it.
     pub ahead: bool,
-    /// No host has asked for it since it came. Not told of what was foreseen.
+    /// No host has asked for it since it came. Not told of what was predicted.
     pub fresh: bool,
-    /// It was foreseen, and no host has asked for it since.
-    pub foreseen: bool,
+    /// It was predicted, and no host has asked for it since.
+    pub predicted: bool,
 }
 
 impl RamExtent {
@@ -54,8 +54,8 @@ pub enum Touch {
     First { ahead: bool, before: Fresh },
     /// The extent had been on its way, though nobody had asked for it then.
     InTime,
-    /// It is the first one since the extent came, which was foreseen.
-    Foreseen,
+    /// It is the first one since the extent came, which was predicted.
+    Predicted,
     /// Nothing: it had been asked for before.
     Again,
 }
@@ -145,7 +145,7 @@ impl RamTier {
                 None => return Some(extent),
             },
         };
-        extent.leaf.ram[extent.extent].set(slot + 1);
+        extent.map_page.ram[extent.extent].set(slot + 1);
         if extent.fresh {
             *self.fresh_of(extent.ahead) += 1;
         }
@@ -167,8 +167,8 @@ impl RamTier {
         };
         extent.touched |= 1 << block;
         extent.referenced = true;
-        if std::mem::take(&mut extent.foreseen) {
-            return Touch::Foreseen;
+        if std::mem::take(&mut extent.predicted) {
+            return Touch::Predicted;
         }
         let ahead = extent.ahead;
         match (extent.fresh, waited, ahead) {
@@ -220,13 +220,13 @@ impl RamTier {
                 continue;
             }
             let left = self.take(at)?;
-            left.leaf.ram[left.extent].set(0);
+            left.map_page.ram[left.extent].set(0);
             return Some((at as u32, left));
         }
         None
     }
 
-    /// Forgets an extent whose leaf does not name it any more.
+    /// Forgets an extent whose map page does not name it any more.
     pub fn drop_slot(&mut self, slot: u32) {
         if self.take(slot as usize).is_some() {
             self.free.push(slot);
@@ -234,11 +234,11 @@ impl RamTier {
     }
 
     /// Forgets a block: it was written or discarded.
-    pub fn invalidate(&mut self, leaf: &Leaf, block: usize) {
+    pub fn invalidate(&mut self, map_page: &MapPage, block: usize) {
         if is_on(Mutation::RamStale) {
             return;
         }
-        let cell = &leaf.ram[block / EXTENT_BLOCKS];
+        let cell = &map_page.ram[block / EXTENT_BLOCKS];
         let Some(slot) = cell.get().checked_sub(1) else {
             return;
         };
@@ -257,7 +257,7 @@ impl RamTier {
         for slot in 0..self.slots.len() {
             if let Some(extent) = &self.slots[slot] {
                 left(extent);
-                extent.leaf.ram[extent.extent].set(0);
+                extent.map_page.ram[extent.extent].set(0);
                 self.drop_slot(slot as u32);
             }
         }

@@ -1,7 +1,7 @@
 //! Fetching ahead: what lies around a miss comes into RAM though nobody has asked for it yet.
 
-use super::fill::{Why, parts};
-use crate::map::page::Leaf;
+use super::fill::{FillReason, parts};
+use crate::map::page::MapPage;
 use crate::shard::state::Shard;
 use format::BlockMask;
 use futures_util::future::join_all;
@@ -21,14 +21,14 @@ impl Shard {
         }
         self.prefetching.set(self.prefetching.get() + 1);
         self.handle.spawn(async move {
-            if let Ok(Some(leaf)) = shard.leaf(volume, chunk, false).await {
-                let fetches = parts(shard.fetchable(&leaf, extents)).map(|part| {
-                    let wanted = at_home(&leaf, part);
-                    let (shard, leaf) = (&shard, &leaf);
+            if let Ok(Some(map_page)) = shard.map_page(volume, chunk, false).await {
+                let fetches = parts(shard.fetchable(&map_page, extents)).map(|part| {
+                    let wanted = at_home(&map_page, part);
+                    let (shard, map_page) = (&shard, &map_page);
                     async move {
                         let chunk = (volume, chunk);
                         shard
-                            .fetch_extents(chunk, leaf, part, &wanted, Why::Ahead)
+                            .fetch_extents(chunk, map_page, part, &wanted, FillReason::ReadAhead)
                             .await
                     }
                 });
@@ -41,8 +41,8 @@ impl Shard {
 }
 
 /// Blocks of these extents that are only at home.
-pub(crate) fn at_home(leaf: &Leaf, extents: u16) -> BlockMask {
-    let page = leaf.page.borrow();
+pub(crate) fn at_home(map_page: &MapPage, extents: u16) -> BlockMask {
+    let page = map_page.page.borrow();
     let at_home = page.home_mask().and_not(page.slot_mask());
     let wanted = |block: &usize| extents >> (block / EXTENT_BLOCKS) & 1 == 1;
     at_home.blocks().filter(wanted).collect()

@@ -1,7 +1,7 @@
 //! What hosts went on to after the same things before comes into RAM before they ask for it, while the disk has little else
 //! to do (docs/placement.md, "What follows").
 
-use super::fill::{Why, parts};
+use super::fill::{FillReason, parts};
 use super::read_cache::Touch;
 use super::readahead::at_home;
 use crate::shard::state::{Shard, State};
@@ -17,7 +17,7 @@ const WAITED_FOR_MOST: usize = 1;
 
 impl State {
     /// A host comes to an extent anew: nothing of it was there, or what was there had come unasked. `saves`: it would not
-    /// have been there without being foreseen.
+    /// have been there without being predicted.
     pub(super) fn come_to(&mut self, (layer, chunk): (u32, u32), block: usize, saves: bool) {
         let Some(policy) = &mut self.policy else {
             return;
@@ -25,8 +25,10 @@ impl State {
         let volumes = &self.volumes;
         let is_there = |extent: Extent| {
             let ((layer, chunk), at) = chunk_of(extent);
-            let leaf = volumes.get(&layer).and_then(|it| it.tree.leaf(chunk));
-            leaf.is_some_and(|leaf| leaf.ram[at].get() != 0 || leaf.fetching.get() >> at & 1 == 1)
+            let map_page = volumes.get(&layer).and_then(|it| it.tree.leaf(chunk));
+            map_page.is_some_and(|map_page| {
+                map_page.ram[at].get() != 0 || map_page.fetching.get() >> at & 1 == 1
+            })
         };
         let blocks = Blocks {
             extent: extent_of((layer, chunk), block / EXTENT_BLOCKS),
@@ -57,20 +59,20 @@ impl Shard {
                 state.regions.saved();
                 false
             }
-            Touch::Foreseen => true,
+            Touch::Predicted => true,
             Touch::Again => return,
         };
         if let Some(chunk) = state.ram.get(slot).map(|extent| extent.chunk) {
             state.come_to(chunk, block, saves);
-            self.foresee_wake.notify();
+            self.sequence_wake.notify();
         }
     }
 
-    /// Reads what is foreseen, for as long as the shard runs.
-    pub(crate) async fn foresee_loop(self: Rc<Self>) {
+    /// Reads what is predicted, for as long as the shard runs.
+    pub(crate) async fn sequence_prefetch_loop(self: Rc<Self>) {
         let mut found = Vec::new();
         while !self.closing.get() {
-            let wake = self.foresee_wake.wait();
+            let wake = self.sequence_wake.wait();
             if !self.state.borrow_mut().next_foreseen(&mut found) {
                 wake.await;
                 continue;
@@ -86,11 +88,11 @@ impl Shard {
     /// Reads an extent, if it is at home alone and the disk has time.
     async fn read_foreseen(&self, extent: Extent) {
         let ((layer, chunk), at) = chunk_of(extent);
-        let Ok(Some(leaf)) = self.leaf(layer, chunk, false).await else {
+        let Ok(Some(map_page)) = self.map_page(layer, chunk, false).await else {
             return;
         };
-        let home = leaf.page.borrow().home();
-        let Some(part) = parts(self.fetchable(&leaf, 1 << at)).next() else {
+        let home = map_page.page.borrow().home();
+        let Some(part) = parts(self.fetchable(&map_page, 1 << at)).next() else {
             return;
         };
         let Ok(vdrive) = self.vdrive(home.vdrive()) else {
@@ -100,11 +102,16 @@ impl Shard {
             return;
         }
         let turn = vdrive.turn(home.block(), EXTENT_BLOCKS, Due::NONE).await;
-        let part = part & self.fetchable(&leaf, part);
+        let part = part & self.fetchable(&map_page, part);
         if part != 0 {
-            let wanted = at_home(&leaf, part);
-            let read =
-                self.fetch_extents((layer, chunk), &leaf, part, &wanted, Why::Foreseen(turn));
+            let wanted = at_home(&map_page, part);
+            let read = self.fetch_extents(
+                (layer, chunk),
+                &map_page,
+                part,
+                &wanted,
+                FillReason::Predicted(turn),
+            );
             // What cannot be read ahead is read, and its error told, when it is asked for.
             drop(read.await);
         }

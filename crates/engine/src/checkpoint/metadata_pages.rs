@@ -14,7 +14,7 @@ const REWRITE_PART: u64 = 8;
 const SNAPSHOT_PART: u64 = 8;
 
 impl Shard {
-    /// Reads a page and checks that it is the one that `ptr` and `header` say, on whichever leg
+    /// Reads a page and checks that it is the one that `ptr` and `header` say, on whichever member
     /// of the metadata region has it.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Shard {
     pub(crate) fn may_change_pages(&self, state: &State, users: u64) -> bool {
         // Where neither a checkpoint nor the end of a read would free anything one piece of work at a time
         // goes on: a pool that was filled by a version that kept no room.
-        let changed = state.unplaced + state.dirty_leaves.len();
+        let changed = state.unplaced + state.dirty_map_pages.len();
         let waits = users > 0 || changed > 0 || state.deferred_frees.has_sealed();
         self.background.get() == 0 || !waits || self.has_pages(state, users, 0)
     }
@@ -112,13 +112,13 @@ impl Shard {
         if is_on(Mutation::PagesUncounted) {
             return true;
         }
-        let leaves = state.dirty_leaves.len() + state.unplaced;
+        let map_pages = state.dirty_map_pages.len() + state.unplaced;
         let nodes = state.dirty_nodes.count();
-        let entries = state.volumes.len().min(leaves + nodes);
+        let entries = state.volumes.len().min(map_pages + nodes);
         let own = [&state.directory, &state.slots, &state.homes];
         let own: usize = own.iter().map(|tree| tree.nodes()).sum();
         let twice = nodes + entries + own + state.alloc.dirty_pages();
-        let wanted = (leaves + 2 * twice) as u64 + (users + 1) * WORK_PAGES + more;
+        let wanted = (map_pages + 2 * twice) as u64 + (users + 1) * WORK_PAGES + more;
         state.alloc.has_pages(wanted)
     }
 

@@ -57,7 +57,7 @@ impl Shard {
     /// # Errors
     /// What a drive said, or `NoSpace` in the metadata region: the shard fails with it.
     pub async fn checkpoint(&self) -> Result<(), IoError> {
-        self.hold_checkpoints().await?;
+        self.pause_checkpoints().await?;
         let result = match self.pages_for_checkpoint().await {
             Ok(()) => self.write_checkpoint().await,
             Err(failed) => Err(failed),
@@ -65,7 +65,7 @@ impl Shard {
         if let Err(error) = &result {
             self.fail(error);
         }
-        self.let_checkpoints_go();
+        self.resume_checkpoints();
         result
     }
 
@@ -73,7 +73,7 @@ impl Shard {
     ///
     /// # Errors
     /// Why the shard has failed.
-    pub(crate) async fn hold_checkpoints(&self) -> Result<(), IoError> {
+    pub(crate) async fn pause_checkpoints(&self) -> Result<(), IoError> {
         self.no_checkpoint().await?;
         self.checkpoint_running.set(true);
         Ok(())
@@ -94,7 +94,7 @@ impl Shard {
         }
     }
 
-    pub(crate) fn let_checkpoints_go(&self) {
+    pub(crate) fn resume_checkpoints(&self) {
         self.checkpoint_running.set(false);
         self.checkpointed.notify();
         self.room.notify();
@@ -119,7 +119,7 @@ impl Shard {
             }
             (state.journal.next, slots, homes, work)
         };
-        self.write_leaves(&mut work).await?;
+        self.write_map_pages(&mut work).await?;
         self.write_volume_nodes(&mut work).await?;
         self.write_directory(&mut work).await?;
         self.write_homes(&mut work).await?;
@@ -133,8 +133,8 @@ impl Shard {
         if !is_on(Mutation::CheckpointFlush) && !is_on(Mutation::CheckpointBarrier) {
             let flushed = meta.flush().await;
             flushed.map_err(|error| drive_error(error, "the metadata region cannot be flushed"))?;
-            // An opening gives the record to every leg that counts: one that lacks pages must not by then.
-            if !is_on(Mutation::CheckpointAlone) && !self.shared.legs.recorded().await {
+            // An opening gives the record to every member that counts: one that lacks pages must not by then.
+            if !is_on(Mutation::CheckpointAlone) && !self.shared.members.recorded().await {
                 let text = "no label can tell that a drive lacks pages of the checkpoint";
                 return Err(IoError::new(ErrorKind::Device, text));
             }
@@ -214,33 +214,33 @@ impl Shard {
     }
 
     /// Chunks' pages that have changed. A page counts as unchanged from the moment it is copied.
-    async fn write_leaves(&self, work: &mut Work) -> Result<(), IoError> {
+    async fn write_map_pages(&self, work: &mut Work) -> Result<(), IoError> {
         let dirty = {
             let mut state = self.state.borrow_mut();
-            state.unplaced = state.dirty_leaves.len();
-            std::mem::take(&mut state.dirty_leaves)
+            state.unplaced = state.dirty_map_pages.len();
+            std::mem::take(&mut state.dirty_map_pages)
         };
         // Who waits because so many have changed goes on.
         self.room.notify();
         for batch in dirty.chunks(BATCH) {
-            for (volume, chunk, leaf) in batch {
-                let counts = self.count(&leaf.page.borrow());
+            for (volume, chunk, map_page) in batch {
+                let counts = self.count(&map_page.page.borrow());
                 // Zeroes hide what is beneath: only where nothing is, they need no page.
                 let stands = {
                     let state = self.state.borrow();
                     let entry = state.volumes.get(volume);
                     entry.is_some_and(|entry| entry.parent != 0)
                 };
-                let empty = counts.mapped() == 0 && leaf.page.borrow().home().is_none();
+                let empty = counts.mapped() == 0 && map_page.page.borrow().home().is_none();
                 let hides = stands && !is_on(Mutation::ZeroesDropped);
-                let empty = empty && (!hides || leaf.dissolved.get());
+                let empty = empty && (!hides || map_page.freed.get());
                 let ptr = if empty {
                     NO_PAGE
                 } else {
-                    self.copy_leaf(work, leaf)?
+                    self.copy_page(work, map_page)?
                 };
                 if !is_on(Mutation::LeafForgotten) {
-                    leaf.dirty.set(false);
+                    map_page.dirty.set(false);
                 }
                 let mut state = self.state.borrow_mut();
                 state.unplaced -= 1;
@@ -248,7 +248,7 @@ impl Shard {
                     continue;
                 };
                 entry.disk_counts += counts;
-                entry.disk_counts -= leaf.disk_counts.replace(counts);
+                entry.disk_counts -= map_page.disk_counts.replace(counts);
                 entry.dirty = true;
                 let hint = u16::from(counts.fast > 0) | u16::from(counts.clean > 0) << 1;
                 let old = entry.tree.set_ptr(*chunk, PagePtr { hint, ..ptr });
@@ -258,19 +258,21 @@ impl Shard {
             // The batch keeps its pages in memory until they are on the drive.
             self.send(work).await?;
             if is_on(Mutation::LeafForgotten) {
-                batch.iter().for_each(|(_, _, leaf)| leaf.dirty.set(false));
+                batch
+                    .iter()
+                    .for_each(|(_, _, map_page)| map_page.dirty.set(false));
             }
         }
         Ok(())
     }
 
-    fn copy_leaf(
+    fn copy_page(
         &self,
         work: &mut Work,
-        leaf: &crate::map::page::Leaf,
+        map_page: &crate::map::page::MapPage,
     ) -> Result<PagePtr, IoError> {
         let place = self.page_place()?;
-        let mut page = leaf.page.borrow_mut();
+        let mut page = map_page.page.borrow_mut();
         let header = page.page().header().expect("a chunk's page has a header");
         page.page_mut().set_header(format::PageHeader {
             generation: work.generation,

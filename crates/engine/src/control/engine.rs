@@ -113,10 +113,11 @@ impl Engine {
         let pools = lock(&self.pools);
         let identity = drives::identity(canonical);
         let uses = |pool: &&Arc<Pool>| {
-            lock(&pool.members).iter().any(|member| {
-                // A member that has gone may have left its name to another drive.
-                let same = || member.drive.is_some() && drives::identity(&member.spec) == identity;
-                member.spec == canonical || (identity.is_some() && same())
+            lock(&pool.pool_drives).iter().any(|pool_drive| {
+                // A drive of the pool that has gone may have left its name to another drive.
+                let same =
+                    || pool_drive.drive.is_some() && drives::identity(&pool_drive.spec) == identity;
+                pool_drive.spec == canonical || (identity.is_some() && same())
             })
         };
         pools.values().find(uses).map(|pool| pool.name.clone())
@@ -183,11 +184,11 @@ impl Engine {
             .and_then(|canonical| self.user_of(canonical))
         {
             let pool = self.pool(&user)?;
-            let members = lock(&pool.members);
-            let member = members
+            let pool_drives = lock(&pool.pool_drives);
+            let pool_drive = pool_drives
                 .iter()
-                .find(|member| Some(&member.spec) == canonical.as_ref());
-            if let Some(drive) = member.and_then(|member| member.drive.as_ref()) {
+                .find(|pool_drive| Some(&pool_drive.spec) == canonical.as_ref());
+            if let Some(drive) = pool_drive.and_then(|pool_drive| pool_drive.drive.as_ref()) {
                 let mut told = crate::pool::describe(spec, &block::Drive::info(&**drive), None);
                 told.pool = Some(user);
                 return Ok(told);

@@ -102,7 +102,7 @@ pub struct VdriveSpec {
 pub enum SpacePolicy {
     /// Written data stays on the fast tier until its space is needed.
     FastFirst,
-    /// Written data is absorbed by the fast tier and sinks to its slow home soon.
+    /// Written data is absorbed by the fast tier and is written back to its slow home soon.
     #[default]
     SlowFirst,
 }
@@ -173,7 +173,7 @@ pub struct DriveStatus {
     pub spread: IoSpread,
     /// Requests that failed.
     pub errors: u64,
-    /// Blocks that did not match their checksum and were mended from another leg.
+    /// Blocks that did not match their checksum and were mended from another member.
     pub repaired: u64,
     /// Requests that the drive did not answer within the deadline.
     pub timeouts: u64,
@@ -271,7 +271,7 @@ pub enum FillPart {
     Space,
     /// The metadata region, as far as it is not kept for writing pages anew.
     Metadata,
-    /// Data on the fast tier that is nowhere else, where it is to sink.
+    /// Data on the fast tier that is nowhere else, where it is to be demoted.
     Fast,
     /// The slow tier below a fast one.
     Slow,

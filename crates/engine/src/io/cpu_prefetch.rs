@@ -4,7 +4,7 @@
 //! memory. A block is too much to be fetched at once: wherever an operation is on its way and a little time
 //! has gone by, it has some of the next one's fetched (`fetching.some()`).
 
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::shard::dispatch::ShardOp;
 use crate::shard::state::{Shard, State};
 use block::OpKind;
@@ -17,7 +17,7 @@ const STEPS: usize = 4;
 
 /// The page of an operation's first block. No layer changes before the batch is carried out.
 pub(crate) struct Seen {
-    pub leaf: Rc<Leaf>,
+    pub map_page: Rc<MapPage>,
     /// The layer and the chunk in it.
     pub chunk: (u32, u32),
     /// The block's number in the chunk.
@@ -57,7 +57,7 @@ impl Shard {
         for number in ahead.found.max(ahead.front)..found {
             let seen = find(&state, &batch[number - ahead.front]);
             if let Some(seen) = &seen {
-                seen.leaf.prefetch();
+                seen.map_page.prefetch();
                 state.prefetch_use(seen.chunk, seen.block);
             }
             ahead.seen[number % STEPS] = seen;
@@ -65,7 +65,7 @@ impl Shard {
         self.fetching.some();
         for number in ahead.asked.max(ahead.front)..asked {
             if let Some(seen) = &ahead.seen[number % STEPS] {
-                seen.leaf.page.borrow().prefetch(seen.block);
+                seen.map_page.page.borrow().prefetch(seen.block);
             }
         }
         self.fetching.some();
@@ -76,7 +76,7 @@ impl Shard {
             if seen.reads {
                 let coming = match state.coming_in_ram(seen) {
                     Some(coming) => coming,
-                    None => self.coming_at(seen.leaf.page.borrow().slot(seen.block)),
+                    None => self.coming_at(seen.map_page.page.borrow().slot(seen.block)),
                 };
                 if number == ahead.front {
                     coming.begin();
@@ -111,7 +111,7 @@ fn find(state: &State, op: &ShardOp) -> Option<Seen> {
 impl State {
     /// Where the engine's own memory has a block.
     fn coming_in_ram(&self, seen: &Seen) -> Option<Coming> {
-        let slot = seen.leaf.ram[seen.block / EXTENT_BLOCKS].get();
+        let slot = seen.map_page.ram[seen.block / EXTENT_BLOCKS].get();
         let extent = self.ram.get(slot.checked_sub(1)?)?;
         let bytes = extent.block(seen.block % EXTENT_BLOCKS)?;
         Some(Coming::new(bytes.as_ptr(), bytes.len()))
@@ -123,7 +123,7 @@ impl State {
         let chunk = (offset / CHUNK as u64) as u32;
         let entry = self.volumes.get(&layer)?;
         Some(Seen {
-            leaf: entry.tree.leaf(chunk)?.clone(),
+            map_page: entry.tree.leaf(chunk)?.clone(),
             is_alone: entry.parent == 0 && !entry.gone,
             chunk: (layer, chunk),
             block: (offset % CHUNK as u64) as usize / BLOCK,
@@ -132,7 +132,7 @@ impl State {
     }
 }
 
-impl Leaf {
+impl MapPage {
     fn prefetch(&self) {
         prefetch(&self.page);
         prefetch(&self.ram);

@@ -2,7 +2,7 @@
 
 use super::write::slow_path::{Piece, pieces};
 use crate::maintenance::layer_gc::Turns;
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::map::page::live;
 use crate::map::radix::Lookup;
 use crate::shard::state::Shard;
@@ -68,15 +68,15 @@ impl Shard {
 
     async fn trim_piece(&self, by: By, piece: Piece, when_full: WhenFull) -> Result<(), IoError> {
         let room = self.journal_room(Work::Host(by.due)).await?;
-        let Some((layer, leaf)) = self.trimmable(by.volume, piece.chunk).await? else {
+        let Some((layer, map_page)) = self.trimmable(by.volume, piece.chunk).await? else {
             return Ok(());
         };
         let head = piece.start.next_multiple_of(BLOCK);
         let tail = (piece.start + piece.len) / BLOCK * BLOCK;
         if head < tail {
             let (first, count) = (head / BLOCK, (tail - head) / BLOCK);
-            self.note_discarded((layer, piece.chunk), &leaf, (first, count));
-            self.apply_trim(layer, piece.chunk, &leaf, first, count)?;
+            self.note_discarded((layer, piece.chunk), &map_page, (first, count));
+            self.apply_trim(layer, piece.chunk, &map_page, first, count)?;
         }
         drop(room);
         let end = piece.start + piece.len;
@@ -107,16 +107,16 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-    ) -> Result<Option<(u32, Rc<Leaf>)>, IoError> {
+    ) -> Result<Option<(u32, Rc<MapPage>)>, IoError> {
         loop {
-            if let Some(found) = self.live_leaf(volume, chunk, false).await? {
+            if let Some(found) = self.live_page(volume, chunk, false).await? {
                 return Ok(Some(found));
             }
             let layer = self.state.borrow().live(volume);
             let seen = self.state.borrow().view(layer, chunk);
             match seen {
                 Ok(None) => return Ok(None),
-                Ok(Some(_)) => return self.live_leaf(volume, chunk, true).await,
+                Ok(Some(_)) => return self.live_page(volume, chunk, true).await,
                 Err((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await?,
             }
         }
@@ -191,8 +191,8 @@ impl Shard {
                 let found = self.next_chunks(layer, from).await?;
                 for chunk in found.iter().filter(|chunk| **chunk < chunks.end) {
                     // A home that some work has is not given up by a discard.
-                    while let Some((_, leaf)) = self.trimmable(volume, *chunk).await?
-                        && leaf.busy.get()
+                    while let Some((_, map_page)) = self.trimmable(volume, *chunk).await?
+                        && map_page.busy.get()
                     {
                         self.handle.sleep(1_000_000).await;
                     }
@@ -224,12 +224,12 @@ impl Shard {
             let keys = self.next_chunks(volume, start).await?;
             for key in keys.iter().copied() {
                 let room = self.journal_room(Work::Host(Due::NONE)).await?;
-                if let Some(leaf) = self.leaf_even_if_gone(volume, key).await? {
-                    while leaf.busy.get() && !is_on(Mutation::FreeBusy) {
+                if let Some(map_page) = self.page_even_if_gone(volume, key).await? {
+                    while map_page.busy.get() && !is_on(Mutation::FreeBusy) {
                         self.handle.sleep(1_000_000).await;
                     }
-                    self.apply_trim(volume, key, &leaf, 0, units::CHUNK_BLOCKS)?;
-                    self.dissolve_if_gone(volume, key, &leaf);
+                    self.apply_trim(volume, key, &map_page, 0, units::CHUNK_BLOCKS)?;
+                    self.free_page_if_gone(volume, key, &map_page);
                 }
                 drop(room);
                 turns.next(self).await?;
@@ -239,11 +239,11 @@ impl Shard {
         Ok(())
     }
 
-    pub(crate) async fn leaf_even_if_gone(
+    pub(crate) async fn page_even_if_gone(
         &self,
         volume: u32,
         chunk: u32,
-    ) -> Result<Option<Rc<Leaf>>, IoError> {
+    ) -> Result<Option<Rc<MapPage>>, IoError> {
         loop {
             let (level, key, ptr) = {
                 let state = self.state.borrow();
@@ -251,7 +251,7 @@ impl Shard {
                     return Ok(None);
                 };
                 match entry.tree.lookup(chunk) {
-                    Lookup::Loaded(leaf) => return Ok(Some(leaf.clone())),
+                    Lookup::Loaded(map_page) => return Ok(Some(map_page.clone())),
                     Lookup::Absent => return Ok(None),
                     Lookup::OnDisk(ptr) => (0, chunk, ptr),
                     Lookup::NeedNode(level, key, ptr) => (level, key, ptr),
@@ -288,7 +288,7 @@ impl Shard {
             let tree = &state.volumes.get(&volume)?.tree;
             let pages = tree.scan(0, usize::MAX).0.into_iter();
             let mut pages = pages.filter_map(|chunk| Some((chunk, tree.leaf(chunk)?)));
-            let (chunk, _) = pages.find(|(_, leaf)| leaf.page.borrow().home().is_some())?;
+            let (chunk, _) = pages.find(|(_, map_page)| map_page.page.borrow().home().is_some())?;
             Some(format!(
                 "layer {volume} is forgotten while its chunk {chunk} has a home"
             ))

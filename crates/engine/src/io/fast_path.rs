@@ -6,7 +6,7 @@ use super::cpu_prefetch::Seen;
 use super::read::slow_path::{Served, is_right, overlap};
 use super::write::slow_path::{Piece, pieces};
 use crate::map::layer_table::{AllPlaced, writer};
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::map::radix::Lookup;
 use crate::shard::state::{Shard, State};
 use crate::space::{Class, Run};
@@ -35,22 +35,22 @@ pub(crate) enum Block {
 }
 
 impl Shard {
-    /// Reads one whole block whose page is in memory, as most reads of hosts are: what [`Shard::read_now`] does for
+    /// Reads one whole block whose page is in memory, as most reads of hosts are: what [`Shard::try_read`] does for
     /// any, in half of the instructions.
-    pub(super) fn read_block_now(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Block {
-        let (leaf, block) = (&seen.leaf, seen.block);
-        if leaf.dissolved.get() {
+    pub(super) fn try_read_block(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Block {
+        let (map_page, block) = (&seen.map_page, seen.block);
+        if map_page.freed.get() {
             return Block::Elsewhere;
         }
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let (mut served, mut in_ram) = (Served::default(), None);
         let is_right = if page.state(block) == BlockState::Zero {
             buf.zero(0, BLOCK);
             served.zero = 1;
             true
-        } else if let Some(slot) = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1)
+        } else if let Some(slot) = map_page.ram[block / EXTENT_BLOCKS].get().checked_sub(1)
             && let Some(extent) = state.ram.get(slot)
             && let Some(bytes) = extent.block(block % EXTENT_BLOCKS)
         {
@@ -73,7 +73,7 @@ impl Shard {
                 *is_there.insert(is_right(sum, page.crc(block)))
             });
             self.fetching.some();
-            leaf.touched.set(true);
+            map_page.touched.set(true);
             served.fast = 1;
             is_there == Some(true)
         };
@@ -95,14 +95,14 @@ impl Shard {
     /// there were.
     pub(super) fn serve_in_place(
         &self,
-        (leaf, piece): (&Rc<Leaf>, Piece),
+        (map_page, piece): (&Rc<MapPage>, Piece),
         todo: &mut BlockMask,
         buf: &mut IoBuf,
     ) -> u32 {
-        if todo.is_empty() || leaf.dissolved.get() {
+        if todo.is_empty() || map_page.freed.get() {
             return 0;
         }
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let (start, count) = piece.blocks();
         let end = start + count;
         let mut served = BlockMask::default();
@@ -128,7 +128,7 @@ impl Shard {
             };
             self.copy_in_place(piece, (first, count), place, crc, buf, &mut served);
         }
-        leaf.touched.set(true);
+        map_page.touched.set(true);
         *todo = todo.and_not(served);
         served.count() as u32
     }
@@ -195,24 +195,25 @@ impl Shard {
     ) -> bool {
         buf.len() <= CHUNK
             && pieces(offset, buf.len() as u64)
-                .all(|piece| self.write_piece_now(by, piece, buf, seen.take()))
+                .all(|piece| self.try_write_piece(by, piece, buf, seen.take()))
     }
 
     /// The same of what lies in one chunk; false when nothing has changed.
-    fn write_piece_now(&self, by: By, piece: Piece, buf: &IoBuf, seen: Option<Seen>) -> bool {
-        let Some((layer, leaf)) = self.writable_now(by.volume, piece.chunk, seen) else {
+    fn try_write_piece(&self, by: By, piece: Piece, buf: &IoBuf, seen: Option<Seen>) -> bool {
+        let Some((layer, map_page)) = self.try_writable(by.volume, piece.chunk, seen) else {
             return false;
         };
         let (first, count) = piece.blocks();
-        if !piece.is_whole() || self.admit(layer, &leaf, first, count).is_err() {
+        if !piece.is_whole() || self.admit(layer, &map_page, first, count).is_err() {
             return false;
         }
         let mut runs = self.scratch.take();
-        let wrote = self.take_slots_now(count, &mut runs) && {
+        let wrote = self.try_take_slots(count, &mut runs) && {
             match self.copy_to_slots(&runs, piece, buf) {
                 Some(crcs) => {
                     let by = (by, layer);
-                    self.record_write(by, &leaf, piece, &runs, &crcs).is_ok()
+                    self.record_write(by, &map_page, piece, &runs, &crcs)
+                        .is_ok()
                 }
                 None => {
                     self.give_back(&runs);
@@ -226,13 +227,13 @@ impl Shard {
     }
 
     /// Slots for a write of a host, if it need not wait its turn for them.
-    fn take_slots_now(&self, count: usize, runs: &mut Vec<Run>) -> bool {
+    fn try_take_slots(&self, count: usize, runs: &mut Vec<Run>) -> bool {
         let class = self.write_class();
         let State { alloc, pacing, .. } = &mut *self.state.borrow_mut();
         let in_memory = |on| self.vdrive(on).is_ok_and(|vdrive| vdrive.is_in_memory());
         let may_take = alloc.next_slots_on(class).is_some_and(in_memory)
             && !pacing.is_short(alloc.free_slots_or(class, pacing.reserve))
-            && self.starving.get() == 0
+            && self.space_waiters.get() == 0
             && alloc.leaves_a_group(count as u64);
         if may_take && alloc.take_slots_at_once(class, count, runs) == count {
             return true;
@@ -268,22 +269,27 @@ impl Shard {
 
     /// The layer and page that take a write to a chunk, if the page is in memory, nothing holds the volume and the journal has
     /// room.
-    fn writable_now(&self, volume: u32, chunk: u32, seen: Option<Seen>) -> Option<(u32, Rc<Leaf>)> {
+    fn try_writable(
+        &self,
+        volume: u32,
+        chunk: u32,
+        seen: Option<Seen>,
+    ) -> Option<(u32, Rc<MapPage>)> {
         let state = self.state.borrow();
         if state.failed.is_some()
-            || state.held.contains(&volume)
+            || state.quiesced.contains(&volume)
             || !self.has_journal_room(&state, Work::Host(Due::NONE))
         {
             return None;
         }
         // A layer that stands on no other is not being merged with it: it takes its writes itself.
-        if let Some(seen) = seen.filter(|seen| seen.is_alone && !seen.leaf.dissolved.get()) {
-            return Some((seen.chunk.0, seen.leaf));
+        if let Some(seen) = seen.filter(|seen| seen.is_alone && !seen.map_page.freed.get()) {
+            return Some((seen.chunk.0, seen.map_page));
         }
         let layer = writer(&state, state.live(volume), chunk).ok()?;
         let entry = state.volumes.get(&layer).filter(|entry| !entry.gone)?;
         match entry.tree.lookup(chunk) {
-            Lookup::Loaded(leaf) if !leaf.dissolved.get() => Some((layer, leaf.clone())),
+            Lookup::Loaded(map_page) if !map_page.freed.get() => Some((layer, map_page.clone())),
             _ => None,
         }
     }

@@ -5,11 +5,11 @@
 
 use super::upkeep::Throttle;
 use crate::control::explain::Cause;
-use crate::map::page::{Busy, Leaf};
+use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use crate::tiering::explain::Descent;
-use crate::tiering::unreadable::Unread;
+use crate::tiering::unreadable::UnreadableBlocks;
 use crate::tiering::writeback::{Job, Moving, Target};
 use crate::vdrive::Purpose;
 use crate::wal::log::Work;
@@ -127,7 +127,7 @@ impl<'a> Compaction<'a> {
                         self.look_at(layer, chunk).await?;
                     }
                 }
-                self.shard.trim_leaves();
+                self.shard.trim_pages();
                 self.pause().await;
             }
         }
@@ -145,17 +145,17 @@ impl<'a> Compaction<'a> {
     }
 
     async fn look_at(&mut self, layer: u32, chunk: u32) -> Result<(), IoError> {
-        let Ok(Some(leaf)) = self.shard.leaf(layer, chunk, false).await else {
+        let Ok(Some(map_page)) = self.shard.map_page(layer, chunk, false).await else {
             return Ok(());
         };
         // What other work has stays where it is: its group is not empty, this time.
-        let mut worked = match Busy::try_new(&leaf) {
-            Some(_busy) => self.home(layer, chunk, &leaf).await?,
+        let mut worked = match ChunkLock::try_new(&map_page) {
+            Some(_busy) => self.home(layer, chunk, &map_page).await?,
             None => false,
         };
         for class in [Class::Fast, Class::Slow] {
-            if let Some(busy) = Busy::try_new(&leaf) {
-                worked |= self.slots((layer, chunk), &leaf, busy, class).await?;
+            if let Some(busy) = ChunkLock::try_new(&map_page) {
+                worked |= self.slots((layer, chunk), &map_page, busy, class).await?;
             }
         }
         if worked {
@@ -173,10 +173,15 @@ impl<'a> Compaction<'a> {
     }
 
     /// Moves a home or dissolves it, where it is to be.
-    async fn home(&mut self, layer: u32, chunk: u32, leaf: &Rc<Leaf>) -> Result<bool, IoError> {
+    async fn home(
+        &mut self,
+        layer: u32,
+        chunk: u32,
+        map_page: &Rc<MapPage>,
+    ) -> Result<bool, IoError> {
         let shard = self.shard;
         let (home, valid) = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             (page.home(), page.home_mask().count())
         };
         let leaves = shard.state.borrow().alloc.is_leaving(home);
@@ -187,11 +192,11 @@ impl<'a> Compaction<'a> {
             true => {
                 self.homes = self.homes.saturating_sub(1);
                 shard
-                    .move_home(layer, chunk, leaf, &mut Unread::default())
+                    .move_home(layer, chunk, map_page, &mut UnreadableBlocks::default())
                     .await
             }
             false => {
-                let moved = shard.dissolve_whole(layer, chunk, leaf).await;
+                let moved = shard.dissolve_whole(layer, chunk, map_page).await;
                 self.sparse.0 -= 1;
                 self.dissolved += u64::from(moved.is_ok());
                 moved
@@ -210,23 +215,23 @@ impl<'a> Compaction<'a> {
     async fn slots(
         &mut self,
         (layer, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
-        busy: Busy,
+        map_page: &Rc<MapPage>,
+        busy: ChunkLock,
         class: Class,
     ) -> Result<bool, IoError> {
         let shard = self.shard;
         let _room = shard.journal_room(Work::Mover).await?;
-        let (copies, blocks) = self.here(&leaf.page.borrow(), class);
+        let (copies, blocks) = self.here(&map_page.page.borrow(), class);
         let (copied, count) = (copies.count(), blocks.len());
         self.slots = self.slots.saturating_sub((copied + count) as u64);
         shard.note_evicted(Cause::EvictedSpared, (layer, chunk), &copies);
-        shard.apply_evict(layer, chunk, leaf, copies)?;
+        shard.apply_evict(layer, chunk, map_page, copies)?;
         let mut runs = Vec::new();
         if count == 0 || !shard.try_slots(class, count, &mut runs) {
             return Ok(copied > 0);
         }
         let target = Target::Slots(runs);
-        let mut job = Job::new(shard, (layer, chunk), leaf, busy, blocks, target);
+        let mut job = Job::new(shard, (layer, chunk), map_page, busy, blocks, target);
         let copied = shard.copy_down(&mut job, Purpose::Upkeep).await;
         if copied.is_err() || job.blocks.is_empty() {
             shard.drop_target(&job);

@@ -1,6 +1,6 @@
 //! Whether a shard's books are right: every block has one owner, and every count is exact.
 
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::shard::state::Shard;
 use crate::space::Books;
 use block::IoError;
@@ -58,17 +58,17 @@ impl Audit {
 }
 
 /// Keeps blocks from moving by themselves.
-struct MovesHeld<'a>(&'a Shard);
+struct MovesPaused<'a>(&'a Shard);
 
-impl Drop for MovesHeld<'_> {
+impl Drop for MovesPaused<'_> {
     fn drop(&mut self) {
-        self.0.moves_held.set(self.0.moves_held.get() - 1);
+        self.0.moves_paused.set(self.0.moves_paused.get() - 1);
     }
 }
 
 impl Shard {
     /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation and nothing
-    /// that sinks because it was written. Checkpoints, the mover and what comes up because it is pinned wait; what the
+    /// that is demoted because it was written. Checkpoints, the mover and what comes up because it is pinned wait; what the
     /// shard gives up for others, which it does at rest too, is waited for.
     ///
     /// # Errors
@@ -80,13 +80,13 @@ impl Shard {
                 self.check()?;
                 self.handle.sleep(LOOK_NS).await;
             }
-            let heeded = self.heeded.get();
-            let _moves = self.hold_moves().await?;
-            self.hold_checkpoints().await?;
+            let acked_requests = self.acked_requests.get();
+            let _moves = self.pause_moves().await?;
+            self.pause_checkpoints().await?;
             let audit = self.audit_all().await;
-            self.let_checkpoints_go();
+            self.resume_checkpoints();
             tries += 1;
-            let disturbed = self.compacting.get() || self.heeded.get() != heeded;
+            let disturbed = self.compacting.get() || self.acked_requests.get() != acked_requests;
             if !disturbed || tries == TRIES {
                 return audit;
             }
@@ -97,10 +97,10 @@ impl Shard {
     ///
     /// # Errors
     /// Why the shard has failed.
-    async fn hold_moves(&self) -> Result<MovesHeld<'_>, IoError> {
-        self.moves_held.set(self.moves_held.get() + 1);
-        let held = MovesHeld(self);
-        while self.moving.get() || self.raising_chunk.get() {
+    async fn pause_moves(&self) -> Result<MovesPaused<'_>, IoError> {
+        self.moves_paused.set(self.moves_paused.get() + 1);
+        let held = MovesPaused(self);
+        while self.moving.get() || self.promoting_chunk.get() {
             self.check()?;
             self.handle.sleep(MOVES_NS).await;
         }
@@ -139,8 +139,8 @@ impl Shard {
         while let Some(start) = from {
             let keys = self.next_chunks(volume, start).await?;
             for key in &keys {
-                if let Some(leaf) = self.leaf_even_if_gone(volume, *key).await? {
-                    sum += self.audit_chunk(volume, *key, &leaf, books);
+                if let Some(map_page) = self.page_even_if_gone(volume, *key).await? {
+                    sum += self.audit_chunk(volume, *key, &map_page, books);
                 }
             }
             from = keys.last().and_then(|last| last.checked_add(1));
@@ -159,10 +159,10 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         books: &mut Books,
     ) -> BlockCounts {
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let state = self.state.borrow();
         for block in 0..CHUNK_BLOCKS {
             let slot = page.slot(block);
@@ -180,7 +180,7 @@ impl Shard {
         let counts = self.count(&page);
         // Writes of what the fast tier has alone go by that.
         if counts.fast > 0 && !state.dirty_chunks.contains(&(volume, chunk)) {
-            books.note(|| format!("chunk {chunk} of volume {volume} is not known to sink"));
+            books.note(|| format!("chunk {chunk} of volume {volume} is not known to be dirty"));
         }
         counts
     }

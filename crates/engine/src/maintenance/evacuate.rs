@@ -2,10 +2,10 @@
 
 use super::progress::Progress;
 use crate::control::explain::Cause;
-use crate::map::page::{Busy, Leaf};
+use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::state::{Shard, drive_error};
 use crate::space::{Class, Run};
-use crate::tiering::unreadable::{StuckBlock, Unread, is_of_blocks};
+use crate::tiering::unreadable::{UnreadableBlock, UnreadableBlocks, is_of_blocks};
 use crate::vdrive::Purpose;
 use crate::wal::log::Work;
 use block::{DmaBuf, DriveError, ErrorKind, IoError};
@@ -31,14 +31,14 @@ pub enum Evacuated {
     /// It was cancelled.
     Cancelled,
     /// Blocks of it cannot be read; the rest has gone.
-    Unread(Unread),
+    UnreadableBlocks(UnreadableBlocks),
 }
 
 /// What a pass over the volumes could not move.
 #[derive(Default)]
 struct Pass {
     failure: Option<IoError>,
-    unread: Unread,
+    unread: UnreadableBlocks,
 }
 
 impl Shard {
@@ -77,7 +77,7 @@ impl Shard {
                     return Err(error);
                 }
                 if pass.unread.count > 0 {
-                    return Ok(Evacuated::Unread(pass.unread));
+                    return Ok(Evacuated::UnreadableBlocks(pass.unread));
                 }
             }
             left = now;
@@ -112,7 +112,7 @@ impl Shard {
                     Err(error) => pass.failure = Some(error),
                 }
             }
-            self.trim_leaves();
+            self.trim_pages();
             from = keys.last().and_then(|last| last.checked_add(1));
         }
         Ok(true)
@@ -124,35 +124,37 @@ impl Shard {
         volume: u32,
         chunk: u32,
         vdrive: VdriveId,
-        unread: &mut Unread,
+        unread: &mut UnreadableBlocks,
     ) -> Result<u64, IoError> {
-        let Some(leaf) = self.leaf(volume, chunk, false).await? else {
+        let Some(map_page) = self.map_page(volume, chunk, false).await? else {
             return Ok(0);
         };
-        let mut busy = Busy::try_new(&leaf);
+        let mut busy = ChunkLock::try_new(&map_page);
         for _ in 0..TRIES {
             if busy.is_some() {
                 break;
             }
             self.handle.sleep(1_000_000).await;
-            busy = Busy::try_new(&leaf);
+            busy = ChunkLock::try_new(&map_page);
         }
         if busy.is_none() {
             return Ok(0);
         }
         let mut moved = 0;
-        if leaf.page.borrow().home().is_some() && leaf.page.borrow().home().vdrive() == vdrive {
-            moved += self.move_home(volume, chunk, &leaf, unread).await?;
+        if map_page.page.borrow().home().is_some()
+            && map_page.page.borrow().home().vdrive() == vdrive
+        {
+            moved += self.move_home(volume, chunk, &map_page, unread).await?;
         }
         let on_it: Vec<usize> = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let here =
                 |block: &usize| page.slot(*block).is_some() && page.slot(*block).vdrive() == vdrive;
             (0..CHUNK_BLOCKS).filter(here).collect()
         };
         for block in on_it {
             moved += self
-                .move_slot((volume, chunk), &leaf, block, unread)
+                .move_slot((volume, chunk), &map_page, block, unread)
                 .await?;
         }
         Ok(moved)
@@ -163,24 +165,24 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
-        unread: &mut Unread,
+        map_page: &Rc<MapPage>,
+        unread: &mut UnreadableBlocks,
     ) -> Result<u64, IoError> {
         let room = self.journal_room(Work::Mover).await?;
-        let old = leaf.page.borrow().home();
-        let data = match self.read_home(leaf, old).await {
+        let old = map_page.page.borrow().home();
+        let data = match self.read_home(map_page, old).await {
             Ok(data) => data,
             // What can be read of it goes by itself.
             Err(error) if is_of_blocks(error) => {
                 drop(room);
-                return self.dissolve_home(volume, chunk, leaf, unread).await;
+                return self.dissolve_home(volume, chunk, map_page, unread).await;
             }
             Err(error) => return Err(drive_error(error, "a chunk cannot be moved")),
         };
         let new = self.state.borrow_mut().alloc.take_home();
         let Some(new) = new else {
             drop(room);
-            return self.dissolve_home(volume, chunk, leaf, unread).await;
+            return self.dissolve_home(volume, chunk, map_page, unread).await;
         };
         if let Err(error) = self.write_moved(new, data).await {
             // A write that may still land keeps its space until the pool is opened again.
@@ -200,18 +202,18 @@ impl Shard {
             },
         )?;
         state.alloc.recorded(new);
-        self.check_home(leaf, new, leaf.page.borrow().home_mask());
+        self.check_home(map_page, new, map_page.page.borrow().home_mask());
         state.alloc.touch_home(old);
         self.check_unwritten(old, CHUNK_BLOCKS);
         state.deferred_frees.home(old);
-        leaf.page.borrow_mut().set_home(new);
-        self.mark_dirty(&mut state, volume, chunk, leaf);
+        map_page.page.borrow_mut().set_home(new);
+        self.mark_dirty(&mut state, volume, chunk, map_page);
         Ok(CHUNK as u64)
     }
 
-    async fn read_home(&self, leaf: &Leaf, home: Place) -> Result<DmaBuf, DriveError> {
+    async fn read_home(&self, map_page: &MapPage, home: Place) -> Result<DmaBuf, DriveError> {
         let expected: Vec<Option<u32>> = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             (0..CHUNK_BLOCKS)
                 .map(|block| page.home_valid(block).then(|| page.crc(block)))
                 .collect()
@@ -219,7 +221,7 @@ impl Shard {
         // A block that is written meanwhile is stale at home whatever is copied.
         let check = |index: usize, bytes: &[u8]| {
             expected[index]
-                .is_none_or(|crc| crc32c(bytes) == crc || !leaf.page.borrow().home_valid(index))
+                .is_none_or(|crc| crc32c(bytes) == crc || !map_page.page.borrow().home_valid(index))
         };
         self.read_place(home, CHUNK_BLOCKS, &check).await
     }
@@ -241,15 +243,15 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
     ) -> Result<u64, IoError> {
         let _room = self.journal_room(Work::Mover).await?;
-        let home = leaf.page.borrow().home();
-        let valid: Vec<usize> = leaf.page.borrow().home_mask().blocks().collect();
+        let home = map_page.page.borrow().home();
+        let valid: Vec<usize> = map_page.page.borrow().home_mask().blocks().collect();
         let cannot = |error| drive_error(error, "a home cannot be dissolved");
         let mut moved = 0;
         if !valid.is_empty() {
-            let data = self.read_home(leaf, home).await.map_err(cannot)?;
+            let data = self.read_home(map_page, home).await.map_err(cannot)?;
             let mut packed = self.handle.dma().get(valid.len() * BLOCK);
             for (index, block) in valid.iter().enumerate() {
                 packed[index * BLOCK..][..BLOCK].copy_from_slice(&data[block * BLOCK..][..BLOCK]);
@@ -266,9 +268,9 @@ impl Shard {
                 self.give_back_after(&runs, error);
                 return Err(cannot(error));
             }
-            moved = self.settle_dissolved(volume, chunk, leaf, (home, &valid), &runs)?;
+            moved = self.settle_dissolved(volume, chunk, map_page, (home, &valid), &runs)?;
         }
-        self.drop_stale_home(volume, chunk, leaf)?;
+        self.drop_stale_home(volume, chunk, map_page)?;
         Ok(moved)
     }
 
@@ -277,7 +279,7 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         (home, valid): (Place, &[usize]),
         runs: &[Run],
     ) -> Result<u64, IoError> {
@@ -291,13 +293,13 @@ impl Shard {
                     count: 1,
                 };
                 let (is_there, crc) = {
-                    let page = leaf.page.borrow();
+                    let page = map_page.page.borrow();
                     let is_there = page.home() == home && page.home_valid(block);
                     (is_there, page.crc(block))
                 };
                 if is_there {
                     self.note_block(CLEARED, (volume, chunk), block, slot.place);
-                    self.apply_write(volume, chunk, leaf, block, slot, &[crc])?;
+                    self.apply_write(volume, chunk, map_page, block, slot, &[crc])?;
                     moved += BLOCK as u64;
                 } else {
                     self.give_back(&[slot]);
@@ -313,29 +315,36 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
-        unread: &mut Unread,
+        map_page: &Rc<MapPage>,
+        unread: &mut UnreadableBlocks,
     ) -> Result<u64, IoError> {
-        let valid: Vec<usize> = leaf.page.borrow().home_mask().blocks().collect();
+        let valid: Vec<usize> = map_page.page.borrow().home_mask().blocks().collect();
         let mut moved = 0;
         for block in valid {
-            let state = leaf.page.borrow().state(block);
+            let state = map_page.page.borrow().state(block);
             if state == BlockState::Clean || state == BlockState::Home {
-                moved += self.move_slot((volume, chunk), leaf, block, unread).await?;
+                moved += self
+                    .move_slot((volume, chunk), map_page, block, unread)
+                    .await?;
             }
         }
         let _room = self.journal_room(Work::Mover).await?;
-        self.drop_stale_home(volume, chunk, leaf)?;
+        self.drop_stale_home(volume, chunk, map_page)?;
         Ok(moved)
     }
 
-    fn drop_stale_home(&self, volume: u32, chunk: u32, leaf: &Rc<Leaf>) -> Result<(), IoError> {
+    fn drop_stale_home(
+        &self,
+        volume: u32,
+        chunk: u32,
+        map_page: &Rc<MapPage>,
+    ) -> Result<(), IoError> {
         let (home, empty) = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             (page.home(), page.home_mask().is_empty())
         };
         match empty && home.is_some() {
-            true => self.drop_home(&mut self.state.borrow_mut(), volume, chunk, leaf, home),
+            true => self.drop_home(&mut self.state.borrow_mut(), volume, chunk, map_page, home),
             false => Ok(()),
         }
     }
@@ -345,13 +354,13 @@ impl Shard {
     async fn move_slot(
         &self,
         (volume, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         block: usize,
-        unread: &mut Unread,
+        unread: &mut UnreadableBlocks,
     ) -> Result<u64, IoError> {
         let _room = self.journal_room(Work::Mover).await?;
         let (from, crc, before) = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let slot = page.slot(block);
             let from = if slot.is_some() {
                 slot
@@ -369,12 +378,12 @@ impl Shard {
             Ok(data) => data,
             Err(error) if is_of_blocks(error) => {
                 let place = from;
-                let stuck = StuckBlock {
+                let unreadable = UnreadableBlock {
                     block,
                     place,
                     error,
                 };
-                self.note_unread(unread, (volume, chunk), &stuck);
+                self.note_unread(unread, (volume, chunk), &unreadable);
                 return Ok(0);
             }
             Err(error) => return Err(drive_error(error, "a block cannot be moved")),
@@ -393,7 +402,7 @@ impl Shard {
             return Err(drive_error(error, "a block cannot be moved"));
         }
         let now = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             (page.slot(block), page.crc(block), page.state(block))
         };
         if now != before && !is_on(Mutation::EvacuationRace) {
@@ -401,7 +410,7 @@ impl Shard {
             return Ok(0);
         }
         self.note_block(CLEARED, (volume, chunk), block, runs[0].place);
-        self.apply_write(volume, chunk, leaf, block, runs[0], &[crc])?;
+        self.apply_write(volume, chunk, map_page, block, runs[0], &[crc])?;
         Ok(BLOCK as u64)
     }
 }

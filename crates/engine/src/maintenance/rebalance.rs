@@ -22,7 +22,7 @@ const TRIES: u64 = 3;
 const AGAIN_NS: u64 = 100_000_000;
 /// After it was in vain no other write asks for so long, in nanoseconds. Before one has to, a shard asks no more often
 /// than that either.
-const IN_VAIN_NS: u64 = 10_000_000_000;
+const BACKOFF_NS: u64 = 10_000_000_000;
 /// How long space counts as short after a shard has asked, in nanoseconds.
 const SPARING_NS: u64 = 60_000_000_000;
 /// How long copies are given up for others, in nanoseconds.
@@ -48,7 +48,7 @@ pub struct Asking {
     /// Times that one found no space while the pool should have some.
     asked: AtomicU64,
     /// How many of those each shard has done something about.
-    heeded: Mutex<BTreeMap<u16, u64>>,
+    acked_requests: Mutex<BTreeMap<u16, u64>>,
     /// Times that something came of it.
     worked: AtomicU64,
     /// Writes that wait for it.
@@ -81,14 +81,24 @@ impl Asking {
     }
 
     fn heed(&self, shard: u16, asked: u64) {
-        let mut heeded = self.heeded.lock().unwrap_or_else(PoisonError::into_inner);
-        heeded.insert(shard, asked);
+        let mut acked_requests = self
+            .acked_requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        acked_requests.insert(shard, asked);
     }
 
     /// Whether so many shards have done what they could.
-    fn is_heeded(&self, asked: u64, shards: usize) -> bool {
-        let heeded = self.heeded.lock().unwrap_or_else(PoisonError::into_inner);
-        heeded.values().filter(|upto| **upto >= asked).count() >= shards
+    fn is_acked(&self, asked: u64, shards: usize) -> bool {
+        let acked_requests = self
+            .acked_requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        acked_requests
+            .values()
+            .filter(|upto| **upto >= asked)
+            .count()
+            >= shards
     }
 }
 
@@ -102,7 +112,7 @@ impl Shard {
         runs: &mut Vec<Run>,
     ) -> bool {
         let now = self.handle.now_ns();
-        if now < self.asked_in_vain_ns.get() {
+        if now < self.backoff_until_ns.get() {
             return false;
         }
         let asking = &self.shared.asking;
@@ -111,17 +121,17 @@ impl Shard {
         let mut in_vain = 0;
         self.mover_wake.notify();
         while self.handle.now_ns() < now + PATIENCE_NS && !self.closing.get() {
-            let heeded = asking.is_heeded(asked.0, self.config.shards.into());
+            let acked_requests = asking.is_acked(asked.0, self.config.shards.into());
             for class in classes {
                 if self.host_slots(class, count, runs) {
                     return true;
                 }
             }
-            if !heeded {
+            if !acked_requests {
                 self.handle.sleep(LOOK_NS).await;
                 continue;
             }
-            // Others may have been quicker, and what came of it may be enough for more; what sinks may be on its way.
+            // Others may have been quicker, and what came of it may be enough for more; what is demoted may be on its way.
             let worked = asking.worked.load(Ordering::Acquire);
             in_vain = if worked == asked.1 { in_vain + 1 } else { 0 };
             if in_vain == TRIES {
@@ -131,13 +141,13 @@ impl Shard {
             asked = (asking.ask(), worked);
             self.mover_wake.notify();
         }
-        self.asked_in_vain_ns.set(self.handle.now_ns() + IN_VAIN_NS);
+        self.backoff_until_ns.set(self.handle.now_ns() + BACKOFF_NS);
         false
     }
 
     /// Whether some write, of this shard or another, waits for space.
     pub(super) fn is_space_awaited(&self) -> bool {
-        self.starving.get() > 0 || self.shared.asking.waiting.load(Ordering::Acquire) > 0
+        self.space_waiters.get() > 0 || self.shared.asking.waiting.load(Ordering::Acquire) > 0
     }
 
     /// Takes up what other shards have asked for, and asks them before a write has to.
@@ -145,11 +155,11 @@ impl Shard {
         let asking = &self.shared.asking;
         let now = self.handle.now_ns();
         let asked_ns = self.asked_early_ns.get();
-        if self.is_short() && now >= asked_ns + IN_VAIN_NS {
+        if self.is_short() && now >= asked_ns + BACKOFF_NS {
             self.asked_early_ns.set(now);
             asking.ask();
         }
-        if asking.asked() != self.heeded.get() {
+        if asking.asked() != self.acked_requests.get() {
             self.spare_wake.notify();
         }
     }
@@ -171,7 +181,7 @@ impl Shard {
         while !self.closing.get() {
             let wake = self.spare_wake.wait();
             let asked = self.shared.asking.asked();
-            if self.heeded.replace(asked) != asked {
+            if self.acked_requests.replace(asked) != asked {
                 let asking = &self.shared.asking;
                 match self.heed().await {
                     Ok(true) => drop(asking.worked.fetch_add(1, Ordering::AcqRel)),
@@ -221,7 +231,7 @@ impl Shard {
 
     /// Whether there were empty groups.
     async fn give_empty(&self) -> Result<bool, IoError> {
-        if !self.state.borrow_mut().alloc.let_go_of_empty() {
+        if !self.state.borrow_mut().alloc.release_empty_groups() {
             return Ok(false);
         }
         for _ in 0..CHECKPOINTS {

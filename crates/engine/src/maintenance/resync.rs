@@ -1,9 +1,9 @@
-//! Bringing a mirror's leg up to date: each shard copies what lies in its own groups.
+//! Bringing a mirror's member up to date: each shard copies what lies in its own groups.
 
 use super::progress::Progress;
 use super::upkeep::Kind;
 use crate::shard::state::Shard;
-use crate::vdrive::{DriveShared, LegState, Missing, VdriveIo};
+use crate::vdrive::{DriveShared, MemberState, Missing, VdriveIo};
 use block::{DriveError, DriveQueue, ErrorKind, IoError};
 use drives::OpenDrive;
 use std::ops::RangeInclusive;
@@ -16,8 +16,8 @@ use units::{BLOCK, VdriveId};
 /// Blocks copied at a time, while writes to them wait: 1 MiB.
 const RANGE: u64 = 256;
 
-/// A mirror's leg: vdrive and part.
-pub type LegPlace = (VdriveId, usize);
+/// A mirror's member: vdrive and part.
+pub type MemberPlace = (VdriveId, usize);
 
 impl Shard {
     /// A part lies on this drive from now on, or on none.
@@ -26,7 +26,7 @@ impl Shard {
     /// When this thread cannot reach the drive.
     pub fn attach(
         &self,
-        (vdrive, part): LegPlace,
+        (vdrive, part): MemberPlace,
         (spec, drive): (&str, Option<&Arc<dyn OpenDrive>>),
         shared: &Arc<DriveShared>,
     ) -> Result<(), String> {
@@ -41,31 +41,31 @@ impl Shard {
         Ok(())
     }
 
-    /// Before a leg returns: what it may have lost is told to its map.
+    /// Before a member returns: what it may have lost is told to its map.
     ///
     /// # Errors
     /// When there is no such vdrive.
-    pub fn before_resync(&self, (vdrive, leg): LegPlace) -> Result<(), IoError> {
-        self.vdrive(vdrive)?.give_up_written(leg);
+    pub fn before_resync(&self, (vdrive, member): MemberPlace) -> Result<(), IoError> {
+        self.vdrive(vdrive)?.give_up_written(member);
         Ok(())
     }
 
-    /// After a leg has begun to take writes: those that left it out have ended.
+    /// After a member has begun to take writes: those that left it out have ended.
     ///
     /// # Errors
     /// When there is no such vdrive.
-    pub async fn begin_resync(&self, (vdrive, _): LegPlace) -> Result<(), IoError> {
+    pub async fn begin_resync(&self, (vdrive, _): MemberPlace) -> Result<(), IoError> {
         self.vdrive(vdrive)?.settle_writes().await;
         Ok(())
     }
 
-    /// Bytes that this shard has to copy to the leg.
+    /// Bytes that this shard has to copy to the member.
     ///
     /// # Errors
     /// When there is no such vdrive.
-    pub fn resync_bytes(&self, (vdrive, leg): LegPlace) -> Result<u64, IoError> {
+    pub fn resync_bytes(&self, (vdrive, member): MemberPlace) -> Result<u64, IoError> {
         let io = self.vdrive(vdrive)?;
-        io.check_taken_along(leg);
+        io.check_taken_along(member);
         let own: u64 = self
             .own_ranges(vdrive)
             .iter()
@@ -75,7 +75,7 @@ impl Shard {
         let groups = state.alloc.groups_of(vdrive);
         let stale = groups
             .iter()
-            .filter(|(_, first)| io.leg(leg).stale.covers(*first));
+            .filter(|(_, first)| io.member(member).stale.covers(*first));
         let used = stale.flat_map(|(key, _)| state.alloc.used_runs(*key));
         let used: u64 = used.map(|run| run.count as u64).sum();
         Ok((own + used) * BLOCK as u64)
@@ -84,10 +84,10 @@ impl Shard {
     /// Copies what is in use in stale regions with these numbers; false when it was cancelled.
     ///
     /// # Errors
-    /// When the leg has gone out again.
+    /// When the member has gone out again.
     pub async fn resync(
         &self,
-        (vdrive, leg): LegPlace,
+        (vdrive, member): MemberPlace,
         window: RangeInclusive<u64>,
         progress: &Progress,
     ) -> Result<bool, IoError> {
@@ -96,24 +96,24 @@ impl Shard {
             for (first, count) in self.own_ranges(vdrive) {
                 for block in (first..first + count).step_by(RANGE as usize) {
                     let count = RANGE.min(first + count - block);
-                    if !self.copy_range(&io, leg, block, count, progress).await? {
+                    if !self.copy_range(&io, member, block, count, progress).await? {
                         return Ok(false);
                     }
                 }
             }
         }
         let groups = self.state.borrow().alloc.groups_of(vdrive);
-        let region = io.leg(leg).stale.region_blocks();
+        let region = io.member(member).stale.region_blocks();
         let stale = groups.into_iter().filter(|(_, first)| {
             let last = is_on(Mutation::ResyncRegion) && first / region == *window.end();
-            !last && window.contains(&(first / region)) && io.leg(leg).stale.covers(*first)
+            !last && window.contains(&(first / region)) && io.member(member).stale.covers(*first)
         });
         for (key, _) in stale {
-            // What comes into use from here on goes to the leg by itself.
+            // What comes into use from here on goes to the member by itself.
             let runs = self.state.borrow().alloc.used_runs(key);
             for run in runs {
                 let (block, count) = (run.place.block(), run.count as u64);
-                if !self.copy_range(&io, leg, block, count, progress).await? {
+                if !self.copy_range(&io, member, block, count, progress).await? {
                     return Ok(false);
                 }
             }
@@ -124,7 +124,7 @@ impl Shard {
     async fn copy_range(
         &self,
         io: &VdriveIo,
-        leg: usize,
+        member: usize,
         block: u64,
         count: u64,
         progress: &Progress,
@@ -134,23 +134,25 @@ impl Shard {
             return Ok(false);
         }
         self.upkeep.wait(Kind::Resync, count * BLOCK as u64).await;
-        let copied = io.copy(leg, block, count as usize).await;
-        copied.map_err(|error| leg_failed(&error))?;
+        let copied = io.copy(member, block, count as usize).await;
+        copied.map_err(|error| member_failed(&error))?;
         let bytes = count * BLOCK as u64;
         progress.done.fetch_add(bytes, Ordering::Relaxed);
         Ok(true)
     }
 
-    /// Makes what a leg has durable.
+    /// Makes what a member has durable.
     ///
     /// # Errors
     /// When it fails, or is not being brought up to date any more.
-    pub async fn flush_leg(&self, (vdrive, leg): LegPlace) -> Result<(), IoError> {
+    pub async fn flush_member(&self, (vdrive, member): MemberPlace) -> Result<(), IoError> {
         let io = self.vdrive(vdrive)?;
-        if io.leg(leg).state() != LegState::Syncing {
-            return Err(leg_failed(&DriveError::Gone));
+        if io.member(member).state() != MemberState::Syncing {
+            return Err(member_failed(&DriveError::Gone));
         }
-        io.flush_leg(leg).await.map_err(|error| leg_failed(&error))
+        io.flush_member(member)
+            .await
+            .map_err(|error| member_failed(&error))
     }
 
     /// What a shard has in the metadata region besides groups: its journal and checkpoints.
@@ -166,7 +168,7 @@ impl Shard {
     }
 }
 
-fn leg_failed(error: &DriveError) -> IoError {
+fn member_failed(error: &DriveError) -> IoError {
     let text = format!("the drive that is brought up to date has failed: {error}");
     IoError::new(ErrorKind::Device, text)
 }

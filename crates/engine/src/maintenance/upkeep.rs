@@ -1,7 +1,7 @@
 //! Background work: one scheduler for all that a shard does without a host waiting for it.
 //!
 //! Each kind of it has its own way to find out how much hosts leave it: write-back takes a share of what they ask for
-//! ([`Yielding`]), scrubs and deletions measure what hosts feel ([`Throttle`]), the others go as fast as drives let them.
+//! ([`WritebackRate`]), scrubs and deletions measure what hosts feel ([`Throttle`]), the others go as fast as drives let them.
 //! Above that stands what volumes were promised. Background work is a tenant of the lowest level: while somebody in the pool
 //! misses what its policy promises ([`Upkeep::hurt`], told by the gates), each kind goes down to its floor, so that it
 //! ends all the same, and runs at its usual rate again once no promise has been missed for a while.
@@ -9,10 +9,10 @@
 //! Leaves out: what a kind does. What makes room that hosts wait for is no background work: nothing here delays it.
 
 mod throttle;
-mod yielding;
+mod writeback_rate;
 
 pub(crate) use throttle::Throttle;
-pub(crate) use yielding::{CHUNKS, Leave, Yielding};
+pub(crate) use writeback_rate::{CHUNKS, Demote, WritebackRate};
 
 use reactor::Handle;
 use std::cell::Cell;
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Demotion,
     /// Copies for the fast tier.
     Promotion,
-    /// Bringing a mirror's leg up to date.
+    /// Bringing a mirror's member up to date.
     Resync,
 }
 

@@ -45,7 +45,7 @@ impl Shard {
         }
         if is_on(Mutation::ForkEarly) {
             for (volume, chunk) in chunks {
-                self.leaf(*volume, *chunk, true).await?;
+                self.map_page(*volume, *chunk, true).await?;
             }
         }
         Ok(())

@@ -156,7 +156,7 @@ impl Shard {
             }
             found.extend((!changed.changed.is_empty()).then_some(changed));
         }
-        self.trim_leaves();
+        self.trim_pages();
         let next = candidates.next.filter(|next| *next < chunks.end);
         Ok((found, next))
     }

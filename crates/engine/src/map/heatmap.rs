@@ -1,6 +1,6 @@
 //! Where a volume's content lies, for a picture of it.
 
-use super::page::Leaf;
+use super::page::MapPage;
 use crate::control::types::MapCell;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
@@ -66,8 +66,8 @@ impl Shard {
             let owned = state.owned(state.live(volume), chunk, blocks);
             Ok(owned.map(|owned| {
                 let mut cell = MapCell::default();
-                for (layer, leaf, blocks) in &owned.parts {
-                    self.add_blocks(state, leaf, *blocks, &mut cell);
+                for (layer, map_page, blocks) in &owned.parts {
+                    self.add_blocks(state, map_page, *blocks, &mut cell);
                     cell.uses = cell.uses.max(state.most_uses((*layer, chunk), blocks));
                 }
                 cell
@@ -76,13 +76,13 @@ impl Shard {
         .await
     }
 
-    fn add_blocks(&self, state: &State, leaf: &Leaf, blocks: BlockMask, cell: &mut MapCell) {
+    fn add_blocks(&self, state: &State, map_page: &MapPage, blocks: BlockMask, cell: &mut MapCell) {
         let in_ram = |block: usize| {
-            let slot = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1);
+            let slot = map_page.ram[block / EXTENT_BLOCKS].get().checked_sub(1);
             let extent = slot.and_then(|slot| state.ram.get(slot));
             extent.is_some_and(|extent| extent.block(block % EXTENT_BLOCKS).is_some())
         };
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         for block in blocks.blocks() {
             let bytes = match page.state(block) {
                 BlockState::Zero => continue,

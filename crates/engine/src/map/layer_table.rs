@@ -1,6 +1,6 @@
 //! Layers: which one takes a volume's writes, and whose page has a block (docs/snapshots.md).
 
-use super::page::{Found, Leaf, Make, live};
+use super::page::{Found, Make, MapPage, live};
 use super::radix::Lookup;
 use crate::shard::state::{Shard, State, Volume};
 use block::IoError;
@@ -29,7 +29,7 @@ pub(crate) enum Pages {
 #[derive(Default)]
 pub(crate) struct Owned {
     /// Layer, page and blocks; what the page says counts for these.
-    pub parts: SmallVec<[(u32, Rc<Leaf>, BlockMask); 2]>,
+    pub parts: SmallVec<[(u32, Rc<MapPage>, BlockMask); 2]>,
     /// Blocks that no page tells of.
     pub zero: BlockMask,
     /// Blocks that were not followed further down.
@@ -52,23 +52,23 @@ pub(crate) struct Placed {
     pub crc: u32,
 }
 
-/// Whether volumes can be cut.
+/// Whether volumes can be switched to new layers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ready {
-    /// They are held.
-    Held,
+    /// They are quiesced.
+    Quiesced,
     /// There is no room for the pages of another snapshot.
     Full,
     /// The new layers of these volumes take writes already.
-    Ahead(Vec<u32>),
+    SwitchedAlready(Vec<u32>),
 }
 
 impl Owned {
     /// The blocks that are not zeroes.
     pub fn stored(&self) -> BlockMask {
         let mut stored = BlockMask::default();
-        for (_, leaf, blocks) in &self.parts {
-            let page = leaf.page.borrow();
+        for (_, map_page, blocks) in &self.parts {
+            let page = map_page.page.borrow();
             stored = stored.or(page.slot_mask().or(page.home_mask()).and(*blocks));
         }
         stored
@@ -86,7 +86,7 @@ impl State {
     ///
     /// # Errors
     /// The page that has to be loaded first.
-    pub fn view(&self, layer: u32, chunk: u32) -> Result<Option<(u32, Rc<Leaf>)>, Missing> {
+    pub fn view(&self, layer: u32, chunk: u32) -> Result<Option<(u32, Rc<MapPage>)>, Missing> {
         self.view_above(layer, chunk, 0)
     }
 
@@ -94,7 +94,7 @@ impl State {
     ///
     /// # Errors
     /// The page that has to be loaded first.
-    pub fn page_of(&self, layer: u32, chunk: u32) -> Result<Option<&Rc<Leaf>>, Missing> {
+    pub fn page_of(&self, layer: u32, chunk: u32) -> Result<Option<&Rc<MapPage>>, Missing> {
         match self.volumes.get(&layer) {
             Some(entry) => page_of(entry, layer, chunk),
             None => Ok(None),
@@ -107,13 +107,13 @@ impl State {
         layer: u32,
         chunk: u32,
         floor: u32,
-    ) -> Result<Option<(u32, Rc<Leaf>)>, Missing> {
+    ) -> Result<Option<(u32, Rc<MapPage>)>, Missing> {
         let mut layer = layer;
         while let Some(entry) = self.volumes.get(&layer)
             && entry.epoch > floor
         {
-            if let Some(leaf) = page_of(entry, layer, chunk)? {
-                return Ok(Some((layer, leaf.clone())));
+            if let Some(map_page) = page_of(entry, layer, chunk)? {
+                return Ok(Some((layer, map_page.clone())));
             }
             layer = entry.parent;
         }
@@ -169,7 +169,7 @@ impl State {
                     continue;
                 }
             }
-            let Some((found, leaf)) = view? else {
+            let Some((found, map_page)) = view? else {
                 let none = match floor {
                     0 => &mut owned.zero,
                     _ => &mut owned.beneath,
@@ -178,13 +178,13 @@ impl State {
                 continue;
             };
             let inherited = match self.volumes.get(&found) {
-                Some(entry) if entry.parent != 0 => leaf.page.borrow().inherited_of(blocks),
+                Some(entry) if entry.parent != 0 => map_page.page.borrow().inherited_of(blocks),
                 _ => BlockMask::default(),
             };
             let mut left = inherited;
             while let Some(first) = left.blocks().next() {
-                let epoch = leaf.page.borrow().from(first);
-                let page = leaf.page.borrow();
+                let epoch = map_page.page.borrow().from(first);
+                let page = map_page.page.borrow();
                 let same: BlockMask = left
                     .blocks()
                     .filter(|block| page.from(*block) == epoch)
@@ -198,7 +198,7 @@ impl State {
             }
             let own = blocks.and_not(inherited);
             if !own.is_empty() {
-                owned.parts.push((found, leaf, own));
+                owned.parts.push((found, map_page, own));
             }
         }
         Ok(owned)
@@ -238,9 +238,9 @@ impl State {
             return Ok(None);
         }
         let found = self.view(parent, chunk)?;
-        Ok(found.map(|(below, leaf)| {
+        Ok(found.map(|(below, map_page)| {
             let epoch = self.volumes[&below].epoch;
-            leaf.page.borrow().fork(layer, chunk, epoch)
+            map_page.page.borrow().fork(layer, chunk, epoch)
         }))
     }
 }
@@ -352,18 +352,18 @@ impl Shard {
     /// and `create`. It is so until the caller waits for something.
     ///
     /// # Errors
-    /// As [`Shard::leaf`]'s.
-    pub(crate) async fn live_leaf(
+    /// As [`Shard::map_page`]'s.
+    pub(crate) async fn live_page(
         &self,
         volume: u32,
         chunk: u32,
         create: bool,
-    ) -> Result<Option<(u32, Rc<Leaf>)>, IoError> {
+    ) -> Result<Option<(u32, Rc<MapPage>)>, IoError> {
         loop {
-            if self.state.borrow().held.contains(&volume) {
-                let let_go = self.let_go.wait();
+            if self.state.borrow().quiesced.contains(&volume) {
+                let resumed = self.resumed.wait();
                 self.check()?;
-                let_go.await;
+                resumed.await;
                 continue;
             }
             let layer = {
@@ -372,8 +372,10 @@ impl Shard {
             };
             match layer {
                 Err((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await?,
-                Ok(layer) => match self.find_leaf(layer, chunk, Make::more(create))? {
-                    Found::Leaf(leaf) => return Ok(leaf.map(|leaf| (layer, leaf))),
+                Ok(layer) => match self.find_page(layer, chunk, Make::more(create))? {
+                    Found::MapPage(map_page) => {
+                        return Ok(map_page.map(|map_page| (layer, map_page)));
+                    }
                     other => self.make_findable(other).await?,
                 },
             }
@@ -389,30 +391,30 @@ impl Shard {
         live.map(|known| known.0).collect()
     }
 
-    /// Readies volumes for new layers, both of which are given: learns of `layers`, and holds the volumes.
-    pub fn hold_if_ready(&self, layers: &[LayerConfig], cuts: &[(u32, u32)]) -> Ready {
+    /// Readies volumes for new layers, both of which are given: learns of `layers`, and quiesces the volumes.
+    pub fn quiesce_if_ready(&self, layers: &[LayerConfig], switches: &[(u32, u32)]) -> Ready {
         if !self.has_room_for_snapshot() {
             return Ready::Full;
         }
-        let ahead = self.are_live(cuts);
+        let ahead = self.are_live(switches);
         if !ahead.is_empty() {
-            return Ready::Ahead(ahead);
+            return Ready::SwitchedAlready(ahead);
         }
         self.set_layers(layers);
         if !is_on(Mutation::SnapshotUnheld) {
-            let volumes: Vec<u32> = cuts.iter().map(|(volume, _)| *volume).collect();
-            self.hold(&volumes);
+            let volumes: Vec<u32> = switches.iter().map(|(volume, _)| *volume).collect();
+            self.quiesce_volumes(&volumes);
         }
-        Ready::Held
+        Ready::Quiesced
     }
 
-    /// Pages of these volumes do not change from now on, until they are let go.
-    pub fn hold(&self, volumes: &[u32]) {
-        self.state.borrow_mut().held.extend(volumes);
+    /// Pages of these volumes do not change from now on, until they are resumed.
+    pub fn quiesce_volumes(&self, volumes: &[u32]) {
+        self.state.borrow_mut().quiesced.extend(volumes);
     }
 
-    /// The layers that take these volumes' writes from now on; lets the volumes go.
-    pub fn cut(&self, volumes: &[(u32, u32)]) {
+    /// Switches these volumes' writes to the layers beside them, and resumes the volumes.
+    pub fn switch_layers(&self, volumes: &[(u32, u32)]) {
         let mut state = self.state.borrow_mut();
         for (volume, layer) in volumes {
             let before = state.live(*volume);
@@ -423,10 +425,10 @@ impl Shard {
             (new.counters, new.spread) = (counters, spread);
             new.count_for(allowance, &self.shared.space);
             state.live.insert(*volume, *layer);
-            state.pass_knobs(before, *layer);
+            state.pass_settings(before, *layer);
         }
         drop(state);
-        self.let_go(volumes.iter().map(|(volume, _)| *volume));
+        self.resume_volumes(volumes.iter().map(|(volume, _)| *volume));
     }
 
     /// The number under which a snapshot's layer is read; no layer: it is not any more.
@@ -438,14 +440,14 @@ impl Shard {
         };
     }
 
-    /// Lets volumes go as they are.
-    pub fn let_go(&self, volumes: impl Iterator<Item = u32>) {
+    /// Resumes volumes as they are.
+    pub fn resume_volumes(&self, volumes: impl Iterator<Item = u32>) {
         let mut state = self.state.borrow_mut();
         for volume in volumes {
-            state.held.remove(&volume);
+            state.quiesced.remove(&volume);
         }
         drop(state);
-        self.let_go.notify();
+        self.resumed.notify();
     }
 }
 
@@ -460,9 +462,9 @@ pub(super) fn layer_entry(state: &mut State, id: u32) -> &mut Volume {
     volumes.entry(id).or_insert_with(made)
 }
 
-fn page_of(entry: &Volume, layer: u32, chunk: u32) -> Result<Option<&Rc<Leaf>>, Missing> {
+fn page_of(entry: &Volume, layer: u32, chunk: u32) -> Result<Option<&Rc<MapPage>>, Missing> {
     match entry.tree.lookup(chunk) {
-        Lookup::Loaded(leaf) if !leaf.dissolved.get() => Ok(Some(leaf)),
+        Lookup::Loaded(map_page) if !map_page.freed.get() => Ok(Some(map_page)),
         Lookup::Loaded(_) | Lookup::Absent => Ok(None),
         Lookup::OnDisk(ptr) => Err((layer, 0, chunk, ptr)),
         Lookup::NeedNode(level, key, ptr) => Err((layer, level, key, ptr)),

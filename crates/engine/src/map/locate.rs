@@ -37,8 +37,8 @@ impl Shard {
         } = owned;
         found.extend(zero.blocks().map(|block| (block, Place::NONE, 0)));
         found.extend(placed.iter().map(|at| (at.block, at.slot, at.crc)));
-        for (_, leaf, blocks) in parts {
-            let page = leaf.page.borrow();
+        for (_, map_page, blocks) in parts {
+            let page = map_page.page.borrow();
             found.extend(blocks.blocks().map(|block| {
                 let place = match page.slot(block) {
                     slot if slot.is_some() => slot,

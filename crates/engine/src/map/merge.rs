@@ -4,12 +4,12 @@
 //! A chunk is merged without waiting in between, and never while a checkpoint collects pages: a
 //! checkpoint has all of it or nothing, and its record, played again, finds the pages as they were.
 
-use super::page::{Busy, Leaf, Make};
+use super::page::{ChunkLock, Make, MapPage};
 use super::radix::Lookup;
 use crate::control::explain::Cause;
 use crate::maintenance::layer_gc::Turns;
 use crate::shard::state::{Shard, State};
-use crate::tiering::unreadable::Unread;
+use crate::tiering::unreadable::UnreadableBlocks;
 use crate::wal::log::{Room, Work};
 use block::{ErrorKind, IoError};
 use format::{ChunkPage, Record};
@@ -65,28 +65,29 @@ impl Shard {
                 turns.next(self).await?;
             }
             from = keys.last().and_then(|last| last.checked_add(1));
-            self.trim_leaves();
+            self.trim_pages();
         }
         Ok(())
     }
 
     async fn merge_chunk(&self, upper: u32, chunk: u32) -> Result<(), IoError> {
         loop {
-            let Some(up) = self.leaf(upper, chunk, false).await? else {
+            let Some(up) = self.map_page(upper, chunk, false).await? else {
                 return Ok(());
             };
             let lower = self.state.borrow().volumes[&upper].parent;
-            let Some(low) = self.leaf_or(lower, chunk, Make::InExchange).await? else {
+            let Some(low) = self.page_or(lower, chunk, Make::InExchange).await? else {
                 return Ok(());
             };
             let room = self.room_between_checkpoints().await?;
-            if up.dissolved.get() {
+            if up.freed.get() {
                 return Ok(());
             }
-            if low.dissolved.get() {
+            if low.freed.get() {
                 continue;
             }
-            let (Some(_up), Some(_low)) = (Busy::try_new(&up), Busy::try_new(&low)) else {
+            let (Some(_up), Some(_low)) = (ChunkLock::try_new(&up), ChunkLock::try_new(&low))
+            else {
                 drop(room);
                 self.handle.sleep(PAUSE_NS).await;
                 continue;
@@ -94,7 +95,7 @@ impl Shard {
             let mut merged = low.page.borrow().clone();
             let Some((slots, home)) = merged.merge(&up.page.borrow()) else {
                 drop(room);
-                let mut unread = Unread::default();
+                let mut unread = UnreadableBlocks::default();
                 self.dissolve_home(upper, chunk, &up, &mut unread).await?;
                 if unread.count > 0 {
                     let text = format!(
@@ -160,8 +161,8 @@ impl Shard {
     fn set_merged(
         &self,
         state: &mut State,
-        (upper, up): (u32, &Rc<Leaf>),
-        (lower, low): (u32, &Rc<Leaf>),
+        (upper, up): (u32, &Rc<MapPage>),
+        (lower, low): (u32, &Rc<MapPage>),
         chunk: u32,
         merged: ChunkPage,
     ) {
@@ -180,34 +181,34 @@ impl Shard {
         low.page.borrow_mut().set_home(merged.home());
         low.written_ns
             .set(low.written_ns.get().max(up.written_ns.get()));
-        self.dissolve(state, upper, up);
+        self.free_page(state, upper, up);
         state.settle(&[lower, upper], &self.shared.space);
         self.mark_dirty(state, upper, chunk, up);
         self.mark_dirty(state, lower, chunk, low);
     }
 
     /// Empties a page: it counts as absent, and the next checkpoint takes it out of the tree.
-    fn dissolve(&self, state: &mut State, layer: u32, leaf: &Rc<Leaf>) {
+    fn free_page(&self, state: &mut State, layer: u32, map_page: &Rc<MapPage>) {
         for block in 0..CHUNK_BLOCKS {
-            self.change(state, layer, leaf, block, |page| {
+            self.change(state, layer, map_page, block, |page| {
                 page.set_slot(block, Place::NONE);
                 page.set_from(block, 0);
                 page.set_home_valid(block, false);
             });
-            state.ram.invalidate(leaf, block);
+            state.ram.invalidate(map_page, block);
         }
-        leaf.page.borrow_mut().set_home(Place::NONE);
-        leaf.dissolved.set(true);
+        map_page.page.borrow_mut().set_home(Place::NONE);
+        map_page.freed.set(true);
     }
 
     /// A layer that is no more needs no page that says that it has zeroes.
-    pub(crate) fn dissolve_if_gone(&self, layer: u32, chunk: u32, leaf: &Rc<Leaf>) {
+    pub(crate) fn free_page_if_gone(&self, layer: u32, chunk: u32, map_page: &Rc<MapPage>) {
         let mut state = self.state.borrow_mut();
         let gone = state.volumes.get(&layer).is_none_or(|entry| entry.gone);
-        let empty = leaf.page.borrow().home().is_none();
-        if gone && empty && !leaf.dissolved.get() {
-            self.dissolve(&mut state, layer, leaf);
-            self.mark_dirty(&mut state, layer, chunk, leaf);
+        let empty = map_page.page.borrow().home().is_none();
+        if gone && empty && !map_page.freed.get() {
+            self.free_page(&mut state, layer, map_page);
+            self.mark_dirty(&mut state, layer, chunk, map_page);
         }
     }
 
@@ -222,8 +223,8 @@ impl Shard {
         upper: u32,
         chunk: u32,
     ) -> Result<bool, IoError> {
-        let up = self.leaf(upper, chunk, true).await?;
-        let low = self.leaf(lower, chunk, true).await?;
+        let up = self.map_page(upper, chunk, true).await?;
+        let low = self.map_page(lower, chunk, true).await?;
         let (Some(up), Some(low)) = (up, low) else {
             return Ok(false);
         };
@@ -293,7 +294,7 @@ impl Shard {
         state.paths.forget();
         state.dirty_chunks.forget(layer);
         state.clean_chunks.retain(|key| key.0 != layer);
-        state.leaf_queue.retain(|key| key.0 != layer);
+        state.page_clock.retain(|key| key.0 != layer);
         state.forget_heat(layer);
         state.summaries.forget_layer(layer);
     }
@@ -307,7 +308,7 @@ impl Shard {
         let (keys, need) = entry.tree.scan(0, usize::MAX);
         need.is_none()
             && keys.iter().all(|key| match entry.tree.lookup(*key) {
-                Lookup::Loaded(leaf) => leaf.dissolved.get(),
+                Lookup::Loaded(map_page) => map_page.freed.get(),
                 Lookup::Absent => true,
                 Lookup::OnDisk(_) | Lookup::NeedNode(..) => false,
             })

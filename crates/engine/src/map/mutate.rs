@@ -1,6 +1,6 @@
 //! Changes of a chunk's page, each with its record. The live path and recovery share them.
 
-use super::page::Leaf;
+use super::page::MapPage;
 use crate::cache::fill::extents_of;
 use crate::shard::state::{Shard, State};
 use crate::space::{Class, Run};
@@ -18,12 +18,12 @@ impl Shard {
         &self,
         state: &mut State,
         volume: u32,
-        leaf: &Leaf,
+        map_page: &MapPage,
         block: usize,
         mut change: impl FnMut(&mut ChunkPage),
     ) {
         let one = std::iter::once(block);
-        self.change_each(state, volume, leaf, one, |page, _| change(page));
+        self.change_each(state, volume, map_page, one, |page, _| change(page));
     }
 
     /// As [`Shard::change`], of several blocks.
@@ -31,7 +31,7 @@ impl Shard {
         &self,
         state: &mut State,
         volume: u32,
-        leaf: &Leaf,
+        map_page: &MapPage,
         blocks: impl Iterator<Item = usize>,
         mut change: impl FnMut(&mut ChunkPage, usize),
     ) {
@@ -39,7 +39,7 @@ impl Shard {
             return;
         };
         let had = entry.fast();
-        let mut page = leaf.page.borrow_mut();
+        let mut page = map_page.page.borrow_mut();
         for block in blocks {
             let before = self
                 .counter(&page, block, &mut entry.counts)
@@ -52,15 +52,23 @@ impl Shard {
                 self.shared.space.count(1);
             }
         }
-        if let Some(knobs) = &entry.knobs {
-            knobs.note(entry.fast() - had);
+        if let Some(settings) = &entry.settings {
+            settings.note(entry.fast() - had);
         }
     }
 
     /// Marks a page as changed.
-    pub(crate) fn mark_dirty(&self, state: &mut State, volume: u32, chunk: u32, leaf: &Rc<Leaf>) {
-        if !leaf.dirty.replace(true) {
-            state.dirty_leaves.push((volume, chunk, leaf.clone()));
+    pub(crate) fn mark_dirty(
+        &self,
+        state: &mut State,
+        volume: u32,
+        chunk: u32,
+        map_page: &Rc<MapPage>,
+    ) {
+        if !map_page.dirty.replace(true) {
+            state
+                .dirty_map_pages
+                .push((volume, chunk, map_page.clone()));
             if let Some(entry) = state.volumes.get_mut(&volume) {
                 entry.tree.renew_nodes(chunk);
             }
@@ -68,8 +76,14 @@ impl Shard {
     }
 
     /// Remembers which kind of fast blocks the chunk has, for demotion and eviction.
-    pub(crate) fn note_chunk(&self, state: &mut State, volume: u32, chunk: u32, leaf: &Leaf) {
-        let counts = self.count(&leaf.page.borrow());
+    pub(crate) fn note_chunk(
+        &self,
+        state: &mut State,
+        volume: u32,
+        chunk: u32,
+        map_page: &MapPage,
+    ) {
+        let counts = self.count(&map_page.page.borrow());
         let key = (volume, chunk);
         match counts.fast {
             0 => state.dirty_chunks.remove(key),
@@ -79,7 +93,7 @@ impl Shard {
             0 => state.clean_chunks.remove(&key),
             _ => state.clean_chunks.insert(key),
         };
-        self.tell_placed(state, key, leaf, u16::MAX);
+        self.tell_placed(state, key, map_page, u16::MAX);
     }
 
     /// Slots of blocks, if any has one.
@@ -105,12 +119,12 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         first: usize,
         run: Run,
         crcs: &[u32],
     ) -> Result<(), IoError> {
-        self.apply_flushed(volume, chunk, leaf, first, run, crcs)?;
+        self.apply_flushed(volume, chunk, map_page, first, run, crcs)?;
         let mut state = self.state.borrow_mut();
         state.journal.touch(run.place.vdrive());
         Ok(())
@@ -124,7 +138,7 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         first: usize,
         run: Run,
         crcs: &[u32],
@@ -137,7 +151,7 @@ impl Shard {
             first: first as u8,
             slot: run.place,
             crcs: Few::from_slice(crcs),
-            old: Self::slots_of(&leaf.page.borrow(), blocks.clone()),
+            old: Self::slots_of(&map_page.page.borrow(), blocks.clone()),
         };
         self.append(&mut state, &record)?;
         self.fetching.some();
@@ -154,27 +168,27 @@ impl Shard {
             page.set_home_valid(block, kept);
         };
         let is_fast = self.class(run.place) == Class::Fast;
-        let were_there = self.are_fast_alone(&leaf.page.borrow(), blocks.clone());
+        let were_there = self.are_fast_alone(&map_page.page.borrow(), blocks.clone());
         if is_fast && were_there && !is_on(Mutation::CountOff) {
             // Nothing changes in the counts, and most writes are like that.
-            let mut page = leaf.page.borrow_mut();
+            let mut page = map_page.page.borrow_mut();
             blocks.clone().for_each(|block| write(&mut page, block));
         } else {
-            self.change_each(&mut state, volume, leaf, blocks.clone(), write);
+            self.change_each(&mut state, volume, map_page, blocks.clone(), write);
         }
-        blocks.for_each(|block| state.ram.invalidate(leaf, block));
-        self.mark_dirty(&mut state, volume, chunk, leaf);
+        blocks.for_each(|block| state.ram.invalidate(map_page, block));
+        self.mark_dirty(&mut state, volume, chunk, map_page);
         if is_fast {
-            // Other slots are nothing that the policy knows of, nor that changes what can sink.
+            // Other slots are nothing that the policy knows of, nor that changes what can be demoted.
             if !were_there || state.dirty_chunks.has_aside() {
                 state.dirty_chunks.written((volume, chunk));
             }
             if !were_there {
                 let extents = extents_of(&BlockMask::of(first, run.count));
-                self.tell_placed(&mut state, (volume, chunk), leaf, extents);
+                self.tell_placed(&mut state, (volume, chunk), map_page, extents);
             }
         } else {
-            self.note_chunk(&mut state, volume, chunk, leaf);
+            self.note_chunk(&mut state, volume, chunk, map_page);
             self.note_lowered(&state, (volume, chunk), first, run.count);
         }
         Ok(())
@@ -201,17 +215,17 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         first: usize,
         count: usize,
     ) -> Result<(), IoError> {
         let mut state = self.state.borrow_mut();
         let blocks = first..first + count;
         let zero = |block| {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             page.state(block) == BlockState::Zero && page.from(block) == 0
         };
-        if blocks.clone().all(zero) && leaf.page.borrow().home().is_none() {
+        if blocks.clone().all(zero) && map_page.page.borrow().home().is_none() {
             return Ok(());
         }
         let record = Record::Trim {
@@ -219,32 +233,32 @@ impl Shard {
             chunk,
             first: first as u8,
             count: count as u16,
-            old: Self::slots_of(&leaf.page.borrow(), blocks.clone()),
+            old: Self::slots_of(&map_page.page.borrow(), blocks.clone()),
         };
         self.append(&mut state, &record)?;
         if !is_on(Mutation::TrimLeaks) {
             self.free_slots(&mut state, record.old_slots());
         }
         for block in blocks {
-            self.change(&mut state, volume, leaf, block, |page| {
+            self.change(&mut state, volume, map_page, block, |page| {
                 page.set_slot(block, Place::NONE);
                 page.set_crc(block, 0);
                 page.set_from(block, 0);
                 let kept = is_on(Mutation::TrimKeepsHome) && page.home_valid(block);
                 page.set_home_valid(block, kept);
             });
-            state.ram.invalidate(leaf, block);
+            state.ram.invalidate(map_page, block);
         }
         state.settle(&[volume], &self.shared.space);
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let home = page.home();
         let stale = home.is_some() && page.home_mask().is_empty();
         drop(page);
-        if stale && (!leaf.busy.get() || is_on(Mutation::TrimBusy)) {
-            self.drop_home(&mut state, volume, chunk, leaf, home)?;
+        if stale && (!map_page.busy.get() || is_on(Mutation::TrimBusy)) {
+            self.drop_home(&mut state, volume, chunk, map_page, home)?;
         }
-        self.mark_dirty(&mut state, volume, chunk, leaf);
-        self.note_chunk(&mut state, volume, chunk, leaf);
+        self.mark_dirty(&mut state, volume, chunk, map_page);
+        self.note_chunk(&mut state, volume, chunk, map_page);
         Ok(())
     }
 
@@ -257,7 +271,7 @@ impl Shard {
         state: &mut State,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         home: Place,
     ) -> Result<(), IoError> {
         self.append(
@@ -272,8 +286,8 @@ impl Shard {
         state.alloc.touch_home(home);
         self.check_unwritten(home, CHUNK_BLOCKS);
         state.deferred_frees.home(home);
-        leaf.page.borrow_mut().set_home(Place::NONE);
-        self.mark_dirty(state, volume, chunk, leaf);
+        map_page.page.borrow_mut().set_home(Place::NONE);
+        self.mark_dirty(state, volume, chunk, map_page);
         Ok(())
     }
 
@@ -285,7 +299,7 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         first: usize,
         run: Run,
     ) -> Result<(), IoError> {
@@ -301,17 +315,17 @@ impl Shard {
         self.append(&mut state, &record)?;
         state.alloc.recorded(run.place);
         for index in 0..run.count {
-            self.change(&mut state, volume, leaf, first + index, |page| {
+            self.change(&mut state, volume, map_page, first + index, |page| {
                 page.set_slot(first + index, run.place.plus(index as u64));
             });
-            let crc = leaf.page.borrow().crc(first + index);
+            let crc = map_page.page.borrow().crc(first + index);
             self.check_content(run.place.plus(index as u64), crc);
         }
         state.journal.touch(run.place.vdrive());
         state.clean_chunks.insert((volume, chunk));
         let extents = extents_of(&(first..first + run.count).collect());
-        self.tell_placed(&mut state, (volume, chunk), leaf, extents);
-        self.mark_dirty(&mut state, volume, chunk, leaf);
+        self.tell_placed(&mut state, (volume, chunk), map_page, extents);
+        self.mark_dirty(&mut state, volume, chunk, map_page);
         Ok(())
     }
 
@@ -323,14 +337,14 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         mask: BlockMask,
     ) -> Result<(), IoError> {
         if mask.is_empty() {
             return Ok(());
         }
         let mut state = self.state.borrow_mut();
-        let slot = |block| leaf.page.borrow().slot(block);
+        let slot = |block| map_page.page.borrow().slot(block);
         let record = Record::Evict {
             volume,
             chunk,
@@ -340,12 +354,12 @@ impl Shard {
         self.append(&mut state, &record)?;
         self.free_slots(&mut state, record.old_slots());
         for block in mask.blocks() {
-            self.change(&mut state, volume, leaf, block, |page| {
+            self.change(&mut state, volume, map_page, block, |page| {
                 page.set_slot(block, Place::NONE)
             });
         }
-        self.mark_dirty(&mut state, volume, chunk, leaf);
-        self.note_chunk(&mut state, volume, chunk, leaf);
+        self.mark_dirty(&mut state, volume, chunk, map_page);
+        self.note_chunk(&mut state, volume, chunk, map_page);
         Ok(())
     }
 
@@ -357,7 +371,7 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         home: Place,
         mask: BlockMask,
     ) -> Result<(), IoError> {
@@ -372,23 +386,23 @@ impl Shard {
             },
         )?;
         state.alloc.recorded(home);
-        self.check_home(leaf, home, mask);
-        leaf.page.borrow_mut().set_home(home);
+        self.check_home(map_page, home, mask);
+        map_page.page.borrow_mut().set_home(home);
         for block in mask.blocks() {
-            self.change(&mut state, volume, leaf, block, |page| {
+            self.change(&mut state, volume, map_page, block, |page| {
                 page.set_home_valid(block, true)
             });
         }
-        self.mark_dirty(&mut state, volume, chunk, leaf);
-        self.note_chunk(&mut state, volume, chunk, leaf);
+        self.mark_dirty(&mut state, volume, chunk, map_page);
+        self.note_chunk(&mut state, volume, chunk, map_page);
         Ok(())
     }
 
     /// Invariant: what counts as valid at a home was written there.
-    pub(crate) fn check_home(&self, leaf: &Leaf, home: Place, mask: BlockMask) {
+    pub(crate) fn check_home(&self, map_page: &MapPage, home: Place, mask: BlockMask) {
         if is_watched() {
             for block in mask.blocks() {
-                let crc = leaf.page.borrow().crc(block);
+                let crc = map_page.page.borrow().crc(block);
                 self.check_content(home.plus(block as u64), crc);
             }
         }

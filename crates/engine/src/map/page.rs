@@ -17,14 +17,14 @@ const ROOM_NS: u64 = 5_000_000_000;
 const LOOK_NS: u64 = 10_000_000;
 
 /// The page of a chunk in memory. Whoever holds it keeps it there.
-pub struct Leaf {
+pub struct MapPage {
     pub page: RefCell<ChunkPage>,
     /// Differs from what is on the drive.
     pub dirty: Cell<bool>,
     /// Looked at since the eviction hand last passed.
     pub touched: Cell<bool>,
     /// It went into the page of the layer beneath, or its layer is no more: it counts as absent.
-    pub dissolved: Cell<bool>,
+    pub freed: Cell<bool>,
     /// Some background work moves the chunk's data.
     pub busy: Cell<bool>,
     /// Extents that are being fetched from the slow tier.
@@ -37,13 +37,13 @@ pub struct Leaf {
     pub disk_counts: Cell<BlockCounts>,
 }
 
-impl Leaf {
+impl MapPage {
     pub(crate) fn new(page: ChunkPage, disk_counts: BlockCounts) -> Rc<Self> {
         Rc::new(Self {
             page: RefCell::new(page),
             dirty: Cell::new(false),
             touched: Cell::new(true),
-            dissolved: Cell::new(false),
+            freed: Cell::new(false),
             busy: Cell::new(false),
             fetching: Cell::new(0),
             ram: Default::default(),
@@ -60,7 +60,7 @@ impl Leaf {
 /// What looking for a chunk's page found.
 pub(crate) enum Found {
     /// It is in memory, or there is none.
-    Leaf(Option<Rc<Leaf>>),
+    MapPage(Option<Rc<MapPage>>),
     /// A page has to be loaded first.
     OnDisk(Missing),
     /// It would have to be made and the metadata region has no room.
@@ -89,16 +89,17 @@ impl Make {
 }
 
 /// Work on a chunk's data in the background: one at a time.
-pub struct Busy(Rc<Leaf>);
+pub struct ChunkLock(Rc<MapPage>);
 
-impl Busy {
+impl ChunkLock {
     /// Takes the chunk, unless some other work has it.
-    pub fn try_new(leaf: &Rc<Leaf>) -> Option<Self> {
-        (!leaf.busy.replace(true) || is_on(Mutation::BusyShared)).then(|| Self(leaf.clone()))
+    pub fn try_new(map_page: &Rc<MapPage>) -> Option<Self> {
+        (!map_page.busy.replace(true) || is_on(Mutation::BusyShared))
+            .then(|| Self(map_page.clone()))
     }
 }
 
-impl Drop for Busy {
+impl Drop for ChunkLock {
     fn drop(&mut self) {
         self.0.busy.set(false);
     }
@@ -110,28 +111,28 @@ impl Shard {
     /// # Errors
     /// `Gone` when the volume is, `NoSpace` when the metadata region has no room for a new page,
     /// or the drive's error.
-    pub(crate) async fn leaf(
+    pub(crate) async fn map_page(
         &self,
         volume: u32,
         chunk: u32,
         create: bool,
-    ) -> Result<Option<Rc<Leaf>>, IoError> {
-        self.leaf_or(volume, chunk, Make::more(create)).await
+    ) -> Result<Option<Rc<MapPage>>, IoError> {
+        self.page_or(volume, chunk, Make::more(create)).await
     }
 
-    /// As [`Shard::leaf`], made as `make` says.
+    /// As [`Shard::map_page`], made as `make` says.
     ///
     /// # Errors
-    /// As [`Shard::leaf`]'s.
-    pub(super) async fn leaf_or(
+    /// As [`Shard::map_page`]'s.
+    pub(super) async fn page_or(
         &self,
         volume: u32,
         chunk: u32,
         make: Make,
-    ) -> Result<Option<Rc<Leaf>>, IoError> {
+    ) -> Result<Option<Rc<MapPage>>, IoError> {
         loop {
-            match self.find_leaf(volume, chunk, make)? {
-                Found::Leaf(leaf) => return Ok(leaf),
+            match self.find_page(volume, chunk, make)? {
+                Found::MapPage(map_page) => return Ok(map_page),
                 other => self.make_findable(other).await?,
             }
         }
@@ -140,10 +141,10 @@ impl Shard {
     /// Does what stands between looking for a page and finding it.
     ///
     /// # Errors
-    /// As [`Shard::leaf`]'s.
+    /// As [`Shard::map_page`]'s.
     pub(super) async fn make_findable(&self, found: Found) -> Result<(), IoError> {
         match found {
-            Found::Leaf(_) => Ok(()),
+            Found::MapPage(_) => Ok(()),
             Found::OnDisk((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await,
             // What waits to be written takes room twice until it is.
             Found::NoRoom => {
@@ -177,7 +178,7 @@ impl Shard {
     /// Whether pages wait for a checkpoint, or what one freed for being let go.
     pub(crate) fn checkpoint_gives_room(&self) -> bool {
         let state = self.state.borrow();
-        let changed = state.unplaced + state.dirty_leaves.len() + state.dirty_nodes.count();
+        let changed = state.unplaced + state.dirty_map_pages.len() + state.dirty_nodes.count();
         changed > 0
             || state
                 .deferred_frees
@@ -189,19 +190,19 @@ impl Shard {
     ///
     /// # Errors
     /// `Gone` when the layer is.
-    pub(super) fn find_leaf(&self, volume: u32, chunk: u32, make: Make) -> Result<Found, IoError> {
+    pub(super) fn find_page(&self, volume: u32, chunk: u32, make: Make) -> Result<Found, IoError> {
         let mut state = self.state.borrow_mut();
         let entry = live(state.volumes.get(&volume))?;
         match entry.tree.lookup(chunk) {
-            Lookup::Loaded(leaf) if !leaf.dissolved.get() => {
-                return Ok(Found::Leaf(Some(leaf.clone())));
+            Lookup::Loaded(map_page) if !map_page.freed.get() => {
+                return Ok(Found::MapPage(Some(map_page.clone())));
             }
             Lookup::OnDisk(ptr) => return Ok(Found::OnDisk((volume, 0, chunk, ptr))),
             Lookup::NeedNode(level, key, ptr) => {
                 return Ok(Found::OnDisk((volume, level, key, ptr)));
             }
             Lookup::Loaded(_) | Lookup::Absent => match make {
-                Make::Not => return Ok(Found::Leaf(None)),
+                Make::Not => return Ok(Found::MapPage(None)),
                 Make::WithRoom if !self.has_room_for_pages(&state) => return Ok(Found::NoRoom),
                 Make::WithRoom | Make::InExchange => {}
             },
@@ -210,12 +211,12 @@ impl Shard {
             Ok(page) => page.unwrap_or_else(|| ChunkPage::new(volume, chunk)),
             Err(missing) => return Ok(Found::OnDisk(missing)),
         };
-        let leaf = Leaf::new(page, BlockCounts::default());
+        let map_page = MapPage::new(page, BlockCounts::default());
         if let Some(entry) = state.volumes.get_mut(&volume) {
-            entry.tree.set_leaf(chunk, leaf.clone());
+            entry.tree.set_leaf(chunk, map_page.clone());
         }
-        state.leaf_queue.push_back((volume, chunk));
-        Ok(Found::Leaf(Some(leaf)))
+        state.page_clock.push_back((volume, chunk));
+        Ok(Found::MapPage(Some(map_page)))
     }
 
     /// Loads one page of a volume's tree; two who need the same one load it once.
@@ -281,10 +282,10 @@ impl Shard {
         }
         let page = chunk_page(&state.alloc, page)?;
         let counts = self.count(&page);
-        let leaf = Leaf::new(page, counts);
+        let map_page = MapPage::new(page, counts);
         state.summaries.page_is_back((volume, key));
-        entry.tree.set_leaf(key, leaf.clone());
-        state.leaf_queue.push_back((volume, key));
+        entry.tree.set_leaf(key, map_page.clone());
+        state.page_clock.push_back((volume, key));
         if counts.fast > 0 {
             state.dirty_chunks.found((volume, key));
         }
@@ -292,7 +293,7 @@ impl Shard {
             state.clean_chunks.insert((volume, key));
         }
         if counts.fast + counts.clean > 0 {
-            self.tell_placed(state, (volume, key), &leaf, u16::MAX);
+            self.tell_placed(state, (volume, key), &map_page, u16::MAX);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! them needs no page. There is one only while the page is not in memory, and nothing changes a page that is
 //! not: so a summary is never older than its page.
 
-use super::page::Leaf;
+use super::page::MapPage;
 use format::BlockState;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -67,8 +67,8 @@ impl PageSummary {
 }
 
 /// What a page's summary has, when that is little and not nothing.
-fn entries_of(leaf: &Leaf, is_fast: impl Fn(Place) -> bool) -> Option<Entries> {
-    let page = leaf.page.borrow();
+fn entries_of(map_page: &MapPage, is_fast: impl Fn(Place) -> bool) -> Option<Entries> {
+    let page = map_page.page.borrow();
     let slots = page.slot_mask();
     if slots.is_empty() || slots.count() > MOST {
         return None;
@@ -106,8 +106,8 @@ impl PageSummaries {
     }
 
     /// Keeps what a page says that is given up, when that is little. `is_fast`: a place is on the fast tier.
-    pub fn keep(&mut self, key: (u32, u32), leaf: &Leaf, is_fast: impl Fn(Place) -> bool) {
-        let Some(entries) = entries_of(leaf, is_fast) else {
+    pub fn keep(&mut self, key: (u32, u32), map_page: &MapPage, is_fast: impl Fn(Place) -> bool) {
+        let Some(entries) = entries_of(map_page, is_fast) else {
             return;
         };
         let summary = PageSummary {
@@ -124,15 +124,15 @@ impl PageSummaries {
     }
 
     /// Whether a page's summary would have all of its blocks that are stored, and no other has to go for it.
-    pub fn stands_in(&self, leaf: &Leaf, is_fast: impl Fn(Place) -> bool) -> bool {
+    pub fn stands_in(&self, map_page: &MapPage, is_fast: impl Fn(Place) -> bool) -> bool {
         if self.bytes + OVERHEAD + MOST * size_of::<Entry>() > self.limit {
             return false;
         }
         let all = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             page.slot_mask().or(page.home_mask()).count()
         };
-        entries_of(leaf, is_fast).is_some_and(|entries| entries.len() == all)
+        entries_of(map_page, is_fast).is_some_and(|entries| entries.len() == all)
     }
 
     /// Where a page's block lies, and its checksum.
@@ -213,14 +213,14 @@ mod tests {
     }
 
     /// A page with these blocks, every third on the slow tier.
-    fn page(blocks: impl Iterator<Item = usize>) -> Rc<Leaf> {
+    fn page(blocks: impl Iterator<Item = usize>) -> Rc<MapPage> {
         let mut page = ChunkPage::new(1, 2);
         for block in blocks {
             let vdrive = 1 + u8::from(block % 3 == 0);
             page.set_slot(block, place(vdrive, block));
             page.set_crc(block, block as u32 * 7);
         }
-        Leaf::new(page, BlockCounts::default())
+        MapPage::new(page, BlockCounts::default())
     }
 
     fn is_fast(place: Place) -> bool {
@@ -230,8 +230,8 @@ mod tests {
     #[test]
     fn a_summary_has_what_is_fast_until_its_page_is_back() {
         let mut summaries = PageSummaries::new(1 << 20);
-        let leaf = page([3, 4, 7, 250].into_iter());
-        summaries.keep((9, 2), &leaf, is_fast);
+        let map_page = page([3, 4, 7, 250].into_iter());
+        summaries.keep((9, 2), &map_page, is_fast);
         assert_eq!(summaries.find((9, 2), 4), Some((place(1, 4), 28)));
         assert_eq!(summaries.find((9, 2), 250), Some((place(1, 250), 1750)));
         // On the slow tier, not there, of another page.

@@ -18,11 +18,11 @@ struct Seen {
 impl State {
     /// The blocks of a chunk that an owner's page has and only the snapshot sees.
     fn alone(&self, owner: &Owner, chunk: u32) -> Result<BlockMask, Missing> {
-        let Some(leaf) = self.page_of(owner.layer, chunk)? else {
+        let Some(map_page) = self.page_of(owner.layer, chunk)? else {
             return Ok(BlockMask::default());
         };
         let stored = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             page.slot_mask().or(page.home_mask())
         };
         let mut seen = Seen::default();
@@ -58,7 +58,7 @@ impl State {
         chunk: u32,
         blocks: BlockMask,
     ) -> Result<BlockMask, Missing> {
-        let Some(leaf) = self.page_of(layer, chunk)? else {
+        let Some(map_page) = self.page_of(layer, chunk)? else {
             return Ok(blocks);
         };
         let below = |layer| self.volumes.get(&layer);
@@ -66,7 +66,7 @@ impl State {
             return Ok(blocks);
         };
         let covered = below(entry.parent).map_or(0, |below| below.epoch) + 1..=entry.epoch;
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let inherited = page.inherited().and(blocks).blocks();
         Ok(inherited
             .filter(|block| covered.contains(&page.from(*block)))
@@ -103,7 +103,7 @@ impl Shard {
             let alone = self.look(|state| Ok(state.alone(owner, *chunk))).await?;
             blocks += alone.count() as u64;
         }
-        self.trim_leaves();
+        self.trim_pages();
         let next = chunks.last().and_then(|last| last.checked_add(1));
         Ok((blocks, next))
     }

@@ -129,10 +129,10 @@ fn counts<'a>(
 }
 
 impl Pool {
-    /// Tells the shards which layers count for which volumes, by whose limits and knobs they go. Whatever
+    /// Tells the shards which layers count for which volumes, by whose limits and settings they go. Whatever
     /// changes that, in the pool's description, is followed by this.
     pub(super) fn tell_holders(&self) -> Result<()> {
-        self.tell_knobs()?;
+        self.tell_settings()?;
         self.tell_allowances()
     }
 

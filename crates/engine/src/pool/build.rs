@@ -1,12 +1,12 @@
 //! Making the shards of a pool that is being created or opened.
 
 use super::labels::on_loop;
-use super::members::Member;
+use super::pool_drives::PoolDrive;
 use super::{Result, ShardHandle, error};
 use crate::control::types::{EngineConfig, ErrorCode, SpacePolicy};
 use crate::shard::{LeftTail, PoolShared, Shard, ShardConfig, ShardPort};
 use crate::space::{Class, GroupTable, VdriveSpace};
-use crate::vdrive::{Layout, Leg, Legs, Missing, PartIo, StaleMap, VdriveIo, region_blocks};
+use crate::vdrive::{Layout, Member, Members, Missing, PartIo, StaleMap, VdriveIo, region_blocks};
 use block::DriveQueue;
 use format::{
     LayoutConfig, PartConfig, Policy, PoolConfig, TierConfig, VdriveConfig, journal_start,
@@ -24,9 +24,9 @@ pub(crate) struct Blueprint {
     pub id: u8,
     pub layout: LayoutConfig,
     pub parts: Vec<PartConfig>,
-    pub members: Vec<Member>,
-    pub legs: Vec<Arc<Leg>>,
-    pub table: Arc<Legs>,
+    pub pool_drives: Vec<PoolDrive>,
+    pub members: Vec<Arc<Member>>,
+    pub table: Arc<Members>,
 }
 
 impl Blueprint {
@@ -35,17 +35,17 @@ impl Blueprint {
         id: u8,
         layout: LayoutConfig,
         parts: &[PartConfig],
-        members: &[Member],
-        table: &Arc<Legs>,
+        pool_drives: &[PoolDrive],
+        table: &Arc<Members>,
         group_blocks: u64,
     ) -> Result<Self> {
         let mut mine = Vec::new();
-        let mut legs = Vec::new();
+        let mut members = Vec::new();
         let lengths: Vec<u64> = parts.iter().map(|part| part.blocks).collect();
         let region = region_blocks(Layout::new(layout, &lengths).blocks(), group_blocks);
         let mirrored = layout == LayoutConfig::Mirror && parts.len() > 1;
         for (index, part) in parts.iter().enumerate() {
-            let Some(member) = member_of(part, members) else {
+            let Some(pool_drive) = drive_of(part, pool_drives) else {
                 return error(
                     ErrorCode::Damaged,
                     format!(
@@ -54,25 +54,25 @@ impl Blueprint {
                     ),
                 );
             };
-            let leg = table.get((id, index)).unwrap_or_else(|| {
+            let member = table.get((id, index)).unwrap_or_else(|| {
                 let stale = StaleMap::new(region);
                 stale.load(&part.stale);
-                let leg = Arc::new(Leg::new((id, index), member.id, mirrored, stale));
+                let member = Arc::new(Member::new((id, index), pool_drive.id, mirrored, stale));
                 if part.out_since > 0 {
-                    leg.since(part.out_since);
+                    member.since(part.out_since);
                 }
-                table.add(leg.clone());
-                leg
+                table.add(member.clone());
+                member
             });
-            legs.push(leg);
-            mine.push(member.clone());
+            members.push(member);
+            mine.push(pool_drive.clone());
         }
         Ok(Self {
             id,
             layout,
             parts: parts.to_vec(),
-            members: mine,
-            legs,
+            pool_drives: mine,
+            members,
             table: table.clone(),
         })
     }
@@ -81,18 +81,20 @@ impl Blueprint {
     pub fn build(&self, handle: &Handle) -> std::io::Result<VdriveIo> {
         let blocks: Vec<u64> = self.parts.iter().map(|part| part.blocks).collect();
         let mut parts = Vec::new();
-        for ((part, member), leg) in self.parts.iter().zip(&self.members).zip(&self.legs) {
-            let queue: Rc<dyn DriveQueue> = match &member.drive {
+        for ((part, pool_drive), member) in
+            self.parts.iter().zip(&self.pool_drives).zip(&self.members)
+        {
+            let queue: Rc<dyn DriveQueue> = match &pool_drive.drive {
                 Some(drive) => drive.queue(handle)?,
                 None => Rc::new(Missing),
             };
-            let shared = member.shared.clone();
+            let shared = pool_drive.shared.clone();
             parts.push(PartIo::new(
                 handle,
                 queue,
-                &member.spec,
+                &pool_drive.spec,
                 part.offset,
-                leg.clone(),
+                member.clone(),
                 shared,
             ));
         }
@@ -116,48 +118,49 @@ impl Blueprint {
 /// Every vdrive of a pool, the metadata region first.
 pub(crate) fn blueprints(
     config: &PoolConfig,
-    members: &[Member],
-    table: &Arc<Legs>,
+    pool_drives: &[PoolDrive],
+    table: &Arc<Members>,
 ) -> Result<Vec<Blueprint>> {
     let group = config.group_blocks;
     let mirror = LayoutConfig::Mirror;
-    let meta = Blueprint::new(0, mirror, &config.meta.parts, members, table, group)?;
+    let meta = Blueprint::new(0, mirror, &config.meta.parts, pool_drives, table, group)?;
     let mut all = vec![meta];
     for vdrive in &config.vdrives {
         all.push(Blueprint::new(
             vdrive.id,
             vdrive.layout,
             &vdrive.parts,
-            members,
+            pool_drives,
             table,
             group,
         )?);
     }
-    mark_absent(config, members, table);
+    mark_absent(config, pool_drives, table);
     Ok(all)
 }
 
 /// The drive that a part lies on, if the pool has it.
-fn member_of<'a>(part: &PartConfig, members: &'a [Member]) -> Option<&'a Member> {
+fn drive_of<'a>(part: &PartConfig, pool_drives: &'a [PoolDrive]) -> Option<&'a PoolDrive> {
     let id: DriveId = part.drive.parse().ok()?;
-    members.iter().find(|member| member.id == id)
+    pool_drives.iter().find(|pool_drive| pool_drive.id == id)
 }
 
-/// Legs that a label says are out, or whose drive is not here.
-fn mark_absent(config: &PoolConfig, members: &[Member], legs: &Legs) {
+/// Members that a label says are out, or whose drive is not here.
+fn mark_absent(config: &PoolConfig, pool_drives: &[PoolDrive], members: &Members) {
     let meta = config.meta.parts.iter().enumerate().map(|part| (0, part));
     let data = config.vdrives.iter().flat_map(|vdrive| {
         let parts = vdrive.parts.iter().enumerate();
         parts.map(|part| (vdrive.id, part))
     });
     for (vdrive, (index, part)) in meta.chain(data) {
-        let missing = member_of(part, members).is_some_and(|member| member.drive.is_none());
+        let missing =
+            drive_of(part, pool_drives).is_some_and(|pool_drive| pool_drive.drive.is_none());
         if part.out || missing {
             let why = match part.out_why.is_empty() {
                 true => "its drive was missing when the pool was opened",
                 false => &part.out_why,
             };
-            legs.take_out((vdrive, index), why, false);
+            members.take_out((vdrive, index), why, false);
         }
     }
 }
@@ -188,7 +191,7 @@ pub(crate) fn space_of(
 pub(crate) fn shared(
     config: &PoolConfig,
     blueprints: &[Blueprint],
-    legs: &Arc<Legs>,
+    members: &Arc<Members>,
 ) -> Arc<PoolShared> {
     let table = GroupTable::default();
     for blueprint in blueprints {
@@ -205,7 +208,7 @@ pub(crate) fn shared(
         Policy::FastFirst => SpacePolicy::FastFirst,
         Policy::SlowFirst => SpacePolicy::SlowFirst,
     };
-    Arc::new(PoolShared::new(Arc::new(table), policy, legs.clone()))
+    Arc::new(PoolShared::new(Arc::new(table), policy, members.clone()))
 }
 
 /// Bytes of a shard's log of moves at most: of some twenty thousand.
@@ -228,7 +231,7 @@ pub(crate) fn shard_config(
         journal_blocks: config.meta.journal_blocks,
         ram_bytes: engine.ram_tier / shards,
         spare_groups: engine.spare_groups,
-        leaves: (engine.map_cache / shards * 7 / 8 / 4352).max(16) as usize,
+        map_pages: (engine.map_cache / shards * 7 / 8 / 4352).max(16) as usize,
         summaries: (engine.map_cache / shards / 8) as usize,
         ledger: (engine.map_cache / shards / 128).min(LEDGER_MOST) as usize,
     }

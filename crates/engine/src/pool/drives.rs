@@ -1,13 +1,13 @@
 //! Drives of a mirror that leave, return and are replaced.
 
 use super::labels::on_loop;
-use super::open::{Host, new_member};
+use super::open::{Host, new_drive};
 use super::shards::{ask_all, try_all};
-use super::{Member, Pool, Result, error, labels, lock};
+use super::{Pool, PoolDrive, Result, error, labels, lock};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::control::wait_for;
 use crate::shard::Progress;
-use crate::vdrive::{DriveShared, LegId, LegState};
+use crate::vdrive::{DriveShared, MemberId, MemberState};
 use block::Drive;
 use drives::OpenDrive;
 use format::{DriveConfig, History, PoolConfig, data_end};
@@ -15,29 +15,29 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use units::{DriveId, VdriveId};
 
-/// Stale regions copied between two records of how far a leg is.
+/// Stale regions copied between two records of how far a member is.
 const WINDOW: usize = 64;
 
-/// A leg that is being brought up to date, and what it was then.
+/// A member that is being brought up to date, and what it was then.
 #[derive(Clone, Copy)]
 struct Returning {
-    id: LegId,
+    id: MemberId,
     absences: u64,
     regions: u64,
 }
 
 impl Pool {
-    fn find_drive(&self, text: &str) -> Option<Member> {
+    fn find_drive(&self, text: &str) -> Option<PoolDrive> {
         let canonical = drives::canonical(text).ok();
-        let is = |member: &&Member| {
-            member.id.to_string() == text
-                || member.spec == text
-                || Some(&member.spec) == canonical.as_ref()
+        let is = |pool_drive: &&PoolDrive| {
+            pool_drive.id.to_string() == text
+                || pool_drive.spec == text
+                || Some(&pool_drive.spec) == canonical.as_ref()
         };
-        lock(&self.members).iter().find(is).cloned()
+        lock(&self.pool_drives).iter().find(is).cloned()
     }
 
-    fn known_drive(&self, text: &str) -> Result<Member> {
+    fn known_drive(&self, text: &str) -> Result<PoolDrive> {
         self.find_drive(text).map_or_else(
             || {
                 let name = &self.name;
@@ -50,16 +50,17 @@ impl Pool {
         )
     }
 
-    fn legs_on(&self, drive: DriveId) -> Vec<LegId> {
-        let legs = self.legs.all();
-        legs.iter()
-            .filter(|(_, leg)| leg.drive() == drive)
+    fn members_on(&self, drive: DriveId) -> Vec<MemberId> {
+        let members = self.members.all();
+        members
+            .iter()
+            .filter(|(_, member)| member.drive() == drive)
             .map(|(id, _)| *id)
             .collect()
     }
 
-    fn refuse_needed(&self, member: &Member, advice: &str) -> Result<()> {
-        match self.legs.needed_on(member.id) {
+    fn refuse_needed(&self, pool_drive: &PoolDrive, advice: &str) -> Result<()> {
+        match self.members.needed_on(pool_drive.id) {
             None => Ok(()),
             Some(vdrive) => {
                 let what = match vdrive {
@@ -70,7 +71,7 @@ impl Pool {
                     ErrorCode::Refused,
                     format!(
                         "{} holds {what} that no other drive has: {advice}",
-                        member.spec
+                        pool_drive.spec
                     ),
                 )
             }
@@ -83,17 +84,17 @@ impl Pool {
     /// When nothing else has what it holds.
     pub fn offline_drive(&self, text: &str) -> Result<()> {
         let _changing = lock(&self.changing);
-        let member = self.known_drive(text)?;
-        self.refuse_resync(&member)?;
-        self.refuse_needed(&member, "bring its mirror's other drive back first")?;
+        let pool_drive = self.known_drive(text)?;
+        self.refuse_resync(&pool_drive)?;
+        self.refuse_needed(&pool_drive, "bring its mirror's other drive back first")?;
         if !self
-            .legs
-            .take_drive_out(member.id, "taken offline by hand", false)
+            .members
+            .take_drive_out(pool_drive.id, "taken offline by hand", false)
         {
-            return self.refuse_needed(&member, "bring its mirror's other drive back first");
+            return self.refuse_needed(&pool_drive, "bring its mirror's other drive back first");
         }
-        let id = member.id.to_string();
-        *lock(&self.keeper.leaving) = Some(member.id);
+        let id = pool_drive.id.to_string();
+        *lock(&self.keeper.leaving) = Some(pool_drive.id);
         let told = self.update(|config| {
             let mut drives = config.drives.iter_mut();
             drives
@@ -104,13 +105,13 @@ impl Pool {
         });
         *lock(&self.keeper.leaving) = None;
         told?;
-        drop(member);
+        drop(pool_drive);
         self.let_drive_go(&id).map(ended)
     }
 
-    fn refuse_resync(&self, member: &Member) -> Result<()> {
-        if self.jobs.is_running("resync", &self.name, &member.spec) {
-            let what = format!("{} is being brought up to date", member.spec);
+    fn refuse_resync(&self, pool_drive: &PoolDrive) -> Result<()> {
+        if self.jobs.is_running("resync", &self.name, &pool_drive.spec) {
+            let what = format!("{} is being brought up to date", pool_drive.spec);
             return Err(crate::control::busy(&what));
         }
         Ok(())
@@ -118,28 +119,29 @@ impl Pool {
 
     /// No new request of the pool goes to the drive, which is given back.
     fn let_drive_go(&self, id: &str) -> Result<Option<Arc<dyn OpenDrive>>> {
-        let (member, drive) = {
-            let mut members = lock(&self.members);
-            let mut members = members.iter_mut();
-            let Some(member) = members.find(|member| member.id.to_string() == id) else {
+        let (pool_drive, drive) = {
+            let mut pool_drives = lock(&self.pool_drives);
+            let mut pool_drives = pool_drives.iter_mut();
+            let Some(pool_drive) = pool_drives.find(|pool_drive| pool_drive.id.to_string() == id)
+            else {
                 return Ok(None);
             };
-            let drive = member.drive.take();
-            (member.clone(), drive)
+            let drive = pool_drive.drive.take();
+            (pool_drive.clone(), drive)
         };
-        self.attach(&member).map(|()| drive)
+        self.attach(&pool_drive).map(|()| drive)
     }
 
-    /// All shards reach the drive's parts through what the member has now.
-    fn attach(&self, member: &Member) -> Result<()> {
+    /// All shards reach the drive's parts through what the drive of the pool has now.
+    fn attach(&self, pool_drive: &PoolDrive) -> Result<()> {
         self.tell_tails();
-        let places = self.legs_on(member.id);
-        let Member {
+        let places = self.members_on(pool_drive.id);
+        let PoolDrive {
             drive,
             shared,
             spec,
             ..
-        } = member.clone();
+        } = pool_drive.clone();
         let attached = ask_all(&self.shards, move |shard| {
             let (drive, shared, places) = (drive.clone(), shared.clone(), places.clone());
             let spec = spec.clone();
@@ -154,7 +156,7 @@ impl Pool {
         attached.map_err(|failed| {
             let text = format!(
                 "{} cannot be reached from the engine: {failed}",
-                member.spec
+                pool_drive.spec
             );
             EngineError::new(ErrorCode::Io, text)
         })
@@ -167,25 +169,25 @@ impl Pool {
     /// When it is not there, or is not the drive that it was.
     pub fn online_drive(self: &Arc<Self>, text: &str, force: bool) -> Result<u64> {
         let _changing = lock(&self.changing);
-        let mut member = match self.find_drive(text) {
-            Some(member) => member,
+        let mut pool_drive = match self.find_drive(text) {
+            Some(pool_drive) => pool_drive,
             None => self.moved_drive(text)?,
         };
         // Held here it would not be let go.
-        member.drive = None;
-        self.refuse_resync(&member)?;
-        let legs = self.legs_on(member.id);
-        let state = |id: &LegId| self.legs.get(*id).map(|leg| leg.state());
-        if legs.iter().all(|id| state(id) == Some(LegState::In)) {
+        pool_drive.drive = None;
+        self.refuse_resync(&pool_drive)?;
+        let members = self.members_on(pool_drive.id);
+        let state = |id: &MemberId| self.members.get(*id).map(|member| member.state());
+        if members.iter().all(|id| state(id) == Some(MemberState::In)) {
             return error(
                 ErrorCode::Invalid,
-                format!("{} is online already", member.spec),
+                format!("{} is online already", pool_drive.spec),
             );
         }
-        if legs.iter().all(|id| state(id) == Some(LegState::Out)) {
-            self.reopen(&member, force)?;
+        if members.iter().all(|id| state(id) == Some(MemberState::Out)) {
+            self.reopen(&pool_drive, force)?;
         }
-        let (id, spec) = (member.id, member.spec);
+        let (id, spec) = (pool_drive.id, pool_drive.spec);
         self.update(|config| {
             let text = id.to_string();
             for known in config.drives.iter_mut().filter(|known| known.id == text) {
@@ -198,20 +200,20 @@ impl Pool {
     }
 
     /// A drive of the pool under a name that it did not have before.
-    fn moved_drive(&self, text: &str) -> Result<Member> {
+    fn moved_drive(&self, text: &str) -> Result<PoolDrive> {
         let (spec, drive) = open_returning(text)?;
         let label = labels::read(&self.remote, &drive)?;
         let label = label.filter(|label| label.pool == self.id);
-        let members = lock(&self.members);
-        let member = label.and_then(|label| {
-            members
+        let pool_drives = lock(&self.pool_drives);
+        let pool_drive = label.and_then(|label| {
+            pool_drives
                 .iter()
-                .find(|member| member.id == label.drive && member.drive.is_none())
+                .find(|pool_drive| pool_drive.id == label.drive && pool_drive.drive.is_none())
         });
-        match member {
-            Some(member) => Ok(Member {
+        match pool_drive {
+            Some(pool_drive) => Ok(PoolDrive {
                 spec,
-                ..member.clone()
+                ..pool_drive.clone()
             }),
             None => error(
                 ErrorCode::NotFound,
@@ -224,24 +226,27 @@ impl Pool {
     }
 
     /// Opens a drive of which nothing counts anew: it may have been taken away and put back.
-    fn reopen(&self, member: &Member, force: bool) -> Result<()> {
-        let id = member.id.to_string();
+    fn reopen(&self, pool_drive: &PoolDrive, force: bool) -> Result<()> {
+        let id = pool_drive.id.to_string();
         self.let_drive_go(&id).map(ended)?;
-        let (_, drive) = open_returning(&member.spec)?;
+        let (_, drive) = open_returning(&pool_drive.spec)?;
         let label = labels::read(&self.remote, &drive)?;
-        let label = label.filter(|label| label.pool == self.id && label.drive == member.id);
+        let label = label.filter(|label| label.pool == self.id && label.drive == pool_drive.id);
         let Some(label) = label else {
             return error(
                 ErrorCode::Refused,
                 format!(
                     "{} is not the drive that it was: it bears another label or none; use `convect pool replace` to take it as a new one",
-                    member.spec
+                    pool_drive.spec
                 ),
             );
         };
         let config = self.config();
         let size = Drive::info(&*drive).size;
-        if let Some(short) = config.shortage(&id, &member.spec, size).filter(|it| it.cut) {
+        if let Some(short) = config
+            .shortage(&id, &pool_drive.spec, size)
+            .filter(|it| it.cut)
+        {
             return error(
                 ErrorCode::Refused,
                 format!(
@@ -256,22 +261,24 @@ impl Pool {
                 ErrorCode::Refused,
                 format!(
                     "{} was used without the pool's other drives since it left them: use --force to overwrite all of it with what they hold",
-                    member.spec
+                    pool_drive.spec
                 ),
             );
         }
         if history != History::Known {
-            self.legs_on(member.id)
+            self.members_on(pool_drive.id)
                 .iter()
-                .filter_map(|id| self.legs.get(*id))
-                .for_each(|leg| leg.stale.set_all());
+                .filter_map(|id| self.members.get(*id))
+                .for_each(|member| member.stale.set_all());
         }
         let returned = {
-            let mut members = lock(&self.members);
-            let known = members.iter_mut().find(|known| known.id == member.id);
+            let mut pool_drives = lock(&self.pool_drives);
+            let known = pool_drives
+                .iter_mut()
+                .find(|known| known.id == pool_drive.id);
             let Some(known) = known else { return Ok(()) };
             known.drive = Some(drive);
-            known.spec.clone_from(&member.spec);
+            known.spec.clone_from(&pool_drive.spec);
             known.shared = DriveShared::new(known.shared.limits, known.shared.worn(0));
             known.clone()
         };
@@ -291,7 +298,7 @@ impl Pool {
         force: bool,
     ) -> Result<u64> {
         let text = new.to_owned();
-        let made = super::members::MadeFiles::make(std::iter::once(&text))?;
+        let made = super::pool_drives::MadeFiles::make(std::iter::once(&text))?;
         self.replace_with(host, old, new, force)
             .inspect_err(|_| made.remove())
     }
@@ -308,25 +315,27 @@ impl Pool {
         self.refuse_resync(&old)?;
         let advice = "a drive is replaced in a mirror; add a vdrive and remove this one instead";
         self.refuse_needed(&old, advice)?;
-        let new = new_member(host, new, force, &lock(&self.members).clone())?;
+        let new = new_drive(host, new, force, &lock(&self.pool_drives).clone())?;
         self.refuse_small(&old, &new)?;
         if !self
-            .legs
+            .members
             .take_drive_out(old.id, "it is being replaced", true)
         {
             return self.refuse_needed(&old, advice).and(Ok(0));
         }
-        let (legs, id) = (self.legs_on(old.id), old.id.to_string());
+        let (members, id) = (self.members_on(old.id), old.id.to_string());
         drop(self.let_drive_go(&id)?);
-        legs.iter().for_each(|leg| self.legs.put_on(*leg, new.id));
-        lock(&self.members)
+        members
+            .iter()
+            .for_each(|member| self.members.put_on(*member, new.id));
+        lock(&self.pool_drives)
             .iter_mut()
-            .filter(|member| member.id == old.id)
-            .for_each(|member| *member = new.clone());
+            .filter(|pool_drive| pool_drive.id == old.id)
+            .for_each(|pool_drive| *pool_drive = new.clone());
         let taken = self.attach(&new).and_then(|()| {
             // Its label is written with the others': it takes writes from here on.
-            for leg in &legs {
-                self.legs.begin_sync(*leg);
+            for member in &members {
+                self.members.begin_sync(*member);
             }
             self.update(|config| {
                 name_new_drive(config, &id, &new);
@@ -334,14 +343,16 @@ impl Pool {
             })
         });
         if let Err(failed) = taken {
-            self.legs
+            self.members
                 .take_drive_out(new.id, "replacing it failed", true);
-            legs.iter().for_each(|leg| self.legs.put_on(*leg, old.id));
-            let back = Member { drive: None, ..old };
-            lock(&self.members)
+            members
+                .iter()
+                .for_each(|member| self.members.put_on(*member, old.id));
+            let back = PoolDrive { drive: None, ..old };
+            lock(&self.pool_drives)
                 .iter_mut()
-                .filter(|member| member.id == new.id)
-                .for_each(|member| *member = back.clone());
+                .filter(|pool_drive| pool_drive.id == new.id)
+                .for_each(|pool_drive| *pool_drive = back.clone());
             return self.attach(&back).and(Err(failed));
         }
         if let Some(drive) = &old.drive
@@ -352,7 +363,7 @@ impl Pool {
         self.start_resync(new.id)
     }
 
-    fn refuse_small(&self, old: &Member, new: &Member) -> Result<()> {
+    fn refuse_small(&self, old: &PoolDrive, new: &PoolDrive) -> Result<()> {
         let config = self.config();
         let end = config.parts_end(&old.id.to_string());
         if data_end(new.size) < end {
@@ -369,32 +380,36 @@ impl Pool {
         Ok(())
     }
 
-    /// Brings back drives whose legs were out and that are here, after an opening.
+    /// Brings back drives whose members were out and that are here, after an opening.
     pub(super) fn resume_resyncs(self: &Arc<Self>) {
-        let members = lock(&self.members).clone();
-        for member in members.iter().filter(|member| member.drive.is_some()) {
-            let legs = self.legs_on(member.id);
-            let behind = |id: &LegId| self.legs.get(*id).is_some_and(|leg| !leg.is_in());
-            if legs.iter().any(behind)
-                && let Err(failed) = self.start_resync(member.id)
+        let pool_drives = lock(&self.pool_drives).clone();
+        for pool_drive in pool_drives
+            .iter()
+            .filter(|pool_drive| pool_drive.drive.is_some())
+        {
+            let members = self.members_on(pool_drive.id);
+            let behind =
+                |id: &MemberId| self.members.get(*id).is_some_and(|member| !member.is_in());
+            if members.iter().any(behind)
+                && let Err(failed) = self.start_resync(pool_drive.id)
             {
-                tracing::warn!(drive = member.spec, error = %failed, "a drive stays out");
+                tracing::warn!(drive = pool_drive.spec, error = %failed, "a drive stays out");
             }
         }
     }
 
-    /// From here on the drive's legs take writes; the job copies what they lack.
+    /// From here on the drive's members take writes; the job copies what they lack.
     fn start_resync(self: &Arc<Self>, drive: DriveId) -> Result<u64> {
         self.begin_resync(drive)
             .inspect_err(|failed| self.give_up(drive, &failed.message))
     }
 
-    /// Legs that are being brought up to date are out again.
+    /// Members that are being brought up to date are out again.
     fn give_up(&self, drive: DriveId, why: &str) {
-        for id in self.legs_on(drive) {
-            let leg = self.legs.get(id);
-            if leg.is_some_and(|leg| leg.state() == LegState::Syncing) {
-                self.legs.take_out(id, why, false);
+        for id in self.members_on(drive) {
+            let member = self.members.get(id);
+            if member.is_some_and(|member| member.state() == MemberState::Syncing) {
+                self.members.take_out(id, why, false);
             }
         }
     }
@@ -402,8 +417,8 @@ impl Pool {
     fn begin_resync(self: &Arc<Self>, drive: DriveId) -> Result<u64> {
         let mut returning = Vec::new();
         let mut total = 0;
-        for id in self.legs_on(drive) {
-            let Some(leg) = self.legs.get(id).filter(|leg| !leg.is_in()) else {
+        for id in self.members_on(drive) {
+            let Some(member) = self.members.get(id).filter(|member| !member.is_in()) else {
                 continue;
             };
             let place = (VdriveId(id.0), id.1);
@@ -411,8 +426,8 @@ impl Pool {
             try_all(&self.shards, &name, move |shard| async move {
                 shard.before_resync(place)
             })?;
-            let absences = leg.absences();
-            if !self.legs.begin_sync(id) {
+            let absences = member.absences();
+            if !self.members.begin_sync(id) {
                 continue;
             }
             try_all(&self.shards, &name, move |shard| async move {
@@ -426,7 +441,7 @@ impl Pool {
             returning.push(Returning {
                 id,
                 absences,
-                regions: self.regions(id.0, leg.stale.region_blocks()),
+                regions: self.regions(id.0, member.stale.region_blocks()),
             });
         }
         let spec = self.spec_of(drive);
@@ -446,9 +461,9 @@ impl Pool {
     }
 
     fn spec_of(&self, drive: DriveId) -> String {
-        let members = lock(&self.members);
-        let member = members.iter().find(|member| member.id == drive);
-        member.map_or_else(|| drive.to_string(), |member| member.spec.clone())
+        let pool_drives = lock(&self.pool_drives);
+        let pool_drive = pool_drives.iter().find(|pool_drive| pool_drive.id == drive);
+        pool_drive.map_or_else(|| drive.to_string(), |pool_drive| pool_drive.spec.clone())
     }
 
     fn regions(&self, vdrive: u8, region: u64) -> u64 {
@@ -463,34 +478,39 @@ impl Pool {
     }
 
     fn resync(&self, returning: &[Returning], progress: &Arc<Progress>) -> Result<bool> {
-        for leg in returning {
-            let Some(known) = self.legs.get(leg.id) else {
+        for member in returning {
+            let Some(known) = self.members.get(member.id) else {
                 continue;
             };
-            for window in known.stale.regions(leg.regions).chunks(WINDOW) {
+            for window in known.stale.regions(member.regions).chunks(WINDOW) {
                 let (Some(first), Some(last)) = (window.first(), window.last()) else {
                     continue;
                 };
-                if !self.resync_window(leg, (*first, *last), progress)? {
+                if !self.resync_window(member, (*first, *last), progress)? {
                     return Ok(false);
                 }
-                self.legs
-                    .synced_upto(leg.id, leg.absences, *last, leg.regions);
-                self.legs.want();
+                self.members
+                    .synced_upto(member.id, member.absences, *last, member.regions);
+                self.members.want();
             }
-            self.flush_returning(leg)?;
+            self.flush_returning(member)?;
         }
-        for leg in returning {
-            if self.legs.get(leg.id).is_some() && !self.legs.end_sync(leg.id, leg.absences) {
+        for member in returning {
+            if self.members.get(member.id).is_some()
+                && !self.members.end_sync(member.id, member.absences)
+            {
                 return error(
                     ErrorCode::Io,
                     "the drive went out again while it was brought up to date: see the pool's state",
                 );
             }
         }
-        self.legs.want();
-        let legs = self.legs.clone();
-        let recorded = on_loop(&self.remote, move |_| async move { legs.recorded().await })?;
+        self.members.want();
+        let members = self.members.clone();
+        let recorded = on_loop(
+            &self.remote,
+            move |_| async move { members.recorded().await },
+        )?;
         if !recorded {
             return error(
                 ErrorCode::Io,
@@ -502,11 +522,11 @@ impl Pool {
 
     fn resync_window(
         &self,
-        leg: &Returning,
+        member: &Returning,
         (first, last): (u64, u64),
         progress: &Arc<Progress>,
     ) -> Result<bool> {
-        let place = (VdriveId(leg.id.0), leg.id.1);
+        let place = (VdriveId(member.id.0), member.id.1);
         let watched = progress.clone();
         let copied = ask_all(&self.shards, move |shard| {
             let watched = watched.clone();
@@ -519,15 +539,15 @@ impl Pool {
                 Err(failed) => return error(super::shards::code_of(&failed), failed.to_string()),
             }
         }
-        self.flush_returning(leg)?;
+        self.flush_returning(member)?;
         Ok(true)
     }
 
-    fn flush_returning(&self, leg: &Returning) -> Result<()> {
-        let place = (VdriveId(leg.id.0), leg.id.1);
+    fn flush_returning(&self, member: &Returning) -> Result<()> {
+        let place = (VdriveId(member.id.0), member.id.1);
         let name = format!("pool {}", self.name);
         try_all(&self.shards[..1], &name, move |shard| async move {
-            shard.flush_leg(place).await
+            shard.flush_member(place).await
         })
     }
 
@@ -551,13 +571,13 @@ fn ended(drive: Option<Arc<dyn OpenDrive>>) {
 }
 
 fn open_returning(text: &str) -> Result<(String, Arc<dyn OpenDrive>)> {
-    let spec = drives::canonical(text).map_err(|failed| super::members::open_error(&failed))?;
+    let spec = drives::canonical(text).map_err(|failed| super::pool_drives::open_error(&failed))?;
     let drive =
-        drives::open(&spec).map_err(|failed| super::members::known_error(&spec, &failed))?;
+        drives::open(&spec).map_err(|failed| super::pool_drives::known_error(&spec, &failed))?;
     Ok((spec, drive))
 }
 
-fn name_new_drive(config: &mut PoolConfig, old: &str, new: &Member) {
+fn name_new_drive(config: &mut PoolConfig, old: &str, new: &PoolDrive) {
     let data = config
         .vdrives
         .iter_mut()

@@ -2,10 +2,10 @@
 //!
 //! Responsible for: copies of a drive, drives that went their own way, drives and metadata that were put back to an earlier
 //! state, drives that were cut short, and drives that are missing. Labels are judged in `format`. Leaves out: drives that
-//! have lost their labels (`witness.rs`).
+//! have lost their labels (`stale_drive.rs`).
 
 use super::scan::Found;
-use super::{Member, Pool, Result, error, lock};
+use super::{Pool, PoolDrive, Result, error, lock};
 use crate::control::import::{ImportOptions, MissingDrives};
 use crate::control::types::{EngineError, ErrorCode, OldStatus};
 use crate::pool::shards::ask_all;
@@ -157,7 +157,7 @@ pub(super) fn shortage(short: &ShortDrive) -> String {
 /// Refuses to open without drives that nothing can stand in for. `missing`: how those are called that are not there.
 pub(super) fn check_missing(
     config: &PoolConfig,
-    members: &[Member],
+    pool_drives: &[PoolDrive],
     missing: &[String],
     short: &[ShortDrive],
     allowed: MissingDrives,
@@ -171,9 +171,9 @@ pub(super) fn check_missing(
         return Ok(());
     }
     let gone = |drive: &str| {
-        members
+        pool_drives
             .iter()
-            .any(|member| member.drive.is_none() && member.id.to_string() == drive)
+            .any(|pool_drive| pool_drive.drive.is_none() && pool_drive.id.to_string() == drive)
     };
     let lost = |parts: &[PartConfig], mirror: bool| {
         if mirror {
@@ -291,11 +291,11 @@ impl Pool {
 
     /// Drives that have fewer bytes than when they joined, and all that vdrives need.
     pub(super) fn short_messages(&self, config: &PoolConfig) -> Vec<String> {
-        let members = lock(&self.members);
-        let short = members.iter().filter_map(|member| {
-            let drive = member.drive.as_ref()?;
+        let pool_drives = lock(&self.pool_drives);
+        let short = pool_drives.iter().filter_map(|pool_drive| {
+            let drive = pool_drive.drive.as_ref()?;
             let size = Drive::info(&**drive).size;
-            config.shortage(&member.id.to_string(), &member.spec, size)
+            config.shortage(&pool_drive.id.to_string(), &pool_drive.spec, size)
         });
         let told = short.map(|short| {
             format!(

@@ -3,7 +3,7 @@
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, ExportRecord};
-use crate::shard::{Cooled, Unread};
+use crate::shard::{Cooled, UnreadableBlocks};
 use format::{ExportConfig, PoolConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -73,13 +73,13 @@ impl Pool {
     /// it in use all the time, or `Damaged` with the blocks that cannot be read.
     pub fn cool(&self) -> Result<()> {
         let what = "the pool cannot be cooled";
-        let mut unread = Unread::default();
+        let mut unread = UnreadableBlocks::default();
         let mut busy = 0;
         for result in ask_all(&self.shards, |shard| async move { shard.cool().await })? {
             match result {
                 Ok(Cooled::Cold) => {}
                 Ok(Cooled::Busy(chunks)) => busy += chunks,
-                Ok(Cooled::Unread(blocks)) => unread.add(blocks),
+                Ok(Cooled::Unreadable(blocks)) => unread.add(blocks),
                 Err(failed) => return error(code_of(&failed), format!("{what}: {failed}")),
             }
         }

@@ -1,17 +1,17 @@
 //! The pool's description in its labels, kept up to date.
 //!
 //! Responsible for: writing labels one generation after the other, whoever asks, and writing at
-//! once what barriers wait for: legs that went out and what they lack. What is asked often goes to
+//! once what barriers wait for: members that went out and what they lack. What is asked often goes to
 //! the drives that bear metadata, without which no pool opens, and to the others soon after. Runs on
 //! the pool's first loop. Leaves out: what a label looks like on a drive.
 
 mod follow;
 
 use super::labels::{LabelFailure, write_one};
-use super::{Member, Result, lock};
+use super::{PoolDrive, Result, lock};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::shard::Marks;
-use crate::vdrive::{DriveShared, LegState, Legs};
+use crate::vdrive::{DriveShared, MemberState, Members};
 use drives::OpenDrive;
 use format::{CheckpointMark, Label, PartConfig, PoolConfig, label_slots_for, readdress};
 use futures_util::future::join_all;
@@ -34,8 +34,8 @@ pub(crate) struct Keeper {
     pub name: String,
     pub config: Arc<Mutex<PoolConfig>>,
     pub generation: Arc<AtomicU64>,
-    pub members: Arc<Mutex<Vec<Member>>>,
-    pub legs: Arc<Legs>,
+    pub pool_drives: Arc<Mutex<Vec<PoolDrive>>>,
+    pub members: Arc<Members>,
     /// How far shards' metadata is.
     marks: Arc<Marks>,
     /// A drive that is let go by hand: its own label tells that it does not count any more.
@@ -112,8 +112,8 @@ impl Keeper {
         pool: PoolId,
         config: PoolConfig,
         found: Labelled,
-        members: Vec<Member>,
-        legs: Arc<Legs>,
+        pool_drives: Vec<PoolDrive>,
+        members: Arc<Members>,
         marks: Arc<Marks>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -121,8 +121,8 @@ impl Keeper {
             name: config.name.clone(),
             config: Arc::new(Mutex::new(config)),
             generation: Arc::new(AtomicU64::new(found.generation)),
-            members: Arc::new(Mutex::new(members)),
-            legs,
+            pool_drives: Arc::new(Mutex::new(pool_drives)),
+            members,
             marks,
             leaving: Mutex::default(),
             labelled: Mutex::new(found.drives),
@@ -134,19 +134,19 @@ impl Keeper {
 
     /// Writes what barriers wait for, until the pool is closed.
     pub async fn run(self: Arc<Self>, handle: Handle) {
-        while self.legs.changed().await {
+        while self.members.changed().await {
             let writing = self.level(&handle).await;
             // Somebody else's labels may have told of it meanwhile: the last before a close stays.
-            if !self.legs.is_behind() {
+            if !self.members.is_behind() {
                 continue;
             }
             let config = lock(&self.config).clone();
             match self.write(&handle, config, false).await {
                 Ok(true) => {}
-                Ok(false) => self.legs.record_failed(),
+                Ok(false) => self.members.record_failed(),
                 Err(failed) => {
                     tracing::error!(pool = self.name, error = %failed, "no label can be written");
-                    self.legs.record_failed();
+                    self.members.record_failed();
                 }
             }
             drop(writing);
@@ -169,7 +169,8 @@ impl Keeper {
     /// # Errors
     /// When no drive took it: nothing has changed then.
     pub async fn save_soon(self: &Arc<Self>, handle: &Handle, config: PoolConfig) -> Result<()> {
-        if self.legs.all().iter().all(|(_, leg)| leg.is_in()) && !self.legs.is_behind() {
+        if self.members.all().iter().all(|(_, member)| member.is_in()) && !self.members.is_behind()
+        {
             let _writing = take(&self.turn).await;
             let round = self.write_round(handle, &config, false, Scope::Leading);
             let round = round.await;
@@ -205,17 +206,17 @@ impl Keeper {
         }
     }
 
-    /// Members that are here and count, and those that do not count.
+    /// Drives of the pool that are here and count, and those that do not count.
     fn targets(&self) -> (Vec<Target>, BTreeSet<DriveId>) {
         let leaving = *lock(&self.leaving);
         let mut left_out = BTreeSet::new();
         let mut targets = Vec::new();
-        for member in lock(&self.members).iter() {
-            if self.is_out(member.id) && leaving != Some(member.id) {
-                left_out.insert(member.id);
-            } else if let Some(drive) = &member.drive {
-                let drive = (drive.clone(), member.size);
-                targets.push((member.id, drive, member.shared.clone()));
+        for pool_drive in lock(&self.pool_drives).iter() {
+            if self.is_out(pool_drive.id) && leaving != Some(pool_drive.id) {
+                left_out.insert(pool_drive.id);
+            } else if let Some(drive) = &pool_drive.drive {
+                let drive = (drive.clone(), pool_drive.size);
+                targets.push((pool_drive.id, drive, pool_drive.shared.clone()));
             }
         }
         (targets, left_out)
@@ -244,7 +245,7 @@ impl Keeper {
     /// it, and will not be.
     async fn write(&self, handle: &Handle, config: PoolConfig, exported: bool) -> Result<bool> {
         loop {
-            let wanted = self.legs.wanted();
+            let wanted = self.members.wanted();
             let round = self
                 .write_round(handle, &config, exported, Scope::All)
                 .await;
@@ -253,7 +254,7 @@ impl Keeper {
                     .failure
                     .unwrap_or_else(|| EngineError::new(ErrorCode::Io, "no drive is left")));
             }
-            if self.legs.wanted() != wanted && round.failure.is_some() {
+            if self.members.wanted() != wanted && round.failure.is_some() {
                 continue;
             }
             let lacking = self.lacking(&round.taken);
@@ -262,9 +263,9 @@ impl Keeper {
                 continue;
             }
             if lacking.is_empty() {
-                self.legs.recorded_upto(wanted);
+                self.members.recorded_upto(wanted);
             }
-            // A drive whose legs came back meanwhile has an older label only for that: the next
+            // A drive whose members came back meanwhile has an older label only for that: the next
             // round asks it, once no other label of its own is at risk.
             return Ok(lacking.is_subset(&round.left_out));
         }
@@ -279,25 +280,28 @@ impl Keeper {
     ) -> Round {
         // Before the drives are: one that counts by then has every checkpoint that is named, or all of a later one.
         let marks = self.marks.all();
-        let (mut members, mut left_out) = self.targets();
-        members.retain(|(id, _, _)| scope == Scope::All || leads(config, *id));
+        let (mut pool_drives, mut left_out) = self.targets();
+        pool_drives.retain(|(id, _, _)| scope == Scope::All || leads(config, *id));
         // A drive that does not answer would hold up everything that is done to the pool.
         let silent = |shared: &DriveShared| shared.silent.load(Ordering::Relaxed);
-        for (id, _, _) in members.iter().filter(|(_, _, shared)| silent(shared)) {
-            if self.legs.take_drive_out(*id, "it does not answer", false) {
+        for (id, _, _) in pool_drives.iter().filter(|(_, _, shared)| silent(shared)) {
+            if self
+                .members
+                .take_drive_out(*id, "it does not answer", false)
+            {
                 left_out.insert(*id);
             }
         }
-        members.retain(|(_, _, shared)| !silent(shared));
-        let generation = self.next_generation(&members);
+        pool_drives.retain(|(_, _, shared)| !silent(shared));
+        let generation = self.next_generation(&pool_drives);
         let mut passed_over = BTreeSet::new();
-        members.retain(|(id, _, _)| {
+        pool_drives.retain(|(id, _, _)| {
             let asked = !self.would_lose_its_newest(*id, generation);
             asked || !passed_over.insert(*id)
         });
         let mut config = config.clone();
-        self.tell_legs(&mut config, generation);
-        self.tell_labelled(&mut config, &members, generation);
+        self.tell_members(&mut config, generation);
+        self.tell_labelled(&mut config, &pool_drives, generation);
         tell_marks(&mut config, &marks);
         let leaving = *lock(&self.leaving);
         let mut round = Round {
@@ -315,7 +319,7 @@ impl Keeper {
                 return round;
             }
         };
-        let results = self.write_to(handle, &members, generation, &bytes);
+        let results = self.write_to(handle, &pool_drives, generation, &bytes);
         for (id, result) in results.await {
             match result {
                 Ok(()) if leaving == Some(id) => {}
@@ -329,7 +333,8 @@ impl Keeper {
                 Err(failed) => {
                     let error = failed.error;
                     tracing::warn!(pool = self.name, %error, "a label was not written");
-                    self.legs.take_drive_out(id, &error.message, failed.flush);
+                    self.members
+                        .take_drive_out(id, &error.message, failed.flush);
                     round.failure = Some(error);
                 }
             }
@@ -342,10 +347,10 @@ impl Keeper {
     }
 
     /// The next generation that at least one of these drives can take.
-    fn next_generation(&self, members: &[Target]) -> u64 {
+    fn next_generation(&self, pool_drives: &[Target]) -> u64 {
         let next = self.generation.load(Ordering::Acquire) + 1;
-        let mut ids = members.iter().map(|(id, _, _)| *id);
-        let nobody = !members.is_empty() && ids.all(|id| self.would_lose_its_newest(id, next));
+        let mut ids = pool_drives.iter().map(|(id, _, _)| *id);
+        let nobody = !pool_drives.is_empty() && ids.all(|id| self.would_lose_its_newest(id, next));
         next + u64::from(nobody)
     }
 
@@ -357,13 +362,13 @@ impl Keeper {
         lock(&self.labelled).get(&drive).is_some_and(over)
     }
 
-    /// Writes down which legs are not in, since which generation, and what they lack.
-    fn tell_legs(&self, config: &mut PoolConfig, generation: u64) {
-        for ((vdrive, part), leg) in self.legs.all() {
+    /// Writes down which members are not in, since which generation, and what they lack.
+    fn tell_members(&self, config: &mut PoolConfig, generation: u64) {
+        for ((vdrive, part), member) in self.members.all() {
             let Some(part) = part_of(config, vdrive, part) else {
                 continue;
             };
-            let out = leg.state() != LegState::In;
+            let out = member.state() != MemberState::In;
             if !out {
                 *part = PartConfig {
                     out: false,
@@ -374,10 +379,10 @@ impl Keeper {
                 };
                 continue;
             }
-            part.out_since = leg.since(generation);
+            part.out_since = member.since(generation);
             part.out = true;
-            part.out_why = leg.why();
-            part.stale = leg.stale.text();
+            part.out_why = member.why();
+            part.stale = member.stale.text();
         }
     }
 
@@ -403,25 +408,26 @@ impl Keeper {
 
     /// Whether nothing on a drive counts: its label stays as it was when it went out.
     pub(super) fn is_out(&self, drive: DriveId) -> bool {
-        let legs = self.legs.all();
-        let mut of_drive = legs
+        let members = self.members.all();
+        let mut of_drive = members
             .iter()
-            .filter(|(_, leg)| leg.drive() == drive)
+            .filter(|(_, member)| member.drive() == drive)
             .peekable();
-        of_drive.peek().is_some() && of_drive.all(|(_, leg)| leg.state() == LegState::Out)
+        of_drive.peek().is_some() && of_drive.all(|(_, member)| member.state() == MemberState::Out)
     }
 
-    /// Drives with a leg that can stand in for an absent one and without the label.
+    /// Drives with a member that can stand in for an absent one and without the label.
     fn lacking(&self, taken: &BTreeSet<DriveId>) -> BTreeSet<DriveId> {
-        let legs = self.legs.all();
-        let absent: BTreeSet<u8> = legs
+        let members = self.members.all();
+        let absent: BTreeSet<u8> = members
             .iter()
-            .filter(|(_, leg)| !leg.is_in())
+            .filter(|(_, member)| !member.is_in())
             .map(|((vdrive, _), _)| *vdrive)
             .collect();
-        legs.iter()
-            .filter(|((vdrive, _), leg)| absent.contains(vdrive) && leg.is_in())
-            .map(|(_, leg)| leg.drive())
+        members
+            .iter()
+            .filter(|((vdrive, _), member)| absent.contains(vdrive) && member.is_in())
+            .map(|(_, member)| member.drive())
             .filter(|drive| !taken.contains(drive))
             .collect()
     }

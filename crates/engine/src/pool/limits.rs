@@ -3,7 +3,7 @@
 
 use super::allowances::{held, limit, promise};
 use super::shards::ask_all;
-use super::{Pool, Result, error, knobs, lock, targets};
+use super::{Pool, Result, error, lock, settings, targets};
 use crate::control::types::{ErrorCode, VolumeChange, VolumeStatus};
 use crate::space::Allowance;
 use format::{PoolConfig, VolumeConfig};
@@ -106,18 +106,18 @@ impl Pool {
         after.quota = change.quota.unwrap_or(before.quota);
         after.reservation = change.reservation.unwrap_or(before.reservation);
         check(&mut after)?;
-        after.knobs = knobs::changed(&before, &change.knobs)?;
+        after.knobs = settings::changed(&before, &change.knobs)?;
         after.targets = targets::changed(&before, &change.targets)?;
         if let Some(choice) = &change.policy {
             (after.policy, after.group) = self.choose_policy(Some(before.id), choice)?;
         }
-        self.check_knobs(&before, &after)?;
+        self.check_settings(&before, &after)?;
         if (after.quota, after.reservation) != (before.quota, before.reservation) {
             self.set_limits(&before, &after)?;
         } else if after != before {
             self.set_chosen(&after)?;
         }
-        self.tell_knobs()?;
+        self.tell_settings()?;
         self.tell_tenants()?;
         let shards = self.shard_statuses()?;
         Ok(self.volume_status(&self.find_volume(name)?, &shards))
@@ -194,7 +194,7 @@ impl Pool {
     ///
     /// # Errors
     /// As `act`'s, or when the pool is closing.
-    pub(super) fn while_held<T>(
+    pub(super) fn while_quiesced<T>(
         &self,
         volumes: &[&VolumeConfig],
         act: impl FnOnce() -> Result<T>,
@@ -204,15 +204,15 @@ impl Pool {
         if ids.is_empty() {
             return act();
         }
-        let held = ids.clone();
+        let quiesced = ids.clone();
         ask_all(&self.shards, move |shard| {
-            let held = held.clone();
-            async move { shard.hold(&held) }
+            let quiesced = quiesced.clone();
+            async move { shard.quiesce_volumes(&quiesced) }
         })?;
         let done = act();
         ask_all(&self.shards, move |shard| {
             let ids = ids.clone();
-            async move { shard.let_go(ids.iter().copied()) }
+            async move { shard.resume_volumes(ids.iter().copied()) }
         })?;
         done
     }

@@ -1,8 +1,8 @@
 //! Creating, importing and closing pools.
 
 use super::keeper::Labelled;
-use super::members::{MadeFiles, Member, open_drive};
 use super::plan::{self, Planned, Scale};
+use super::pool_drives::{MadeFiles, PoolDrive, open_drive};
 use super::scan::Found;
 use super::shards::{ask_all, try_all};
 use super::tails::{self, AllLeft, Tails};
@@ -11,7 +11,7 @@ use crate::control::import::ImportOptions;
 use crate::control::types::{EngineConfig, EngineError, ErrorCode, PoolSpec, SpacePolicy};
 use crate::control::{Jobs, wait_for};
 use crate::device::{Seen, VolumeDevice};
-use crate::vdrive::{DriveShared, Legs};
+use crate::vdrive::{DriveShared, Members};
 use block::{Drive, Geometry};
 use drives::OpenDrive;
 use format::{DATA_START, DriveConfig, Features, Policy, PoolConfig, VolumeConfig};
@@ -67,25 +67,25 @@ impl Pool {
         }
         spec.vdrives.iter().try_for_each(plan::check_vdrive)?;
         plan::check_redundancy(spec)?;
-        let mut members: Vec<Member> = Vec::new();
+        let mut pool_drives: Vec<PoolDrive> = Vec::new();
         let mut planned = Vec::new();
         for vdrive in &spec.vdrives {
             let mut of_vdrive = Vec::new();
             for text in &vdrive.drives {
-                let member = new_member(host, text, spec.force, &members)?;
+                let pool_drive = new_drive(host, text, spec.force, &pool_drives)?;
                 of_vdrive.push(Planned {
-                    id: member.id,
-                    spec: member.spec.clone(),
-                    size: member.size,
+                    id: pool_drive.id,
+                    spec: pool_drive.spec.clone(),
+                    size: pool_drive.size,
                 });
-                members.push(member);
+                pool_drives.push(pool_drive);
             }
             planned.push((vdrive.clone(), of_vdrive));
         }
         let config = plan_pool(host, spec, &planned)?;
         let id = PoolId(random_id()?);
         let left = AllLeft::none(config.shards);
-        let pool = Self::assemble(host, id, config, 0, members, (BTreeMap::new(), left))?;
+        let pool = Self::assemble(host, id, config, 0, pool_drives, (BTreeMap::new(), left))?;
         let made = try_all(
             &pool.shards,
             "the pool cannot be laid out",
@@ -104,7 +104,7 @@ impl Pool {
     ///
     /// # Errors
     /// Names the drives that are missing, or what is damaged. Nothing was changed then but
-    /// checkpoints, and labels that tell which legs lack them.
+    /// checkpoints, and labels that tell which members lack them.
     pub fn import(
         host: &Host<'_>,
         found: Vec<Found>,
@@ -121,7 +121,7 @@ impl Pool {
         };
         let (mut config, generation) = (newest.label.config.clone(), newest.label.generation);
         let evidence = evidence::weigh(&mut config, generation, &mine, &options)?;
-        let mut members = Vec::new();
+        let mut pool_drives = Vec::new();
         let mut missing = Vec::new();
         for known in &config.drives {
             let id: DriveId = known
@@ -135,7 +135,7 @@ impl Pool {
                 missing.push(known.spec.clone());
             }
             let here = here.filter(|_| !cut);
-            members.push(Member {
+            pool_drives.push(PoolDrive {
                 id,
                 spec: here.map_or_else(|| known.spec.clone(), |drive| drive.spec.clone()),
                 drive: here.map(|drive| drive.drive.clone()),
@@ -144,10 +144,10 @@ impl Pool {
             });
         }
         if !missing.is_empty() {
-            super::witness::refuse_older(&host.remotes[0], id, &config, &members)?;
+            super::stale_drive::refuse_older(&host.remotes[0], id, &config, &pool_drives)?;
         }
         let short = &evidence.short;
-        evidence::check_missing(&config, &members, &missing, short, options.missing)?;
+        evidence::check_missing(&config, &pool_drives, &missing, short, options.missing)?;
         let drives = mine.iter();
         let drives = drives.map(|found| (found.label.drive, found.drive.clone()));
         let deadline_ns = host.config.drive_limits.deadline_ns;
@@ -162,8 +162,8 @@ impl Pool {
         let labelled = labelled.collect();
         // Who closes the pool waits until nobody has its drives.
         drop(mine);
-        let left = tails::find(&host.config.lasting, id, &config, &members)?;
-        let pool = Self::assemble(host, id, config, generation, members, (labelled, left))?;
+        let left = tails::find(&host.config.lasting, id, &config, &pool_drives)?;
+        let pool = Self::assemble(host, id, config, generation, pool_drives, (labelled, left))?;
         let opened = pool
             .recover(options.accept_old)
             .and_then(|()| pool.refresh_specs());
@@ -187,10 +187,10 @@ impl Pool {
             shard.replay_journal(accept_old).await
         })?;
         self.check_marks(accept_old)?;
-        // A leg that is missing, or fails from here on, lacks what is made valid. Until now it has not: as
+        // A member that is missing, or fails from here on, lacks what is made valid. Until now it has not: as
         // long as nothing but the others is damaged, the pool opens with it.
         if !is_on(Mutation::OpeningAlone) {
-            self.legs.enforce();
+            self.members.enforce();
         }
         if is_on(Mutation::TailGoneEarly) {
             self.tails.forget_left();
@@ -220,7 +220,7 @@ impl Pool {
     }
 
     fn refresh_specs(&self) -> Result<()> {
-        let members = lock(&self.members).clone();
+        let pool_drives = lock(&self.pool_drives).clone();
         let announced: Vec<(u32, u32, bool)> = lock(&self.config)
             .volumes
             .iter()
@@ -250,11 +250,11 @@ impl Pool {
                 }
             }
             for known in &mut config.drives {
-                if let Some(member) = members
+                if let Some(pool_drive) = pool_drives
                     .iter()
-                    .find(|member| member.id.to_string() == known.id)
+                    .find(|pool_drive| pool_drive.id.to_string() == known.id)
                 {
-                    known.spec.clone_from(&member.spec);
+                    known.spec.clone_from(&pool_drive.spec);
                 }
             }
             config.note_layers();
@@ -267,12 +267,12 @@ impl Pool {
         id: PoolId,
         config: PoolConfig,
         generation: u64,
-        members: Vec<Member>,
+        pool_drives: Vec<PoolDrive>,
         (labelled, left): (BTreeMap<DriveId, u64>, AllLeft),
     ) -> Result<Arc<Self>> {
-        let legs = Arc::<Legs>::default();
-        let blueprints = build::blueprints(&config, &members, &legs)?;
-        let shared = build::shared(&config, &blueprints, &legs);
+        let members = Arc::<Members>::default();
+        let blueprints = build::blueprints(&config, &pool_drives, &members)?;
+        let shared = build::shared(&config, &blueprints, &members);
         let (left, names) = left.split();
         let place = (&config, &blueprints[..], &shared);
         let shards = build::place_shards(id, place, host.remotes, host.config, left)?;
@@ -282,7 +282,7 @@ impl Pool {
             drives: labelled,
         };
         let marks = shared.marks.clone();
-        let keeper = Keeper::new(id, config, found, members, legs.clone(), marks);
+        let keeper = Keeper::new(id, config, found, pool_drives, members.clone(), marks);
         let running = keeper.clone();
         host.remotes[0].spawn(move |handle| running.run(handle));
         let pool = Arc::new(Self {
@@ -290,13 +290,13 @@ impl Pool {
             name: keeper.name.clone(),
             shared,
             config: keeper.config.clone(),
-            members: keeper.members.clone(),
-            legs,
+            pool_drives: keeper.pool_drives.clone(),
+            members,
             tails: Tails::new(host.config.lasting.clone(), id, names),
             keeper,
             shards,
             allowances,
-            knobs: Mutex::default(),
+            settings: Mutex::default(),
             tenants: Mutex::default(),
             initiators: Mutex::default(),
             exported: Mutex::default(),
@@ -315,7 +315,7 @@ impl Pool {
 
     /// Starts to serve: volumes, shards' own work, and long work that was left.
     fn serve(self: &Arc<Self>) -> Result<()> {
-        self.legs.enforce();
+        self.members.enforce();
         let config = self.config();
         let volumes: Vec<(u32, u32)> = config
             .volumes
@@ -432,15 +432,15 @@ impl Pool {
         lock(&self.devices).values().for_each(|device| device.end());
         self.shards.iter().for_each(|shard| shard.port.close());
         let _ = ask_all(&self.shards, |shard| async move { shard.close().await });
-        self.legs.close();
+        self.members.close();
         let keeper = self.keeper.clone();
         // A label that is being written would come back after it was cleared.
         let _ = labels::on_loop(&self.remote, move |_| async move {
             keeper.settled().await;
         });
-        for member in lock(&self.members).iter() {
-            if let Some(drive) = &member.drive
-                && let Err(failed) = labels::clear(&self.remote, drive, member.size)
+        for pool_drive in lock(&self.pool_drives).iter() {
+            if let Some(drive) = &pool_drive.drive
+                && let Err(failed) = labels::clear(&self.remote, drive, pool_drive.size)
             {
                 tracing::warn!(error = %failed, "a drive of a destroyed pool keeps its label");
             }
@@ -450,11 +450,11 @@ impl Pool {
     }
 
     fn drop_shards(&self) {
-        self.legs.close();
+        self.members.close();
         self.shards.iter().for_each(ShardHandle::remove);
-        let drives: Vec<_> = lock(&self.members)
+        let drives: Vec<_> = lock(&self.pool_drives)
             .iter_mut()
-            .filter_map(|member| member.drive.take())
+            .filter_map(|pool_drive| pool_drive.drive.take())
             .collect();
         // Tasks that end on their threads hold the last queues; the lock goes with them.
         let is_free = |drive: &Arc<dyn OpenDrive>| Arc::strong_count(drive) == 1;
@@ -469,16 +469,16 @@ impl Pool {
 }
 
 /// Opens a drive that is to join a pool.
-pub(super) fn new_member(
+pub(super) fn new_drive(
     host: &Host<'_>,
     text: &str,
     force: bool,
-    others: &[Member],
-) -> Result<Member> {
+    others: &[PoolDrive],
+) -> Result<PoolDrive> {
     let canonical =
-        drives::canonical(text).map_err(|failed| super::members::open_error(&failed))?;
+        drives::canonical(text).map_err(|failed| super::pool_drives::open_error(&failed))?;
     let identity = drives::identity(&canonical);
-    let same = |other: &Member| {
+    let same = |other: &PoolDrive| {
         other.spec == canonical || (identity.is_some() && drives::identity(&other.spec) == identity)
     };
     if others.iter().any(same) {
@@ -490,7 +490,7 @@ pub(super) fn new_member(
     let (spec, drive) = open_drive(text, force)?;
     labels::refuse_labelled(&host.remotes[0], &drive, force)?;
     let size = Drive::info(&*drive).size;
-    Ok(Member {
+    Ok(PoolDrive {
         id: random_drive_id()?,
         spec,
         drive: Some(drive),

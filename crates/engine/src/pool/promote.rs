@@ -45,7 +45,7 @@ impl Pool {
         let mut after = config.clone();
         take_over(&mut after);
         let both: Vec<&VolumeConfig> = of.into_iter().chain([&volume]).collect();
-        self.while_held(&both, || {
+        self.while_quiesced(&both, || {
             let claimed = self.claim_move(&both, &after)?;
             let saved = self.update_soon(|config| {
                 take_over(config);

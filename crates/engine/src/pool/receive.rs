@@ -1,7 +1,7 @@
 //! Volumes that are made as a snapshot of another pool is: what is known of how far they are lies in
 //! the labels (docs/stream.md). The data others write, as hosts do.
 
-use super::taking::NewSnapshot;
+use super::group_snapshot::NewSnapshot;
 use super::{Pool, Result, error, lock};
 use crate::control::types::{
     EngineError, ErrorCode, ReceiveSpec, ReceiveStatus, SnapshotStatus, VolumeSpec,

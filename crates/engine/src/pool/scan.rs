@@ -1,6 +1,6 @@
 //! Finding drives with labels, and the pools on them.
 
-use super::members::known_error;
+use super::pool_drives::known_error;
 use super::{Result, labels};
 use crate::control::types::{EngineError, Importable};
 use drives::{OpenDrive, OpenErrorKind};
@@ -48,7 +48,7 @@ pub fn scan(remote: &Remote, specs: &[String]) -> Result<Scanned> {
     let mut opened = false;
     for spec in specs {
         let canonical =
-            drives::canonical(spec).map_err(|failed| super::members::open_error(&failed))?;
+            drives::canonical(spec).map_err(|failed| super::pool_drives::open_error(&failed))?;
         let identity = drives::identity(&canonical);
         if found.iter().any(|known| known.spec == canonical)
             || identity.is_some_and(|identity| !seen.insert(identity))

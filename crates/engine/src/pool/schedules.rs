@@ -1,6 +1,6 @@
 //! Schedules of snapshots: kept in the labels. What is due, and what goes, others decide.
 
-use super::taking::{GROUP_MAX, NewSnapshot};
+use super::group_snapshot::{GROUP_MAX, NewSnapshot};
 use super::{Pool, Result, error, lock, plan};
 use crate::control::types::{
     ErrorCode, ScheduleSpec, ScheduleStatus, ScheduleTurn, SnapshotStatus,

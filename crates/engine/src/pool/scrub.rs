@@ -231,15 +231,17 @@ impl Pool {
             self.update(|_| Ok(()))?;
         }
         let generation = self.keeper.generation.load(Ordering::Acquire);
-        let members = lock(&self.members).clone();
+        let pool_drives = lock(&self.pool_drives).clone();
         let mut faults = Vec::new();
         let mut incomplete = false;
-        for member in &members {
-            let Some(drive) = &member.drive else { continue };
-            if self.keeper.is_out(member.id) {
+        for pool_drive in &pool_drives {
+            let Some(drive) = &pool_drive.drive else {
+                continue;
+            };
+            if self.keeper.is_out(pool_drive.id) {
                 continue;
             }
-            let found = read_all(&self.remote, drive, member.size, &member.shared)?;
+            let found = read_all(&self.remote, drive, pool_drive.size, &pool_drive.shared)?;
             if self.keeper.generation.load(Ordering::Acquire) != generation {
                 // They were written meanwhile: what was read may be half of each.
                 return Ok(());
@@ -253,7 +255,7 @@ impl Pool {
                     // A drive that joined of late has only the newest.
                     InPlace::Nothing if !newest => incomplete = true,
                     InPlace::Gone => {}
-                    _ => faults.push(member.spec.clone()),
+                    _ => faults.push(pool_drive.spec.clone()),
                 }
             }
         }

@@ -344,11 +344,11 @@ impl Pool {
         let changing = lock(&self.changing);
         let volume = self.changeable(volume)?;
         let snapshot = self.find_snapshot(&volume, name)?;
-        let held = vec![volume.id];
-        let hold = held.clone();
+        let quiesced = vec![volume.id];
+        let first = quiesced.clone();
         ask_all(&self.shards, move |shard| {
-            let hold = hold.clone();
-            async move { shard.hold(&hold) }
+            let volumes = first.clone();
+            async move { shard.quiesce_volumes(&volumes) }
         })?;
         // Whatever is written from here on goes to the new layer, or not at all.
         let layer = self.update_soon(|config| {
@@ -369,17 +369,17 @@ impl Pool {
             Ok(layer) => layer,
             Err(failed) => {
                 ask_all(&self.shards, move |shard| {
-                    let held = held.clone();
-                    async move { shard.let_go(held.into_iter()) }
+                    let quiesced = quiesced.clone();
+                    async move { shard.resume_volumes(quiesced.into_iter()) }
                 })?;
                 return Err(failed);
             }
         };
         self.tell_layers(std::iter::once(layer))?;
-        let cut = vec![(volume.id, layer)];
+        let switches = vec![(volume.id, layer)];
         ask_all(&self.shards, move |shard| {
-            let cut = cut.clone();
-            async move { shard.cut(&cut) }
+            let switches = switches.clone();
+            async move { shard.switch_layers(&switches) }
         })?;
         self.tell_holders()?;
         if let Some(device) = lock(&self.devices).get(&volume.id) {

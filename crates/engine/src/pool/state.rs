@@ -2,13 +2,13 @@
 
 use super::tails::Tails;
 use super::{
-    AllInitiators, AllKnobs, AllTenants, Allowances, Exported, Keeper, Member, ShardHandle,
+    AllInitiators, AllSettings, AllTenants, Allowances, Exported, Keeper, PoolDrive, ShardHandle,
 };
 use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
 use crate::device::VolumeDevice;
 use crate::shard::{PoolShared, Progress, Scrub};
-use crate::vdrive::Legs;
+use crate::vdrive::Members;
 use format::PoolConfig;
 use reactor::Remote;
 use std::collections::BTreeMap;
@@ -25,14 +25,14 @@ pub struct Pool {
     pub name: String,
     pub(crate) shared: Arc<PoolShared>,
     pub(crate) config: Arc<Mutex<PoolConfig>>,
-    pub(crate) members: Arc<Mutex<Vec<Member>>>,
-    pub(crate) legs: Arc<Legs>,
+    pub(crate) pool_drives: Arc<Mutex<Vec<PoolDrive>>>,
+    pub(crate) members: Arc<Members>,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) shards: Vec<ShardHandle>,
     /// What volumes with quotas may still store.
     pub(crate) allowances: Mutex<Allowances>,
-    /// The knobs of volumes that have some.
-    pub(crate) knobs: Mutex<AllKnobs>,
+    /// The settings of volumes that have some.
+    pub(crate) settings: Mutex<AllSettings>,
     /// The volumes that have policies.
     pub(crate) tenants: Mutex<AllTenants>,
     /// Who has volumes open by name.

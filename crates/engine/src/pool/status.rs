@@ -2,7 +2,7 @@
 
 use super::allowances::{Has, has};
 use super::shards::{ask_all, code_of};
-use super::{Pool, Result, knobs, lock, targets, wear};
+use super::{Pool, Result, lock, settings, targets, wear};
 use crate::control::types::{
     DriveStatus, EngineError, IoCounters, LayoutSpec, MapCell, PoolStatus, Tier, VdriveStatus,
     VolumeStatus,
@@ -24,14 +24,14 @@ impl Pool {
     /// # Errors
     /// When a page cannot be loaded.
     pub fn audit(&self) -> Result<Audit> {
-        let fast = lock(&self.knobs).fast();
+        let fast = lock(&self.settings).fast();
         let audits = ask_all(&self.shards, |shard| async move { shard.audit().await })?;
         let audits: std::result::Result<Vec<_>, _> = audits.into_iter().collect();
         let audits =
             audits.map_err(|failed| EngineError::new(code_of(&failed), failed.to_string()))?;
         let mut sum = Audit::sum(audits, self.shared.space.stored());
         lock(&self.allowances).audit(&self.config(), &self.shared.space, &mut sum);
-        lock(&self.knobs).audit(&self.config(), &fast, &mut sum);
+        lock(&self.settings).audit(&self.config(), &fast, &mut sum);
         Ok(sum)
     }
 
@@ -173,39 +173,44 @@ impl Pool {
         config: &PoolConfig,
         shards: &[ShardStatus],
     ) -> VdriveStatus {
-        let members = lock(&self.members);
+        let pool_drives = lock(&self.pool_drives);
         let drives: Vec<DriveStatus> = vdrive
             .parts
             .iter()
             .filter_map(|part| {
-                let member = members
+                let pool_drive = pool_drives
                     .iter()
-                    .find(|member| member.id.to_string() == part.drive)?;
-                let legs = self.legs.all();
-                let behind: Vec<_> = legs
+                    .find(|pool_drive| pool_drive.id.to_string() == part.drive)?;
+                let members = self.members.all();
+                let behind: Vec<_> = members
                     .iter()
-                    .filter(|(_, leg)| leg.drive() == member.id && !leg.is_in())
-                    .map(|(_, leg)| leg)
+                    .filter(|(_, member)| member.drive() == pool_drive.id && !member.is_in())
+                    .map(|(_, member)| member)
                     .collect();
-                let syncing = behind.iter().all(|leg| leg.takes_writes());
+                let syncing = behind.iter().all(|member| member.takes_writes());
                 let known = config.drives.iter().find(|known| known.id == part.drive);
                 let by_hand = known.is_some_and(|known| known.offline);
                 let since_s = known.map_or(0, |known| known.wear.since_s);
-                let state = match &member.drive {
+                let state = match &pool_drive.drive {
                     None if by_hand => "offline",
                     None => "missing",
                     Some(_) if behind.is_empty() => "online",
                     Some(_) if syncing => "syncing",
                     Some(_) => "out",
                 };
-                let why = behind.first().map_or_else(String::new, |leg| leg.why());
+                let why = behind
+                    .first()
+                    .map_or_else(String::new, |member| member.why());
                 let count =
                     |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-                let (sums, times) = (member.shared.tally.sums(), member.shared.tally.times());
+                let (sums, times) = (
+                    pool_drive.shared.tally.sums(),
+                    pool_drive.shared.tally.times(),
+                );
                 Some(DriveStatus {
-                    id: member.id.to_string(),
-                    spec: member.spec.clone(),
-                    size: member.size,
+                    id: pool_drive.id.to_string(),
+                    spec: pool_drive.spec.clone(),
+                    size: pool_drive.size,
                     state: state.to_owned(),
                     reads: sums.reads,
                     writes: sums.writes,
@@ -214,13 +219,13 @@ impl Pool {
                     read_ns: times.read_ns,
                     write_ns: times.write_ns,
                     spread: times.spread,
-                    errors: count(&member.shared.errors),
-                    repaired: count(&member.shared.repaired),
-                    timeouts: count(&member.shared.timeouts),
-                    slow: member.shared.is_slow(),
+                    errors: count(&pool_drive.shared.errors),
+                    repaired: count(&pool_drive.shared.repaired),
+                    timeouts: count(&pool_drive.shared.timeouts),
+                    slow: pool_drive.shared.is_slow(),
                     why,
-                    synced_percent: self.synced_percent(member.id),
-                    wear: wear::status(&member.shared.worn(since_s)),
+                    synced_percent: self.synced_percent(pool_drive.id),
+                    wear: wear::status(&pool_drive.shared.worn(since_s)),
                 })
             })
             .collect();
@@ -343,7 +348,7 @@ impl Pool {
             reservation: volume.reservation,
             reserved: self.unused_promise(volume.id),
             fast: has.fast * BLOCK as u64,
-            knobs: knobs::status(
+            knobs: settings::status(
                 &volume.knobs,
                 self.budget(volume.id).as_deref(),
                 &self.bypassed(volume.id),

@@ -13,8 +13,8 @@
 //! Killed before the label it finds the old tails again, of which those count whose shards have no new checkpoint yet;
 //! killed after it, its own, and no record is in them that the drives lack.
 
-use super::members::Member;
 use super::open::random_id;
+use super::pool_drives::PoolDrive;
 use super::shards::ask_all;
 use super::{Pool, Result, error, lock};
 use crate::control::types::ErrorCode;
@@ -59,13 +59,16 @@ fn name_of(pool: PoolId, opening: u128, shard: ShardId) -> String {
 }
 
 /// Which drives a tail is used with.
-fn drives_of(members: &[Member]) -> Vec<TailDrive> {
-    let here = members.iter().filter(|member| member.drive.is_some());
-    let identity = |member: &Member| {
-        let is = drives::identity(&member.spec);
+fn drives_of(pool_drives: &[PoolDrive]) -> Vec<TailDrive> {
+    let here = pool_drives
+        .iter()
+        .filter(|pool_drive| pool_drive.drive.is_some());
+    let identity = |pool_drive: &PoolDrive| {
+        let is = drives::identity(&pool_drive.spec);
         is.map_or([0; 4], drives::DriveIdentity::words)
     };
-    here.map(|member| (member.id, identity(member))).collect()
+    here.map(|pool_drive| (pool_drive.id, identity(pool_drive)))
+        .collect()
 }
 
 /// Finds what earlier openings of these drives left.
@@ -76,9 +79,9 @@ pub(super) fn find(
     lasting: &Lasting,
     pool: PoolId,
     config: &PoolConfig,
-    members: &[Member],
+    pool_drives: &[PoolDrive],
 ) -> Result<AllLeft> {
-    let here = drives_of(members);
+    let here = drives_of(pool_drives);
     let mut all = AllLeft {
         shards: (0..config.shards).map(|_| LeftTail::default()).collect(),
         names: BTreeSet::new(),
@@ -95,7 +98,7 @@ pub(super) fn find(
         let memory = match lasting.find(&name, TAIL_WORDS) {
             Ok(Left::Memory(memory)) => memory,
             Ok(Left::InUse) if of_label => {
-                return refuse_open(config, members);
+                return refuse_open(config, pool_drives);
             }
             Ok(Left::Nothing | Left::InUse) => continue,
             Err(failed) if of_label => return refuse_unreadable(config, &failed),
@@ -133,9 +136,11 @@ pub(super) fn find(
     Ok(all)
 }
 
-fn refuse_open<T>(config: &PoolConfig, members: &[Member]) -> Result<T> {
-    let here = members.iter().filter(|member| member.drive.is_some());
-    let specs: Vec<&str> = here.map(|member| member.spec.as_str()).collect();
+fn refuse_open<T>(config: &PoolConfig, pool_drives: &[PoolDrive]) -> Result<T> {
+    let here = pool_drives
+        .iter()
+        .filter(|pool_drive| pool_drive.drive.is_some());
+    let specs: Vec<&str> = here.map(|pool_drive| pool_drive.spec.as_str()).collect();
     error(
         ErrorCode::Refused,
         format!(
@@ -222,9 +227,11 @@ impl Pool {
     /// When the system gives no random numbers.
     pub(super) fn make_tails(&self) -> Result<String> {
         let opening = random_id()?;
-        let members = lock(&self.members).clone();
+        let pool_drives = lock(&self.pool_drives).clone();
         // It need not outlive the process where the drives do not.
-        let mut here = members.iter().filter_map(|member| member.drive.as_ref());
+        let mut here = pool_drives
+            .iter()
+            .filter_map(|pool_drive| pool_drive.drive.as_ref());
         let lasts = here.any(|drive| drive.info().persistent);
         let make = |shard: ShardId| match lasts {
             true => {
@@ -239,7 +246,7 @@ impl Pool {
             state.opening = opening;
             state.memories.clone_from(&memories);
         }
-        let drives = drives_of(&members);
+        let drives = drives_of(&pool_drives);
         ask_all(&self.shards, move |shard| {
             let memory = memories.get(shard.index()).cloned().flatten();
             let drives = drives.clone();
@@ -270,7 +277,7 @@ impl Pool {
 
     /// The drives of the pool are others from now on.
     pub(super) fn tell_tails(&self) {
-        let drives = drives_of(&lock(&self.members));
+        let drives = drives_of(&lock(&self.pool_drives));
         for memory in lock(&self.tails.state).memories.iter().flatten() {
             put_drives(memory.words(), &drives);
         }

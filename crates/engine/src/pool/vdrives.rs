@@ -1,13 +1,13 @@
 //! Adding vdrives to an open pool, and emptying and removing them.
 
 use super::build::{Blueprint, space_of};
-use super::members::{MadeFiles, Member};
-use super::open::{Host, new_member};
+use super::open::{Host, new_drive};
 use super::plan::{self, Planned, Scale};
+use super::pool_drives::{MadeFiles, PoolDrive};
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, error, labels, lock};
 use crate::control::types::{EngineError, ErrorCode, Tier, VdriveSpec};
-use crate::shard::{Evacuated, Progress, Unread};
+use crate::shard::{Evacuated, Progress, UnreadableBlocks};
 use format::{DATA_START, DriveConfig, VdriveConfig};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -60,25 +60,25 @@ impl Pool {
         else {
             return error(ErrorCode::Invalid, "a pool has at most 255 vdrives");
         };
-        let mut members = lock(&self.members).clone();
+        let mut pool_drives = lock(&self.pool_drives).clone();
         let mut planned = Vec::new();
         for text in &spec.drives {
-            let member = new_member(host, text, force, &members)?;
+            let pool_drive = new_drive(host, text, force, &pool_drives)?;
             planned.push(Planned {
-                id: member.id,
-                spec: member.spec.clone(),
-                size: member.size,
+                id: pool_drive.id,
+                spec: pool_drive.spec.clone(),
+                size: pool_drive.size,
             });
-            members.push(member);
+            pool_drives.push(pool_drive);
         }
-        plan::check_total(members.iter().map(|member| member.size).sum())?;
+        plan::check_total(pool_drives.iter().map(|pool_drive| pool_drive.size).sum())?;
         let scale = Scale {
             group_blocks: config.group_blocks,
             journal_blocks: config.meta.journal_blocks,
             meta_groups: None,
         };
         let vdrive = plan::vdrive(id, spec, &planned, |_| DATA_START, scale)?;
-        self.join_vdrive(vdrive, &planned, members)?;
+        self.join_vdrive(vdrive, &planned, pool_drives)?;
         Ok(id)
     }
 
@@ -86,15 +86,15 @@ impl Pool {
         &self,
         vdrive: VdriveConfig,
         planned: &[Planned],
-        members: Vec<Member>,
+        pool_drives: Vec<PoolDrive>,
     ) -> Result<()> {
         let id = VdriveId(vdrive.id);
         let blueprint = Blueprint::new(
             vdrive.id,
             vdrive.layout,
             &vdrive.parts,
-            &members,
-            &self.legs,
+            &pool_drives,
+            &self.members,
             self.config().group_blocks,
         )?;
         let (copy, closing) = (blueprint.clone(), || {
@@ -115,9 +115,9 @@ impl Pool {
                 .collect::<std::result::Result<(), _>>()
                 .map_err(|failed| EngineError::new(ErrorCode::Io, failed))
         });
-        let before = lock(&self.members).clone();
+        let before = lock(&self.pool_drives).clone();
         let joined = built.and_then(|()| {
-            *lock(&self.members) = members;
+            *lock(&self.pool_drives) = pool_drives;
             self.tell_tails();
             self.update(|config| {
                 config
@@ -135,8 +135,8 @@ impl Pool {
             })
         });
         if let Err(failed) = joined {
-            *lock(&self.members) = before;
-            self.legs.forget(id.0);
+            *lock(&self.pool_drives) = before;
+            self.members.forget(id.0);
             ask_all(
                 &self.shards,
                 move |shard| async move { shard.remove_vdrive(id) },
@@ -190,7 +190,7 @@ impl Pool {
             );
         }
         self.check_room_without(id, &config)?;
-        self.check_knobs_without(id, &config)?;
+        self.check_settings_without(id, &config)?;
         self.update(|config| {
             config
                 .vdrives
@@ -281,12 +281,12 @@ impl Pool {
             let watched = watched.clone();
             async move { shard.evacuate(VdriveId(id), &watched).await }
         })?;
-        let mut unread = Unread::default();
+        let mut unread = UnreadableBlocks::default();
         for result in results {
             match result {
                 Ok(Evacuated::Empty) => {}
                 Ok(Evacuated::Cancelled) => return Ok(false),
-                Ok(Evacuated::Unread(blocks)) => unread.add(blocks),
+                Ok(Evacuated::UnreadableBlocks(blocks)) => unread.add(blocks),
                 Err(failed) => {
                     return error(
                         code_of(&failed),
@@ -311,18 +311,18 @@ impl Pool {
                 format!("vdrive {id} is empty but some of its space is still held: try again"),
             );
         }
-        self.let_go(id)?;
+        self.remove_empty(id)?;
         Ok(true)
     }
 
     /// Blocks that cannot be read in words, with the volumes' names.
-    pub(super) fn name_unread(&self, unread: &Unread) -> String {
+    pub(super) fn name_unread(&self, unread: &UnreadableBlocks) -> String {
         let config = self.config();
         unread.sentence(|id| format!("volume {}", config.layer_name(id)))
     }
 
     /// Nothing is left on the vdrive: it leaves the labels, the shards and the pool.
-    fn let_go(&self, id: u8) -> Result<()> {
+    fn remove_empty(&self, id: u8) -> Result<()> {
         let _changing = lock(&self.changing);
         let gone: Vec<String> = {
             let config = lock(&self.config);
@@ -340,18 +340,18 @@ impl Pool {
             shard.remove_vdrive(VdriveId(id))
         })?;
         self.shared.groups.remove(VdriveId(id));
-        self.legs.forget(id);
+        self.members.forget(id);
         let mut leaving = Vec::new();
-        lock(&self.members).retain(|member| {
-            let stays = !gone.contains(&member.id.to_string());
+        lock(&self.pool_drives).retain(|pool_drive| {
+            let stays = !gone.contains(&pool_drive.id.to_string());
             if !stays {
-                leaving.push(member.clone());
+                leaving.push(pool_drive.clone());
             }
             stays
         });
-        for member in leaving {
-            if let Some(drive) = &member.drive
-                && let Err(failed) = labels::clear(&self.remote, drive, member.size)
+        for pool_drive in leaving {
+            if let Some(drive) = &pool_drive.drive
+                && let Err(failed) = labels::clear(&self.remote, drive, pool_drive.size)
             {
                 tracing::warn!(error = %failed, "a drive that left keeps its label");
             }

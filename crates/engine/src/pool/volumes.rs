@@ -185,7 +185,7 @@ impl Pool {
         let mut after = volume.clone();
         after.size = size;
         limits::check(&mut after)?;
-        self.check_knobs(&volume, &after)?;
+        self.check_settings(&volume, &after)?;
         if size < volume.size {
             device.resize(size);
             self.trim_beyond(&volume, size)?;

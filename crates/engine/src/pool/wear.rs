@@ -16,14 +16,14 @@ impl Pool {
     /// When no label can be written.
     pub fn keep_wear(&self, now_s: u64) -> Result<()> {
         let _changing = lock(&self.changing);
-        let members = lock(&self.members).clone();
+        let pool_drives = lock(&self.pool_drives).clone();
         let begins = lock(&self.config).drives.iter().any(is_uncounted);
-        if !begins && !members.iter().any(has_more) {
+        if !begins && !pool_drives.iter().any(has_more) {
             return Ok(());
         }
-        let written = members
+        let written = pool_drives
             .iter()
-            .map(|member| member.shared.tally.sums().written());
+            .map(|pool_drive| pool_drive.shared.tally.sums().written());
         let written: Vec<u64> = written.collect();
         self.update_soon(|config| {
             let new = config.drives.iter_mut().filter(|drive| is_uncounted(drive));
@@ -31,20 +31,22 @@ impl Pool {
             self.tell_wear(config);
             Ok(())
         })?;
-        for (member, written) in members.iter().zip(written) {
-            member.shared.wear.keep(written);
+        for (pool_drive, written) in pool_drives.iter().zip(written) {
+            pool_drive.shared.wear.keep(written);
         }
         Ok(())
     }
 
     /// Says in a description what was written to the drives, as far as somebody said since when that counts.
     pub(super) fn tell_wear(&self, config: &mut PoolConfig) {
-        let members = lock(&self.members);
+        let pool_drives = lock(&self.pool_drives);
         let counted = config.drives.iter_mut();
         for drive in counted.filter(|drive| !is_uncounted(drive)) {
-            let mut members = members.iter();
-            if let Some(member) = members.find(|member| member.id.to_string() == drive.id) {
-                drive.wear = member.shared.worn(drive.wear.since_s);
+            let mut pool_drives = pool_drives.iter();
+            if let Some(pool_drive) =
+                pool_drives.find(|pool_drive| pool_drive.id.to_string() == drive.id)
+            {
+                drive.wear = pool_drive.shared.worn(drive.wear.since_s);
             }
         }
     }
@@ -112,8 +114,11 @@ fn is_uncounted(drive: &format::DriveConfig) -> bool {
 }
 
 /// Whether its labels do not tell of all that was written to it.
-fn has_more(member: &super::members::Member) -> bool {
-    member.shared.wear.has_more(&member.shared.tally.sums())
+fn has_more(pool_drive: &super::pool_drives::PoolDrive) -> bool {
+    pool_drive
+        .shared
+        .wear
+        .has_more(&pool_drive.shared.tally.sums())
 }
 
 /// What was written to a drive.

@@ -104,7 +104,7 @@ impl Shard {
     }
 
     /// Pages of the journal from the checkpoint on, as far as they are whole and in order. A page
-    /// is written several times while it fills, and a leg may have kept an earlier image of it, as the tail that
+    /// is written several times while it fills, and a member may have kept an earlier image of it, as the tail that
     /// the last process left may have a later one: the fullest counts.
     async fn read_journal(&self, accept_old: bool) -> Result<Vec<JournalBody>, IoError> {
         let meta = self.vdrive(VdriveId(0))?;
@@ -128,7 +128,7 @@ impl Shard {
             let at = next % ring;
             let count = batch.min(ring - at).min(ring - (next - from)) as usize;
             batch = (2 * batch).min(BATCH as u64);
-            let copies = meta.read_legs(base + at, count).await.map_err(explain)?;
+            let copies = meta.read_members(base + at, count).await.map_err(explain)?;
             for index in 0..count {
                 // What was durable the ring has. Where it has not, the drives were put back to what they were
                 // before, and the tail tells of a later time.
@@ -176,7 +176,7 @@ impl Shard {
         let mut fullest: Option<(JournalHeader, &[u8])> = None;
         let mut before: Option<&[u8]> = None;
         for bytes in copies {
-            // Legs mostly have the same.
+            // Members mostly have the same.
             if before.replace(bytes).is_some_and(|before| before == bytes) {
                 continue;
             }
@@ -193,7 +193,7 @@ impl Shard {
         }))
     }
 
-    /// What a page's place holds that no leg could read, tried again. Nothing where the tail that was left has all that
+    /// What a page's place holds that no member could read, tried again. Nothing where the tail that was left has all that
     /// the ring may lack: it would have that page.
     ///
     /// # Errors
@@ -209,7 +209,7 @@ impl Shard {
             (journal.base, journal.ring, journal.is_known(sequence))
         };
         for _ in 0..TRIES {
-            if let Ok(copies) = meta.read_legs(base + sequence % ring, 1).await {
+            if let Ok(copies) = meta.read_members(base + sequence % ring, 1).await {
                 return Ok(copies.into_iter().flatten().flatten().collect());
             }
         }
@@ -244,7 +244,7 @@ impl Shard {
         while seen < ring && (later || seen < BATCH as u64) {
             let at = (end + seen) % ring;
             let count = (ring - seen).min(ring - at).min(BATCH as u64);
-            let copies = meta.read_legs(base + at, count as usize).await;
+            let copies = meta.read_members(base + at, count as usize).await;
             let copies = copies.map_err(|error| drive_error(error, UNREADABLE))?;
             later = self.check_end(copies.iter().flatten(), (epoch, end))?;
             seen += count;

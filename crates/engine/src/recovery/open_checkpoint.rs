@@ -1,6 +1,6 @@
 //! Opening: the checkpoint that counts, and the shard's own trees as it has them.
 //!
-//! The newest checkpoint counts. Where pages of its trees are damaged on all legs, the one before it does, if the journal
+//! The newest checkpoint counts. Where pages of its trees are damaged on all members, the one before it does, if the journal
 //! since that is whole up to where the newest one began: it tells everything that the newest one holds. Pages that
 //! the newest one replaced may have been used again since; what is damaged so is known by its checksum, as always.
 
@@ -39,7 +39,7 @@ impl Shard {
     /// shards of a pool do this before any of them replays its journal.
     ///
     /// # Errors
-    /// `Medium` when there is no valid checkpoint or a page is damaged on all legs.
+    /// `Medium` when there is no valid checkpoint or a page is damaged on all members.
     pub async fn load_checkpoint(&self) -> Result<(), IoError> {
         let (newest, before) = self.read_checkpoints().await?;
         let mut from = OpenedFrom {
@@ -133,17 +133,17 @@ impl Shard {
         Ok(())
     }
 
-    /// The newest checkpoint on any leg, and the one before it if that is there, too.
+    /// The newest checkpoint on any member, and the one before it if that is there, too.
     async fn read_checkpoints(&self) -> Result<(Checkpoint, Option<Checkpoint>), IoError> {
         let meta = self.vdrive(VdriveId(0))?;
         let decode = |bytes: &[u8]| Checkpoint::decode(bytes, self.config.pool, self.config.shard);
         let mut best: Option<Checkpoint> = None;
         let mut other: Option<Checkpoint> = None;
         let mut newer = false;
-        // Legs may differ after a crash: all are looked at, and the newest is taken. One that cannot
+        // Members may differ after a crash: all are looked at, and the newest is taken. One that cannot
         // be read is as one that has none.
         let first = self.checkpoint_block(0).min(self.checkpoint_block(1));
-        let copies = meta.read_legs(first, 2).await.unwrap_or_default();
+        let copies = meta.read_members(first, 2).await.unwrap_or_default();
         for slot in 0..2 {
             let mut found: Option<Checkpoint> = None;
             for bytes in copies.iter().filter_map(|copy| copy[slot].as_ref()) {
@@ -195,8 +195,8 @@ impl Shard {
         }
     }
 
-    /// A crash may have left the newest record on one leg only. Every leg gets it before anything is
-    /// written that an older one needs: that leg may be lost next. Not before the opening can be refused no more.
+    /// A crash may have left the newest record on one member only. Every member gets it before anything is
+    /// written that an older one needs: that member may be lost next. Not before the opening can be refused no more.
     pub(super) async fn spread_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), IoError> {
         if is_on(Mutation::CheckpointOneLeg) {
             return Ok(());
@@ -208,7 +208,9 @@ impl Shard {
             found.as_ref() == Some(checkpoint)
         };
         let explain = |error| drive_error(error, "the checkpoint cannot be written");
-        meta.read_every_leg(block, &same).await.map_err(explain)?;
+        meta.read_every_member(block, &same)
+            .await
+            .map_err(explain)?;
         meta.flush().await.map_err(explain)
     }
 

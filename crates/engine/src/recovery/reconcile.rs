@@ -6,7 +6,7 @@
 //! what lies there tells whose it is; the other block is lost, and gets a slot that does not hold it,
 //! so that reads of it fail.
 
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use block::{ErrorKind, IoError};
@@ -28,7 +28,7 @@ type Owners = SmallVec<[Owner; 1]>;
 
 /// What records say that were left out, wholly or in part.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct Disputed {
     /// Chunks by volume and number.
     chunks: BTreeSet<(u32, u32)>,
     /// Where the records say that blocks are.
@@ -37,7 +37,7 @@ pub(crate) struct Kept {
     homes: BTreeSet<Place>,
 }
 
-impl Kept {
+impl Disputed {
     /// Some of this record was left out.
     pub(crate) fn note(&mut self, record: &Record) {
         self.chunks.insert(record.subject());
@@ -69,7 +69,7 @@ impl Kept {
 }
 
 /// A chunk's page that recovery changed, with its volume and number.
-type Changed = (u32, u32, Rc<Leaf>);
+type Changed = (u32, u32, Rc<MapPage>);
 
 #[derive(Default)]
 struct Claims {
@@ -107,30 +107,30 @@ impl Shard {
     ///
     /// # Errors
     /// `NoSpace` when a block is lost and there is no slot to say so with.
-    pub(crate) async fn keep(&self, kept: &Kept) -> Result<(), IoError> {
-        if kept.chunks.is_empty() || is_on(Mutation::KeptFree) {
+    pub(crate) async fn keep(&self, disputed: &Disputed) -> Result<(), IoError> {
+        if disputed.chunks.is_empty() || is_on(Mutation::KeptFree) {
             return Ok(());
         }
-        let (leaves, claims) = {
+        let (map_pages, claims) = {
             let state = self.state.borrow();
-            let leaves = state.dirty_leaves.clone();
-            let claims = claims(&leaves, kept);
-            (leaves, claims)
+            let map_pages = state.dirty_map_pages.clone();
+            let claims = claims(&map_pages, disputed);
+            (map_pages, claims)
         };
         for (place, owners) in &claims.homes {
-            self.keep_home(&leaves, kept, *place, owners)?;
+            self.keep_home(&map_pages, disputed, *place, owners)?;
         }
         for (place, owners) in &claims.slots {
             let winner = match owners[..] {
                 [] => None,
                 [one] => Some(one),
-                _ => self.right_owner(&leaves, kept, *place, owners).await,
+                _ => self.right_owner(&map_pages, disputed, *place, owners).await,
             };
             let mut state = self.state.borrow_mut();
             let marked = state.alloc.replay_slots(*place, 1, winner.is_some());
             for owner in owners {
                 if !marked || winner != Some(*owner) {
-                    self.lose(&mut state, &leaves[owner.0], owner.1)?;
+                    self.lose(&mut state, &map_pages[owner.0], owner.1)?;
                 }
             }
         }
@@ -140,13 +140,13 @@ impl Shard {
     /// Of several blocks in one slot the one that lies there; else one whose newest record counts.
     async fn right_owner(
         &self,
-        leaves: &[Changed],
-        kept: &Kept,
+        map_pages: &[Changed],
+        disputed: &Disputed,
         place: Place,
         owners: &[Owner],
     ) -> Option<Owner> {
-        let crc = |owner: &Owner| leaves[owner.0].2.page.borrow().crc(owner.1);
-        let certain = |owner: &Owner| !kept.has(&leaves[owner.0]);
+        let crc = |owner: &Owner| map_pages[owner.0].2.page.borrow().crc(owner.1);
+        let certain = |owner: &Owner| !disputed.has(&map_pages[owner.0]);
         let mut sorted = owners.to_vec();
         sorted.sort_by_key(|owner| !certain(owner));
         for owner in &sorted {
@@ -161,31 +161,31 @@ impl Shard {
 
     fn keep_home(
         &self,
-        leaves: &[Changed],
-        kept: &Kept,
+        map_pages: &[Changed],
+        disputed: &Disputed,
         home: Place,
         owners: &[usize],
     ) -> Result<(), IoError> {
         let mut state = self.state.borrow_mut();
-        let certain = |owner: &&usize| !kept.has(&leaves[**owner]);
+        let certain = |owner: &&usize| !disputed.has(&map_pages[**owner]);
         let winner = owners.iter().find(certain).or(owners.first()).copied();
         let marked = state.alloc.replay_home(home, winner.is_some());
         for owner in owners
             .iter()
             .filter(|owner| !marked || winner != Some(**owner))
         {
-            let leaf = &leaves[*owner];
-            let valid = leaf.2.page.borrow().home_mask();
+            let map_page = &map_pages[*owner];
+            let valid = map_page.2.page.borrow().home_mask();
             for block in valid.blocks() {
-                if leaf.2.page.borrow().state(block) == BlockState::Home {
-                    self.lose(&mut state, leaf, block)?;
+                if map_page.2.page.borrow().state(block) == BlockState::Home {
+                    self.lose(&mut state, map_page, block)?;
                 } else {
-                    self.change(&mut state, leaf.0, &leaf.2, block, |page| {
+                    self.change(&mut state, map_page.0, &map_page.2, block, |page| {
                         page.set_home_valid(block, false);
                     });
                 }
             }
-            leaf.2.page.borrow_mut().set_home(Place::NONE);
+            map_page.2.page.borrow_mut().set_home(Place::NONE);
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl Shard {
     fn lose(
         &self,
         state: &mut State,
-        (volume, chunk, leaf): &Changed,
+        (volume, chunk, map_page): &Changed,
         block: usize,
     ) -> Result<(), IoError> {
         let classes = [Class::Fast, Class::Slow];
@@ -218,7 +218,7 @@ impl Shard {
             "a block is lost: a drive lost a write that it had said was safe, and what was there \
              before has been overwritten; write it anew or restore it"
         );
-        self.change(state, *volume, leaf, block, |page| {
+        self.change(state, *volume, map_page, block, |page| {
             page.set_slot(block, place);
             page.set_home_valid(block, false);
         });
@@ -227,13 +227,13 @@ impl Shard {
 }
 
 /// Who has the slots and homes that the kept chunks have.
-fn claims(leaves: &[Changed], kept: &Kept) -> Claims {
+fn claims(map_pages: &[Changed], disputed: &Disputed) -> Claims {
     let mut claims = Claims::default();
-    kept.slots.iter().for_each(|slot| claims.expect(*slot));
-    let homes = kept.homes.iter().map(|home| (*home, Vec::new()));
+    disputed.slots.iter().for_each(|slot| claims.expect(*slot));
+    let homes = disputed.homes.iter().map(|home| (*home, Vec::new()));
     claims.homes.extend(homes);
-    for leaf in leaves.iter().filter(|leaf| kept.has(leaf)) {
-        let page = leaf.2.page.borrow();
+    for map_page in map_pages.iter().filter(|map_page| disputed.has(map_page)) {
+        let page = map_page.2.page.borrow();
         page.slot_mask()
             .blocks()
             .for_each(|block| claims.expect(page.slot(block)));
@@ -241,8 +241,8 @@ fn claims(leaves: &[Changed], kept: &Kept) -> Claims {
             claims.homes.entry(page.home()).or_default();
         }
     }
-    for (index, (_, _, leaf)) in leaves.iter().enumerate() {
-        let page = leaf.page.borrow();
+    for (index, (_, _, map_page)) in map_pages.iter().enumerate() {
+        let page = map_page.page.borrow();
         for block in page.slot_mask().blocks() {
             claims.slot(page.slot(block), (index, block));
         }

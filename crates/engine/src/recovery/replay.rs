@@ -4,13 +4,13 @@
 //! the drive without their data: each is applied only if its data is there, and frees what the
 //! map says then, not what the record says. A write whose slot cannot be read counts as there, so that its block cannot
 //! be read either, rather than hold what was there before (`recovery/unproven.rs`). A write whose slot holds something else may have been
-//! durable all the same, when its block sank and the slot was given away: its checksum is kept
+//! durable all the same, when its block was demoted and the slot was given away: its checksum is kept
 //! until a record says where else the block is.
 
 use super::open::JournalBody;
-use super::reconcile::Kept;
+use super::reconcile::Disputed;
 use super::unproven::Unreadable;
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::map::radix::Lookup;
 use crate::shard::state::{Shard, State};
 use crate::space::Allocator;
@@ -31,7 +31,7 @@ type Elsewhere = BTreeMap<(u32, u32, usize), u32>;
 #[derive(Default)]
 struct LeftOut {
     elsewhere: Elsewhere,
-    kept: Kept,
+    disputed: Disputed,
     unreadable: Unreadable,
 }
 
@@ -64,22 +64,22 @@ impl Shard {
                 let sure = page.header.sequence < durable;
                 self.replay_page(records, sure, &mut left_out).await?;
             }
-            self.trim_leaves();
+            self.trim_pages();
         }
         if !left_out.elsewhere.is_empty() {
             let blocks = left_out.elsewhere.len();
             tracing::info!(blocks, "unflushed writes of blocks did not survive");
         }
         left_out.unreadable.tell(self);
-        self.keep(&left_out.kept).await?;
+        self.keep(&left_out.disputed).await?;
         let mut state = self.state.borrow_mut();
         // Once a chunk, not once a record.
-        for index in 0..state.dirty_leaves.len() {
-            let (volume, chunk, leaf) = state.dirty_leaves[index].clone();
-            self.note_chunk(&mut state, volume, chunk, &leaf);
+        for index in 0..state.dirty_map_pages.len() {
+            let (volume, chunk, map_page) = state.dirty_map_pages[index].clone();
+            self.note_chunk(&mut state, volume, chunk, &map_page);
         }
         state.journal.next = next;
-        // What was found may be in a drive's cache alone, or on one leg until now: the barrier of the
+        // What was found may be in a drive's cache alone, or on one member until now: the barrier of the
         // checkpoint that makes it count has something to do.
         state.journal.durable = next - u64::from(state.journal.has_touched());
         Ok(())
@@ -113,7 +113,7 @@ impl Shard {
     ) -> Result<(), IoError> {
         let LeftOut {
             elsewhere,
-            kept,
+            disputed,
             unreadable,
         } = left_out;
         let verified = if sure || is_on(Mutation::Unverified) {
@@ -130,13 +130,13 @@ impl Shard {
             {
                 if self.replay_merge(*lower, *volume, *chunk).await? {
                     move_elsewhere(elsewhere, *chunk, *volume, *lower);
-                    kept.moved(*chunk, *volume, *lower);
+                    disputed.moved(*chunk, *volume, *lower);
                 }
                 continue;
             }
             // Made here and not before: it begins with what the pages beneath say by now.
             let (volume, chunk) = record.subject();
-            self.leaf(volume, chunk, true).await?;
+            self.map_page(volume, chunk, true).await?;
             if !sure {
                 note_elsewhere(elsewhere, record, present);
             }
@@ -151,14 +151,14 @@ impl Shard {
                 _ => self.replay_record(record, sure, present)?,
             };
             if !whole || unreadable.has(record) {
-                kept.note(record);
+                disputed.note(record);
             }
         }
         Ok(())
     }
 
     /// Which blocks of each record have their data on the drives: a slot that a later record left
-    /// may hold something else by now. A mirror's legs are made the same. A write that cannot be read counts as there:
+    /// may hold something else by now. A mirror's members are made the same. A write that cannot be read counts as there:
     /// nobody knows that it is not, and reads of it fail.
     async fn verify(
         &self,
@@ -178,10 +178,10 @@ impl Shard {
                     count,
                     slot,
                 } => {
-                    let Ok(Some(leaf)) = self.leaf(*volume, *chunk, false).await else {
+                    let Ok(Some(map_page)) = self.map_page(*volume, *chunk, false).await else {
                         continue;
                     };
-                    let page = leaf.page.borrow();
+                    let page = map_page.page.borrow();
                     let first = usize::from(*first);
                     let blocks = first..first + usize::from(*count);
                     (first, *slot, blocks.map(|block| page.crc(block)).collect())
@@ -230,7 +230,7 @@ impl Shard {
     }
 
     /// Which blocks a home holds indeed, and their checksums: of a write whose slot does not hold
-    /// it, or what the page says. A mirror's legs are made the same. Where it cannot be read, such a write counts as
+    /// it, or what the page says. A mirror's members are made the same. Where it cannot be read, such a write counts as
     /// being there: it is nowhere else.
     async fn at_home(
         &self,
@@ -240,18 +240,18 @@ impl Shard {
         unreadable: &mut Unreadable,
     ) -> Result<Vec<(usize, u32)>, IoError> {
         let (volume, chunk) = record.subject();
-        let (Some(leaf), Ok(vdrive)) = (
-            self.leaf(volume, chunk, true).await?,
+        let (Some(map_page), Ok(vdrive)) = (
+            self.map_page(volume, chunk, true).await?,
             self.vdrive(home.vdrive()),
         ) else {
             return Ok(Vec::new());
         };
-        let present = leaf.page.borrow().home();
+        let present = map_page.page.borrow().home();
         if present.is_some() && present != home {
             return Ok(Vec::new());
         }
         let candidates = |block: usize| {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let mapped = page.state(block) != BlockState::Zero;
             let written = elsewhere.get(&(volume, chunk, block)).copied();
             (written, mapped.then(|| page.crc(block)))
@@ -359,23 +359,23 @@ impl Shard {
         let (volume, chunk) = record.subject();
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
-        let leaf = match state
+        let map_page = match state
             .volumes
             .get(&volume)
             .map(|entry| entry.tree.lookup(chunk))
         {
-            Some(Lookup::Loaded(leaf)) => leaf.clone(),
+            Some(Lookup::Loaded(map_page)) => map_page.clone(),
             _ => return Err(contradiction("a chunk's page is missing")),
         };
         let mut replay = Replay {
             shard: self,
             state,
             volume,
-            leaf: &leaf,
+            map_page: &map_page,
             sure,
         };
         let applied = apply(&mut replay)?;
-        self.mark_dirty(state, volume, chunk, &leaf);
+        self.mark_dirty(state, volume, chunk, &map_page);
         Ok(applied)
     }
 }
@@ -474,7 +474,7 @@ struct Replay<'a> {
     shard: &'a Shard,
     state: &'a mut State,
     volume: u32,
-    leaf: &'a Rc<Leaf>,
+    map_page: &'a Rc<MapPage>,
     /// Below the durable mark: the record's word counts, since the page may be newer.
     sure: bool,
 }
@@ -486,11 +486,11 @@ impl Replay<'_> {
         if self.sure {
             return free_runs(alloc, old.iter().copied());
         }
-        let page = self.leaf.page.borrow();
+        let page = self.map_page.page.borrow();
         free_runs(alloc, blocks.map(|block| page.slot(block)));
     }
 
-    /// A leg that is away lacks this: what tells of that may not have reached the labels.
+    /// A member that is away lacks this: what tells of that may not have reached the labels.
     fn note(&mut self, place: Place, count: usize) {
         self.state.journal.touch(place.vdrive());
         if let Ok(vdrive) = self.shard.vdrive(place.vdrive()) {
@@ -508,7 +508,7 @@ impl Replay<'_> {
 
     fn change(&mut self, block: usize, change: impl FnMut(&mut ChunkPage)) {
         self.shard
-            .change(self.state, self.volume, self.leaf, block, change);
+            .change(self.state, self.volume, self.map_page, block, change);
     }
 
     fn change_each(
@@ -517,7 +517,7 @@ impl Replay<'_> {
         change: impl FnMut(&mut ChunkPage, usize),
     ) {
         self.shard
-            .change_each(self.state, self.volume, self.leaf, blocks, change);
+            .change_each(self.state, self.volume, self.map_page, blocks, change);
     }
 
     fn write(
@@ -566,7 +566,8 @@ impl Replay<'_> {
         let first = usize::from(first);
         let mut whole = true;
         for block in first..first + usize::from(count) {
-            let may_rise = self.sure || self.leaf.page.borrow().state(block) == BlockState::Home;
+            let may_rise =
+                self.sure || self.map_page.page.borrow().state(block) == BlockState::Home;
             if !may_rise || !present.has(block) {
                 whole = false;
                 continue;
@@ -579,7 +580,7 @@ impl Replay<'_> {
     }
 
     fn evict(&mut self, mask: BlockMask, old: &[Place]) -> bool {
-        let valid = self.leaf.page.borrow().home_mask();
+        let valid = self.map_page.page.borrow().home_mask();
         let sure = self.sure;
         let leave = mask.blocks().filter(|block| sure || valid.has(*block));
         let leave: BlockMask = leave.collect();
@@ -595,7 +596,7 @@ impl Replay<'_> {
             return Err(contradiction("a home belongs to another shard"));
         }
         self.note(home, CHUNK_BLOCKS);
-        self.leaf.page.borrow_mut().set_home(home);
+        self.map_page.page.borrow_mut().set_home(home);
         self.change_each(mask.blocks(), |page, block| {
             page.set_home_valid(block, true);
         });
@@ -613,7 +614,7 @@ impl Replay<'_> {
         if new.is_some() {
             self.note(new, CHUNK_BLOCKS);
         }
-        self.leaf.page.borrow_mut().set_home(new);
+        self.map_page.page.borrow_mut().set_home(new);
         if new.is_none() {
             self.change_each(0..CHUNK_BLOCKS, |page, block| {
                 page.set_home_valid(block, false);
@@ -625,7 +626,7 @@ impl Replay<'_> {
     /// A home is left only by what is not valid there: writes that took blocks out of it may not
     /// have survived. A new home holds all that the old one did, before its record is made.
     fn may_move(&self, new: Place, old: Place) -> bool {
-        let page = self.leaf.page.borrow();
+        let page = self.map_page.page.borrow();
         if is_on(Mutation::HomeUnproven) {
             return true;
         }

@@ -37,10 +37,10 @@ impl Unreadable {
                 .volumes
                 .get(volume)
                 .map(|entry| entry.tree.lookup(*chunk));
-            let Some(Lookup::Loaded(leaf)) = found else {
+            let Some(Lookup::Loaded(map_page)) = found else {
                 return true;
             };
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let home = page
                 .home_valid(*block)
                 .then(|| page.home().plus(*block as u64));

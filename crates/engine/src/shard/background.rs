@@ -11,7 +11,7 @@ const COMMIT_NS: u64 = 250_000_000;
 const CHECKPOINT_NS: u64 = 30_000_000_000;
 /// Changed pages at which hosts wait for a checkpoint; one begins at half of that. Recovery loads
 /// as many, and those of a checkpoint that had not ended.
-pub(crate) const CHANGED_LEAVES: usize = 16 * 1024;
+pub(crate) const CHANGED_PAGES: usize = 16 * 1024;
 /// Changed pages for which a checkpoint is made early when the metadata region is nearly full.
 const SOME_CHANGED: usize = 64;
 /// How often the background looks, in nanoseconds, while anything is going on.
@@ -34,7 +34,7 @@ impl Shard {
             |shard| Box::pin(shard.checkpoint_loop()),
             |shard| Box::pin(shard.mover_loop()),
             |shard| Box::pin(shard.promote_loop()),
-            |shard| Box::pin(shard.foresee_loop()),
+            |shard| Box::pin(shard.sequence_prefetch_loop()),
             |shard| Box::pin(shard.spare_loop()),
         ];
         for task in tasks {
@@ -98,7 +98,7 @@ impl Shard {
 
     /// Changed pages at which hosts wait for a checkpoint.
     pub(crate) fn most_changed(&self) -> usize {
-        CHANGED_LEAVES.min(self.config.leaves)
+        CHANGED_PAGES.min(self.config.map_pages)
     }
 
     async fn commit_loop(self: Rc<Self>) {
@@ -139,11 +139,11 @@ impl Shard {
                 let journal = &state.journal;
                 let pressing = journal.is_long()
                     || (!self.has_room_for_pages(&state)
-                        && state.dirty_leaves.len() > SOME_CHANGED)
+                        && state.dirty_map_pages.len() > SOME_CHANGED)
                     || !self.may_change_pages(&state, self.journal_users.get())
-                    || state.dirty_leaves.len() > self.most_changed() / 2;
+                    || state.dirty_map_pages.len() > self.most_changed() / 2;
                 (
-                    journal.has_records() || !state.dirty_leaves.is_empty(),
+                    journal.has_records() || !state.dirty_map_pages.is_empty(),
                     pressing,
                 )
             };
@@ -171,7 +171,7 @@ impl Shard {
         for event in [
             &self.mover_wake,
             &self.promote_wake,
-            &self.foresee_wake,
+            &self.sequence_wake,
             &self.spare_wake,
             &self.checkpoint_wake,
             &self.commit_wake,

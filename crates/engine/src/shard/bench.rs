@@ -2,7 +2,7 @@
 
 use super::dispatch::Counted;
 use super::state::{Shard, drive_error};
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::space::{Class, Run};
 use crate::tiering::access_stats::By;
 use crate::vdrive::Purpose;
@@ -17,8 +17,8 @@ impl Shard {
     /// # Errors
     /// When the journal or the space is full.
     pub async fn map_for_benchmark(&self, volume: u32, chunk: u32) -> Result<(), IoError> {
-        let leaf = self
-            .leaf(volume, chunk, true)
+        let map_page = self
+            .map_page(volume, chunk, true)
             .await?
             .ok_or_else(|| self.no_space())?;
         let mut runs = Vec::new();
@@ -28,7 +28,7 @@ impl Shard {
         let mut first = 0;
         for Run { place, count } in runs {
             let crcs = vec![7; count];
-            self.apply_write(volume, chunk, &leaf, first, Run { place, count }, &crcs)?;
+            self.apply_write(volume, chunk, &map_page, first, Run { place, count }, &crcs)?;
             first += count;
         }
         self.settle_all();
@@ -48,8 +48,8 @@ impl Shard {
         block: usize,
         data: Option<&DmaBuf>,
     ) -> Result<(), IoError> {
-        let leaf = self
-            .leaf(volume, chunk, true)
+        let map_page = self
+            .map_page(volume, chunk, true)
             .await?
             .ok_or_else(|| self.no_space())?;
         let mut runs = Vec::new();
@@ -61,7 +61,7 @@ impl Shard {
             written.map_err(|error| drive_error(error, "a benchmark's data"))?;
         }
         let crc = data.map_or(7, |data| crc32c(data));
-        self.apply_write(volume, chunk, &leaf, block, runs[0], &[crc])
+        self.apply_write(volume, chunk, &map_page, block, runs[0], &[crc])
     }
 
     /// Pages of the journal that recovery would read.
@@ -81,8 +81,8 @@ impl Shard {
 
     /// Keeps no more pages in memory than the shard may.
     pub fn forget_pages_for_benchmark(&self) {
-        let rounds = self.state.borrow().leaf_queue.len() / 16 + 1;
-        (0..rounds).for_each(|_| self.trim_leaves());
+        let rounds = self.state.borrow().page_clock.len() / 16 + 1;
+        (0..rounds).for_each(|_| self.trim_pages());
     }
 
     /// What a read of 4 KiB at `offset` (bytes) does before it asks a drive: finds the page, the
@@ -93,16 +93,16 @@ impl Shard {
     pub async fn look_up_for_benchmark(&self, volume: u32, offset: u64) -> Result<bool, IoError> {
         let chunk = (offset / CHUNK as u64) as u32;
         let block = (offset % CHUNK as u64) as usize / BLOCK;
-        let Some(leaf) = self.leaf(volume, chunk, false).await? else {
+        let Some(map_page) = self.map_page(volume, chunk, false).await? else {
             return Ok(false);
         };
-        leaf.touched.set(true);
+        map_page.touched.set(true);
         let blocks = std::iter::once(block).collect();
         let mut state = self.state.borrow_mut();
         state.note_use(By::read(volume), (volume, chunk), &blocks);
         drop(state);
-        let place = self.place_of(&leaf, block);
-        self.trim_leaves();
+        let place = self.place_of(&map_page, block);
+        self.trim_pages();
         Ok(place.is_some())
     }
 
@@ -124,8 +124,8 @@ impl Shard {
         self.state.borrow_mut().count_ops(ended, 1, took);
     }
 
-    fn place_of(&self, leaf: &Rc<Leaf>, block: usize) -> Place {
-        let page = leaf.page.borrow();
+    fn place_of(&self, map_page: &Rc<MapPage>, block: usize) -> Place {
+        let page = map_page.page.borrow();
         if page.slot(block).is_some() {
             return page.slot(block);
         }

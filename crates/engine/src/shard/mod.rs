@@ -1,8 +1,12 @@
-//! One single-threaded engine: it owns ranges of volumes and everything beneath them.
+//! One shard: a single-threaded engine that owns regions of volumes and everything beneath them.
 //!
-//! Responsible for: executing operations, the journal, checkpoints, recovery, and moving data
-//! between tiers. Everything runs as tasks of one loop; [`State`] is borrowed only between
-//! awaits. Leaves out: pools as a whole, names, and anything about other shards.
+//! It is put together from the parts beside it (`io`, `map`, `wal`, `checkpoint`, `recovery`, `space`, `cache`, `tiering`,
+//! `maintenance`). Here are its state, the queue at which any thread leaves operations, the order in which they are
+//! served, the gate for quality of service, and the background tasks that it runs. Shards share nothing that changes but
+//! the table of groups and a few counters (shared nothing, thread per core).
+//!
+//! Everything runs as tasks of one loop; [`State`] is borrowed only between awaits, never across one. Leaves out: pools
+//! as a whole, names, and anything about other shards.
 
 mod background;
 mod bench;
@@ -26,14 +30,14 @@ pub use crate::map::locate::Located;
 pub(crate) use crate::tiering::access_stats::By;
 pub(crate) use crate::tiering::explain::LayerNames;
 pub use crate::tiering::mover::Cooled;
-pub(crate) use crate::tiering::settings::Knobs;
-pub use crate::tiering::unreadable::Unread;
+pub(crate) use crate::tiering::settings::VolumeSettings;
+pub use crate::tiering::unreadable::UnreadableBlocks;
 pub(crate) use crate::tiering::what_if::ShardForecast;
 pub(crate) use crate::tiering::write_budget::Budget;
 pub(crate) use crate::wal::log::LeftTail;
 pub(crate) use crate::wal::nvram_tail::{TAIL_WORDS, Tail};
 pub(crate) use crate::wal::tail_head::{TailDrive, TailHead, put_drives};
-pub(crate) use background::CHANGED_LEAVES;
+pub(crate) use background::CHANGED_PAGES;
 pub use by_export::ExportTotals;
 pub use dispatch::{Asker, InFlight, ShardOp, ShardPort};
 pub use state::{PoolShared, Shard, ShardConfig};

@@ -184,7 +184,7 @@ impl Probe {
         let names = ["fast", "slow"].map(|tier| format!("{name}-{tier}"));
         make(&names, meta_groups);
         let flushes: [Arc<Flushes>; 2] = Default::default();
-        let (mut members, mut config) = (Vec::new(), None);
+        let (mut pool_drives, mut config) = (Vec::new(), None);
         let kinds = match over_disk {
             true => ["ram", "model:hdd-7200:ram"],
             false => ["ram", "ram"],
@@ -198,11 +198,11 @@ impl Probe {
                 flushes,
                 in_place,
             });
-            members.push((label.drive, probed));
+            pool_drives.push((label.drive, probed));
             config = Some((label.pool, label.config));
         }
         let (pool, config) = config.unwrap();
-        let harness = Harness::open(handle, pool, &config, &members, memory).await;
+        let harness = Harness::open(handle, pool, &config, &pool_drives, memory).await;
         let shard = harness.unwrap().shards[0].clone();
         // As a pool does once its shards are open.
         shard.shared.space.set_capacity(1 << 14);

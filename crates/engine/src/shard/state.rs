@@ -12,21 +12,21 @@ use crate::io::write::admission::Pacing;
 use crate::maintenance::rebalance::Asking;
 use crate::maintenance::upkeep::{HurtUntil, Upkeep};
 use crate::map::layer_path::Paths;
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::map::page_summary::PageSummaries;
 use crate::map::radix::{DirtyNodes, Tree};
 use crate::recovery::open_checkpoint::OpenedFrom;
 use crate::space::{
     Allocator, Allowance, Batch, Class, DeferredFrees, GroupTable, Run, SpaceShared,
 };
-use crate::tiering::dirty_index::Sinking;
+use crate::tiering::dirty_index::DirtyIndex;
 use crate::tiering::move_log::Ledger;
 use crate::tiering::promote::Promotions;
-use crate::tiering::settings::Knobs;
-use crate::tiering::unreadable::Stuck;
+use crate::tiering::settings::VolumeSettings;
+use crate::tiering::unreadable::UnreadableIndex;
 use crate::tiering::what_if::Waits;
 use crate::tiering::write_budget::Budget;
-use crate::vdrive::{Legs, VdriveIo};
+use crate::vdrive::{Members, VdriveIo};
 use crate::wal::log::Journal;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
@@ -52,8 +52,8 @@ pub struct PoolShared {
     pub promotion_held: AtomicBool,
     /// Bytes that each shard's RAM tier may hold; what it was started with where that is `u64::MAX`.
     pub ram_bytes: AtomicU64,
-    /// Which legs of mirrors count.
-    pub legs: Arc<Legs>,
+    /// Which members of mirrors count.
+    pub members: Arc<Members>,
     /// What promotion may write, if that is limited; shards have it as well.
     pub budget: Mutex<Option<Arc<Budget>>>,
     /// How far their metadata is.
@@ -66,13 +66,13 @@ pub struct PoolShared {
 
 impl PoolShared {
     /// For a pool with this policy.
-    pub fn new(groups: Arc<GroupTable>, policy: SpacePolicy, legs: Arc<Legs>) -> Self {
+    pub fn new(groups: Arc<GroupTable>, policy: SpacePolicy, members: Arc<Members>) -> Self {
         Self {
             groups,
             space: SpaceShared::default(),
             promotion_held: AtomicBool::new(false),
             ram_bytes: AtomicU64::new(u64::MAX),
-            legs,
+            members,
             budget: Mutex::default(),
             marks: Arc::default(),
             asking: Asking::default(),
@@ -111,7 +111,7 @@ pub struct ShardConfig {
     /// Groups that it asks others for, as long as it finds fewer that are free.
     pub spare_groups: u64,
     /// Chunks' pages that it keeps in memory.
-    pub leaves: usize,
+    pub map_pages: usize,
     /// Bytes of summaries of those that it gave up.
     pub summaries: usize,
     /// Bytes of its log of moves.
@@ -121,7 +121,7 @@ pub struct ShardConfig {
 /// A layer of a volume (docs/snapshots.md), as far as it lies in this shard. Most volumes have one, with
 /// the volume's number.
 pub(crate) struct Volume {
-    pub tree: Tree<Rc<Leaf>>,
+    pub tree: Tree<Rc<MapPage>>,
     /// The layer that this one stands on; 0: none.
     pub parent: u32,
     /// Other layers stand on it, or did.
@@ -141,7 +141,7 @@ pub(crate) struct Volume {
     /// Blocks of its own that the pool, and the allowance, know of.
     pub charged: i64,
     /// What was chosen for the placement of its volume, if anything.
-    pub knobs: Option<Arc<Knobs>>,
+    pub settings: Option<Arc<VolumeSettings>>,
     /// No operation is admitted any more.
     pub gone: bool,
     /// Its directory entry has to be written.
@@ -164,7 +164,7 @@ impl Volume {
             disk_counts: counts,
             allowance: None,
             charged: 0,
-            knobs: None,
+            settings: None,
             gone: false,
             dirty: false,
             counters: IoCounters::default(),
@@ -178,8 +178,8 @@ pub(crate) struct State {
     pub volumes: BTreeMap<u32, Volume>,
     /// The layers that take volumes' writes, where they are not those with the volumes' numbers.
     pub live: BTreeMap<u32, u32>,
-    /// Volumes whose pages do not change until they are let go.
-    pub held: BTreeSet<u32>,
+    /// Volumes whose pages do not change until they are resumed.
+    pub quiesced: BTreeSet<u32>,
     pub alloc: Allocator,
     pub deferred_frees: DeferredFrees,
     pub journal: Journal,
@@ -190,10 +190,10 @@ pub(crate) struct State {
     /// The checkpoint that an opening began with, until its recovery ends.
     pub opened_from: Option<OpenedFrom>,
     /// Chunks' pages in memory, in the order in which they are looked at for eviction.
-    pub leaf_queue: VecDeque<(u32, u32)>,
+    pub page_clock: VecDeque<(u32, u32)>,
     pub summaries: PageSummaries,
     pub paths: Paths,
-    pub dirty_leaves: Vec<(u32, u32, Rc<Leaf>)>,
+    pub dirty_map_pages: Vec<(u32, u32, Rc<MapPage>)>,
     /// Changed pages that the checkpoint under way has no places for yet.
     pub unplaced: usize,
     /// Nodes of volumes' trees that have changed pages beneath them.
@@ -208,19 +208,19 @@ pub(crate) struct State {
     /// What moved of late, and why.
     pub ledger: Ledger,
     /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
-    pub dirty_chunks: Sinking,
+    pub dirty_chunks: DirtyIndex,
     /// Chunks with clean copies on the fast tier: eviction goes through them in order.
     pub clean_chunks: BTreeSet<(u32, u32)>,
     pub evict_hand: (u32, u32),
     pub demote_hand: (u32, u32),
     /// All that layers have, each once.
-    pub knobs: Vec<Arc<Knobs>>,
+    pub settings: Vec<Arc<VolumeSettings>>,
     /// What promotion may write in all of the pool, if that is limited.
     pub budget: Option<Arc<Budget>>,
-    /// Where eviction of volumes above their ceilings goes on, and what sinks and leaves as it is pinned.
+    /// Where eviction of volumes above their ceilings goes on, and what is demoted and leaves as it is pinned.
     pub over_hand: (u32, u32),
     pub lower_hands: [(u32, u32); 2],
-    pub stuck: Stuck,
+    pub unreadable: UnreadableIndex,
     /// How fast hosts' writes take room that is short.
     pub pacing: Pacing,
     /// Extents that have earned a place on the fast tier.
@@ -264,7 +264,7 @@ pub struct Shard {
     /// RAM extents wait for promotion.
     pub(crate) promote_wake: Event,
     /// Something may follow what hosts ask for.
-    pub(crate) foresee_wake: Event,
+    pub(crate) sequence_wake: Event,
     /// A checkpoint has ended.
     pub(crate) checkpointed: Event,
     pub(crate) checkpoint_wake: Event,
@@ -280,16 +280,16 @@ pub struct Shard {
     pub(crate) opening_lost: Cell<u64>,
     pub(crate) checkpoint_running: Cell<bool>,
     /// Writes that wait for space.
-    pub(crate) starving: Cell<usize>,
+    pub(crate) space_waiters: Cell<usize>,
     /// The same, those that came since the pool has policies.
     pub(crate) line: Line,
     /// No write asks other shards for space before this moment.
-    pub(crate) asked_in_vain_ns: Cell<u64>,
+    pub(crate) backoff_until_ns: Cell<u64>,
     /// What other shards have asked for and this one has done.
-    pub(crate) heeded: Cell<u64>,
-    /// Groups of homes are being emptied: none is taken by what sinks.
+    pub(crate) acked_requests: Cell<u64>,
+    /// Groups of homes are being emptied: none is taken by what is demoted.
     pub(crate) compacting: Cell<bool>,
-    /// Until then space is short: what sinks takes no home that it would leave empty in large part.
+    /// Until then space is short: what is demoted takes no home that it would leave empty in large part.
     pub(crate) sparing_ns: Cell<u64>,
     /// Another shard has asked for space.
     pub(crate) spare_wake: Event,
@@ -301,13 +301,13 @@ pub struct Shard {
     /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
     pub(crate) looked_over: Cell<bool>,
     /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
-    pub(crate) raising: Cell<bool>,
-    pub(crate) raise_again: Cell<bool>,
+    pub(crate) promoting_pinned: Cell<bool>,
+    pub(crate) promote_pinned_again: Cell<bool>,
     /// One chunk of it is on its way.
-    pub(crate) raising_chunk: Cell<bool>,
+    pub(crate) promoting_chunk: Cell<bool>,
     /// The mover is at work; and so many want that nothing moves by itself.
     pub(crate) moving: Cell<bool>,
-    pub(crate) moves_held: Cell<usize>,
+    pub(crate) moves_paused: Cell<usize>,
     /// Somebody is waiting for the pool to be cold.
     pub(crate) cooling: Cell<bool>,
     /// Chunks with data on the fast tier are still being looked for, after an opening.
@@ -320,8 +320,8 @@ pub struct Shard {
     pub(crate) prefetching: Cell<usize>,
     /// Of them, and of what hosts wait for in dense regions, so many are read at a time.
     pub(crate) streams: Limit,
-    /// Volumes were let go that had been held.
-    pub(crate) let_go: Event,
+    /// Volumes that had been quiesced were resumed.
+    pub(crate) resumed: Event,
     /// What it does without a host waiting for it.
     pub(crate) upkeep: Upkeep,
     /// Slots of the write that is being made, kept between writes for its memory.
@@ -349,7 +349,7 @@ impl Shard {
         let state = State {
             volumes: BTreeMap::new(),
             live: BTreeMap::new(),
-            held: BTreeSet::new(),
+            quiesced: BTreeSet::new(),
             alloc,
             deferred_frees: DeferredFrees::default(),
             journal: Journal::new(&config, handle.dma().clone()),
@@ -358,10 +358,10 @@ impl Shard {
             homes: tree(HOMES),
             generation: 0,
             opened_from: None,
-            leaf_queue: VecDeque::new(),
+            page_clock: VecDeque::new(),
             summaries: PageSummaries::new(config.summaries),
             paths: Paths::default(),
-            dirty_leaves: Vec::new(),
+            dirty_map_pages: Vec::new(),
             unplaced: 0,
             dirty_nodes: DirtyNodes::default(),
             ram: RamTier::new(config.ram_bytes),
@@ -370,15 +370,15 @@ impl Shard {
             what_if: None,
             waits: Waits::default(),
             ledger: Ledger::new(config.ledger, handle.now_ns()),
-            dirty_chunks: Sinking::default(),
+            dirty_chunks: DirtyIndex::default(),
             clean_chunks: BTreeSet::new(),
             evict_hand: (0, 0),
             demote_hand: (0, 0),
-            knobs: Vec::new(),
+            settings: Vec::new(),
             budget: None,
             over_hand: (0, 0),
             lower_hands: [(0, 0); 2],
-            stuck: Stuck::default(),
+            unreadable: UnreadableIndex::default(),
             pacing: Pacing::default(),
             promotions: Promotions::default(),
             loading: BTreeMap::new(),
@@ -402,7 +402,7 @@ impl Shard {
             space_made: Event::default(),
             mover_wake: Event::default(),
             promote_wake: Event::default(),
-            foresee_wake: Event::default(),
+            sequence_wake: Event::default(),
             checkpointed: Event::default(),
             checkpoint_wake: Event::default(),
             commit_wake: Event::default(),
@@ -412,10 +412,10 @@ impl Shard {
             marking: Marking::default(),
             opening_lost: Cell::default(),
             checkpoint_running: Cell::new(false),
-            starving: Cell::new(0),
+            space_waiters: Cell::new(0),
             line: Line::default(),
-            asked_in_vain_ns: Cell::new(0),
-            heeded: Cell::new(0),
+            backoff_until_ns: Cell::new(0),
+            acked_requests: Cell::new(0),
             compacting: Cell::new(false),
             sparing_ns: Cell::new(0),
             spare_wake: Event::default(),
@@ -423,18 +423,18 @@ impl Shard {
             closing: Cell::new(false),
             background: Cell::new(0),
             looked_over: Cell::new(false),
-            raising: Cell::new(false),
-            raise_again: Cell::new(false),
-            raising_chunk: Cell::new(false),
+            promoting_pinned: Cell::new(false),
+            promote_pinned_again: Cell::new(false),
+            promoting_chunk: Cell::new(false),
             moving: Cell::new(false),
-            moves_held: Cell::new(0),
+            moves_paused: Cell::new(0),
             cooling: Cell::new(false),
             surveying: Cell::new(false),
             journal_users: Cell::new(0),
             room: Event::default(),
             prefetching: Cell::new(0),
             streams,
-            let_go: Event::default(),
+            resumed: Event::default(),
             upkeep,
             scratch: RefCell::default(),
             fetching: Fetching::default(),
@@ -559,7 +559,7 @@ impl Shard {
             &self.checkpointed,
             &self.fetched,
             &self.room,
-            &self.let_go,
+            &self.resumed,
         ] {
             event.notify();
         }

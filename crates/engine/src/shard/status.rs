@@ -57,7 +57,8 @@ impl Shard {
             .values()
             .map(|volume| volume.tree.bytes())
             .sum();
-        let leaves = state.leaf_queue.len() * (size_of::<crate::map::page::Leaf>() + format::PAGE);
+        let map_pages =
+            state.page_clock.len() * (size_of::<crate::map::page::MapPage>() + format::PAGE);
         let own = state.directory.bytes() + state.slots.bytes() + state.homes.bytes();
         let volumes = state.volumes.iter().map(|(id, volume)| {
             (
@@ -78,7 +79,7 @@ impl Shard {
             volumes: volumes.collect(),
             used: used.collect(),
             page_room: self.page_room(&state),
-            map_bytes: (trees + leaves + own + state.alloc.bytes() + state.summaries.bytes())
+            map_bytes: (trees + map_pages + own + state.alloc.bytes() + state.summaries.bytes())
                 as u64,
             ram_bytes: state.ram.bytes(),
             ram_limit: self.ram_limit(),

@@ -1,7 +1,7 @@
 //! What a layer has counts for its pool, and for its volume's quota and reservation, over all shards,
 //! before it is in a page.
 
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::shard::state::{Shard, State, Volume};
 use crate::space::{Allowance, Refusal, SpaceShared};
 use block::{ErrorKind, IoError};
@@ -103,11 +103,11 @@ impl Shard {
     pub(crate) fn claim(
         &self,
         layer: u32,
-        leaf: &Leaf,
+        map_page: &MapPage,
         first: usize,
         count: usize,
     ) -> Result<(), IoError> {
-        let new = new_blocks(leaf, first, count);
+        let new = new_blocks(map_page, first, count);
         let mut state = self.state.borrow_mut();
         let Some(entry) = state.volumes.get_mut(&layer).filter(|_| new > 0) else {
             return Ok(());
@@ -138,8 +138,8 @@ impl Shard {
 
 /// Blocks of a page that are zeroes and take space when they are written.
 #[inline]
-pub(crate) fn new_blocks(leaf: &Leaf, first: usize, count: usize) -> i64 {
-    let page = leaf.page.borrow();
+pub(crate) fn new_blocks(map_page: &MapPage, first: usize, count: usize) -> i64 {
+    let page = map_page.page.borrow();
     let zero = |block: &usize| page.state(*block) == BlockState::Zero;
     (first..first + count).filter(zero).count() as i64
 }

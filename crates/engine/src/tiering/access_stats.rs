@@ -1,7 +1,7 @@
 //! What the policy is told: which blocks hosts use, and what of each extent is on the fast tier.
 
 use crate::map::layer_table::Placed;
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use format::BlockMask;
@@ -195,13 +195,13 @@ impl Shard {
         &self,
         state: &mut State,
         chunk: (u32, u32),
-        leaf: &Leaf,
+        map_page: &MapPage,
         extents: u16,
     ) {
         let Some(policy) = &mut state.policy else {
             return;
         };
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         for at in (0..CHUNK_EXTENTS).filter(|at| extents >> at & 1 == 1) {
             let (slots, homes) = (page.slots_of(at), page.homes_of(at));
             // What has a slot on the slow tier is not at home as well.
@@ -219,8 +219,8 @@ impl Shard {
     }
 
     /// Copies that extents of a chunk have on the fast tier.
-    pub(crate) fn clean_copies(leaf: &Leaf, extents: u16) -> BlockMask {
-        let page = leaf.page.borrow();
+    pub(crate) fn clean_copies(map_page: &MapPage, extents: u16) -> BlockMask {
+        let page = map_page.page.borrow();
         let clean_copies = page.home_mask().and(page.slot_mask());
         let wanted = |block: &usize| extents >> (block / EXTENT_BLOCKS) & 1 == 1;
         clean_copies.blocks().filter(wanted).collect()

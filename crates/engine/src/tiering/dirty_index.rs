@@ -1,7 +1,7 @@
 //! Chunks with blocks that only the fast tier has, and which of them wait.
 //!
-//! A chunk that gets a home keeps its copy on the fast tier when it sinks. Of one that holds little, each block
-//! has one slot, and sinking takes it from the fast tier: so that waits until room is wanted there.
+//! A chunk that gets a home keeps its copy on the fast tier when it is demoted. Of one that holds little, each block
+//! has one slot, and demotion takes it from the fast tier: so that waits until room is wanted there.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds, RangeInclusive};
@@ -19,10 +19,10 @@ struct Word {
     aside: u64,
 }
 
-/// Chunks that can sink, by layer and number. Every write looks here: with a bit a chunk the tree that it goes through
+/// Chunks that can be demoted, by layer and number. Every write looks here: with a bit a chunk the tree that it goes through
 /// has a few nodes for a volume of 1 TiB.
 #[derive(Default)]
-pub(crate) struct Sinking {
+pub(crate) struct DirtyIndex {
     /// By layer and number divided by [`WORD`]; no word is empty.
     words: BTreeMap<Key, Word>,
     ready: usize,
@@ -43,7 +43,7 @@ fn chunks((layer, word): Key, mut bits: u64) -> impl Iterator<Item = Key> {
     })
 }
 
-impl Sinking {
+impl DirtyIndex {
     /// A chunk was written: it is looked at, whatever it was before.
     pub fn written(&mut self, key: Key) {
         let (at, bit) = place(key);
@@ -188,24 +188,24 @@ mod tests {
 
     #[test]
     fn what_waits_comes_back_when_it_is_recalled_or_written() {
-        let mut sinking = Sinking::default();
-        (0..4).for_each(|chunk| sinking.written((1, chunk)));
-        assert_eq!(sinking.next((1, 1), 3), [(1, 0), (1, 2), (1, 3)]);
-        sinking.set_aside((1, 2));
-        sinking.set_aside((1, 3));
-        sinking.found((1, 3));
-        sinking.set_aside((1, 9));
-        assert_eq!(sinking.next((0, 0), 9), [(1, 0), (1, 1)]);
-        assert_eq!(sinking.len(), 4);
-        assert!(sinking.contains(&(1, 3)) && !sinking.contains(&(1, 9)));
-        sinking.written((1, 3));
-        assert_eq!(sinking.next((0, 0), 9), [(1, 0), (1, 1), (1, 3)]);
-        sinking.recall();
-        assert_eq!(sinking.next((0, 0), 9).len(), 4);
-        sinking.remove((1, 0));
-        sinking.set_aside((1, 1));
-        sinking.forget(1);
-        assert!(sinking.len() == 0 && !sinking.has_ready());
+        let mut index = DirtyIndex::default();
+        (0..4).for_each(|chunk| index.written((1, chunk)));
+        assert_eq!(index.next((1, 1), 3), [(1, 0), (1, 2), (1, 3)]);
+        index.set_aside((1, 2));
+        index.set_aside((1, 3));
+        index.found((1, 3));
+        index.set_aside((1, 9));
+        assert_eq!(index.next((0, 0), 9), [(1, 0), (1, 1)]);
+        assert_eq!(index.len(), 4);
+        assert!(index.contains(&(1, 3)) && !index.contains(&(1, 9)));
+        index.written((1, 3));
+        assert_eq!(index.next((0, 0), 9), [(1, 0), (1, 1), (1, 3)]);
+        index.recall();
+        assert_eq!(index.next((0, 0), 9).len(), 4);
+        index.remove((1, 0));
+        index.set_aside((1, 1));
+        index.forget(1);
+        assert!(index.len() == 0 && !index.has_ready());
     }
 
     /// As two sets of chunks would have it.
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn it_is_two_sets_of_chunks_whatever_happens() {
-        let (mut sinking, mut sets) = (Sinking::default(), Sets::default());
+        let (mut index, mut sets) = (DirtyIndex::default(), Sets::default());
         let mut number = 1u64;
         let mut below = |limit: u32| {
             number = number
@@ -260,30 +260,30 @@ mod tests {
             // What concerns many chunks comes more seldom than what concerns one.
             let what = [0, 0, 0, 1, 1, 2, 3, 3, 3, 4 + below(24).min(2)][below(10) as usize];
             match what {
-                0 => sinking.written(key),
-                1 => sinking.found(key),
-                2 => sinking.remove(key),
-                3 => sinking.set_aside(key),
-                4 => sinking.recall(),
-                5 => sinking.forget(key.0),
+                0 => index.written(key),
+                1 => index.found(key),
+                2 => index.remove(key),
+                3 => index.set_aside(key),
+                4 => index.recall(),
+                5 => index.forget(key.0),
                 _ => continue,
             }
             sets.change(what, key);
             let all = sets.ready.len() + sets.aside.len();
             assert_eq!(
-                (sinking.len(), sinking.has_ready()),
+                (index.len(), index.has_ready()),
                 (all, !sets.ready.is_empty())
             );
-            let mut words = sinking.words.values();
+            let mut words = index.words.values();
             assert!(words.all(|word| word.ready | word.aside != 0));
             let range = key..=(below(3).max(key.0), u32::MAX);
             let wanted = sets
                 .ready
                 .range(range.clone())
                 .chain(sets.aside.range(range.clone()));
-            assert!(sinking.between(range).eq(wanted.copied()));
+            assert!(index.between(range).eq(wanted.copied()));
             assert_eq!(
-                sinking.contains(&key),
+                index.contains(&key),
                 sets.ready.contains(&key) || sets.aside.contains(&key)
             );
             let count = below(70) as usize;
@@ -291,8 +291,8 @@ mod tests {
             let mut next: Vec<Key> = after.chain(&sets.ready).take(count).copied().collect();
             next.sort_unstable();
             next.dedup();
-            assert_eq!(sinking.next(key, count), next);
+            assert_eq!(index.next(key, count), next);
         }
-        assert!(sinking.len() > 0);
+        assert!(index.len() > 0);
     }
 }

@@ -9,7 +9,7 @@ use crate::control::explain::{
     BlockPlace, Cause, CopyKind, DrivePlace, Explanation, ExtentHeat, ExtentPlace, MoveCount,
     MoveStatus, Spot,
 };
-use crate::map::page::{Leaf, live};
+use crate::map::page::{MapPage, live};
 use crate::shard::state::{Shard, State};
 use crate::space::{Class, Run};
 use block::IoError;
@@ -125,8 +125,14 @@ impl Shard {
 
     /// Notes which of the blocks that a host has written into `runs` were not on that tier alone already: to be
     /// told before the page says so.
-    pub(crate) fn note_written(&self, chunk: (u32, u32), leaf: &Leaf, first: usize, runs: &[Run]) {
-        let page = leaf.page.borrow();
+    pub(crate) fn note_written(
+        &self,
+        chunk: (u32, u32),
+        map_page: &MapPage,
+        first: usize,
+        runs: &[Run],
+    ) {
+        let page = map_page.page.borrow();
         let mut at = first;
         for run in runs {
             let class = self.class(run.place);
@@ -147,10 +153,10 @@ impl Shard {
     pub(crate) fn note_discarded(
         &self,
         chunk: (u32, u32),
-        leaf: &Leaf,
+        map_page: &MapPage,
         (first, count): (usize, usize),
     ) {
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let is_stored = |block: &usize| page.state(*block) != BlockState::Zero;
         let blocks = (first..first + count).filter(is_stored).collect();
         let state = &mut self.state.borrow_mut();
@@ -214,8 +220,8 @@ impl Shard {
             names,
         };
         let mut places = Vec::new();
-        for (_, leaf, _) in &owned.parts {
-            places = self.places(&teller, leaf, extent, block);
+        for (_, map_page, _) in &owned.parts {
+            places = self.places(&teller, map_page, extent, block);
         }
         Ok(Explanation {
             offset: u64::from(chunk) * CHUNK as u64 + (block * BLOCK) as u64,
@@ -239,13 +245,13 @@ impl Shard {
     fn places(
         &self,
         teller: &Teller<'_>,
-        leaf: &Leaf,
+        map_page: &MapPage,
         extent: Extent,
         block: usize,
     ) -> Vec<BlockPlace> {
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let state = page.state(block);
-        let in_ram = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1);
+        let in_ram = map_page.ram[block / EXTENT_BLOCKS].get().checked_sub(1);
         let in_ram = in_ram.and_then(|slot| teller.state.ram.get(slot));
         let in_ram = in_ram.is_some_and(|copy| copy.block(block % EXTENT_BLOCKS).is_some());
         let slot = page.slot(block);

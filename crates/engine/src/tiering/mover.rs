@@ -1,12 +1,12 @@
-//! The mover: keeps space free on the fast tier, and lets written data sink.
+//! The mover: keeps space free on the fast tier, and has written data demoted.
 
-use super::unreadable::Unread;
+use super::unreadable::UnreadableBlocks;
 use super::writeback;
 use crate::control::explain::Cause;
 use crate::control::types::SpacePolicy;
 use crate::maintenance::upkeep;
-use crate::maintenance::upkeep::{Kind, Leave, Yielding};
-use crate::map::page::Busy;
+use crate::maintenance::upkeep::{Demote, Kind, WritebackRate};
+use crate::map::page::ChunkLock;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use crate::wal::log::Work;
@@ -28,11 +28,11 @@ const LEAST_NS: u64 = 1_000_000;
 const IDLE_NS: u64 = 100_000_000;
 /// And at most, while drives fail.
 const HELD_UP_NS: u64 = 5_000_000_000;
-/// A chunk sinks once it has not been written for this long, in nanoseconds.
+/// A chunk is demoted once it has not been written for this long, in nanoseconds.
 pub(super) const SETTLE_NS: u64 = 2_000_000_000;
 /// Rounds for which the slow tier has to be full before cooling gives up.
 const FULL_ROUNDS: u32 = 200;
-/// Time for which nothing sinks, as hosts have all that is left in use, before cooling gives up, in
+/// Time for which nothing is demoted, as hosts have all that is left in use, before cooling gives up, in
 /// nanoseconds.
 const BUSY_NS: u64 = 60_000_000_000;
 
@@ -44,7 +44,7 @@ pub enum Cooled {
     /// So many chunks were in use all the time.
     Busy(usize),
     /// Blocks cannot be read; the rest is there.
-    Unread(Unread),
+    Unreadable(UnreadableBlocks),
 }
 
 impl Shard {
@@ -87,26 +87,26 @@ impl Shard {
         if state.failed.is_some() || self.closing.get() {
             return false;
         }
-        let sinks = state.alloc.free_slots(Class::Slow) > 0 && self.may_sink(&state);
+        let may_demote = state.alloc.free_slots(Class::Slow) > 0 && self.may_demote(&state);
         self.surveying.get()
             || !state.deferred_frees.is_empty()
-            || (self.is_tiered() && (state.has_victims() || sinks))
+            || (self.is_tiered() && (state.has_victims() || may_demote))
     }
 
-    /// Makes space and lets data sink, for as long as the shard runs.
+    /// Makes space and has data demoted, for as long as the shard runs.
     pub(crate) async fn mover_loop(self: Rc<Self>) {
         let mut held_up: Option<IoError> = None;
         let mut idle_ns = IDLE_NS;
-        let mut yielding = Yielding::default();
+        let mut writeback_rate = WritebackRate::default();
         while !self.closing.get() {
             let wake = self.mover_wake.wait();
             let began = self.handle.now_ns();
-            if self.moves_held.get() > 0 {
+            if self.moves_paused.get() > 0 {
                 self.handle.sleep(LEAST_NS).await;
                 continue;
             }
             self.moving.set(true);
-            let round = self.mover_round(&mut yielding).await;
+            let round = self.mover_round(&mut writeback_rate).await;
             self.moving.set(false);
             let worked = match round {
                 Ok(worked) => {
@@ -127,13 +127,13 @@ impl Shard {
                 }
             };
             self.space_made.notify();
-            if self.starving.get() > 0 && worked {
+            if self.space_waiters.get() > 0 && worked {
                 self.handle.yield_now().await;
                 continue;
             }
             // Half of the time is left to the hosts' own reads of the slow tier.
             let took = self.handle.now_ns() - began;
-            let pause = match (worked, self.starving.get() > 0) {
+            let pause = match (worked, self.space_waiters.get() > 0) {
                 (true, _) => took.min(IDLE_NS),
                 // What is freed by reads and checkpoints that end is given out soon.
                 (false, true) => LEAST_NS,
@@ -167,11 +167,14 @@ impl Shard {
     }
 
     /// One round; true when something was done.
-    pub(super) async fn mover_round(&self, yielding: &mut Yielding) -> Result<bool, IoError> {
+    pub(super) async fn mover_round(
+        &self,
+        writeback_rate: &mut WritebackRate,
+    ) -> Result<bool, IoError> {
         self.check()?;
-        self.trim_leaves();
-        let starving = self.starving.get() > 0;
-        if starving && !self.state.borrow().deferred_frees.is_empty() {
+        self.trim_pages();
+        let space_waiters = self.space_waiters.get() > 0;
+        if space_waiters && !self.state.borrow().deferred_frees.is_empty() {
             self.barrier().await?;
         }
         self.look_for_others();
@@ -193,16 +196,16 @@ impl Shard {
                 !state.clean_chunks.is_empty(),
             )
         };
-        let short = free < reserve || starving;
+        let short = free < reserve || space_waiters;
         let mut worked = self.keep_pins().await?;
         if free < reserve && has_clean {
             // A little more, so that not every round has to; each shard its part, as all see the same lack.
             let wanted = (reserve + reserve / 4 - free).div_ceil(u64::from(self.config.shards));
             worked |= self.evict(wanted).await? > 0;
         }
-        let (unsunk, all) = self.unsunk();
-        // What holds little sinks last: it has no copy on the fast tier then.
-        let sparse = short || self.cooling.get() || unsunk.saturating_mul(2) > all;
+        let (not_demoted, all) = self.not_demoted();
+        // What holds little is demoted last: it has no copy on the fast tier then.
+        let sparse = short || self.cooling.get() || not_demoted.saturating_mul(2) > all;
         if sparse {
             self.state.borrow_mut().dirty_chunks.recall();
         }
@@ -210,41 +213,41 @@ impl Shard {
         let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.cooling.get();
         if has_dirty && (short || eager) {
             let force = short || self.cooling.get();
-            let (settle_ns, chunks) = match (force, self.leave(yielding, unsunk, all)) {
+            let (settle_ns, chunks) = match (force, self.leave(writeback_rate, not_demoted, all)) {
                 (true, _) => (0, writeback::BATCH),
-                (false, Leave::All) => (SETTLE_NS, writeback::BATCH),
-                (false, Leave::Some) => (SETTLE_NS, upkeep::CHUNKS),
-                (false, Leave::Nothing) => return Ok(worked),
+                (false, Demote::All) => (SETTLE_NS, writeback::BATCH),
+                (false, Demote::Some) => (SETTLE_NS, upkeep::CHUNKS),
+                (false, Demote::Nothing) => return Ok(worked),
             };
-            let sunk = self.demote_batch(settle_ns, chunks, sparse).await?.blocks;
-            yielding.sank(sunk);
-            self.upkeep.did(Kind::Demotion, sunk * BLOCK as u64);
-            worked |= sunk > 0;
+            let demoted = self.demote_batch(settle_ns, chunks, sparse).await?.blocks;
+            writeback_rate.demoted(demoted);
+            self.upkeep.did(Kind::Demotion, demoted * BLOCK as u64);
+            worked |= demoted > 0;
         }
         Ok(worked)
     }
 
-    /// How much may sink now, beside what hosts ask for.
-    fn leave(&self, yielding: &mut Yielding, unsunk: u64, all: u64) -> Leave {
+    /// How much may be demoted now, beside what hosts ask for.
+    fn leave(&self, writeback_rate: &mut WritebackRate, not_demoted: u64, all: u64) -> Demote {
         let counters = self.state.borrow().counters;
         let asked = (counters.read_bytes + counters.write_bytes) / BLOCK as u64;
-        let leave = yielding.look(self.handle.now_ns(), asked, unsunk, all);
+        let leave = writeback_rate.look(self.handle.now_ns(), asked, not_demoted, all);
         // Before room is short it runs at its usual rate: otherwise writes of those who miss their promise would wait for room.
-        let yields = unsunk.saturating_mul(4) < all.saturating_mul(3) && self.upkeep.is_hurt();
+        let yields = not_demoted.saturating_mul(4) < all.saturating_mul(3) && self.upkeep.is_hurt();
         match (yields, leave) {
-            (true, Leave::Nothing) => Leave::Nothing,
-            (true, _) if !self.upkeep.may(Kind::Demotion) => Leave::Nothing,
-            (true, _) => Leave::Some,
+            (true, Demote::Nothing) => Demote::Nothing,
+            (true, _) if !self.upkeep.may(Kind::Demotion) => Demote::Nothing,
+            (true, _) => Demote::Some,
             (false, leave) => leave,
         }
     }
 
     /// Blocks that only the fast tier has, and those that it has in all: this shard's part.
-    fn unsunk(&self) -> (u64, u64) {
+    fn not_demoted(&self) -> (u64, u64) {
         let state = self.state.borrow();
-        let unsunk = state.volumes.values().map(|volume| volume.counts.fast);
+        let not_demoted = state.volumes.values().map(|volume| volume.counts.fast);
         let all = self.fast_slots() / u64::from(self.config.shards);
-        (unsunk.sum(), all)
+        (not_demoted.sum(), all)
     }
 
     /// Gives up clean copies, those that are worth least first, until `wanted` slots came free or none is left.
@@ -261,7 +264,7 @@ impl Shard {
         }
         freed = self.evict_by_worth(wanted, freed, false).await?;
         // What is spared leaves when there is nothing else.
-        if freed == 0 && !self.state.borrow().knobs.is_empty() {
+        if freed == 0 && !self.state.borrow().settings.is_empty() {
             freed = self.evict_by_worth(wanted, freed, true).await?;
         }
         if freed > 0 {
@@ -329,7 +332,7 @@ impl Shard {
         extents: u16,
         cause: Cause,
     ) -> Result<u64, IoError> {
-        let Ok(Some(leaf)) = self.leaf(volume, chunk, false).await else {
+        let Ok(Some(map_page)) = self.map_page(volume, chunk, false).await else {
             let mut state = self.state.borrow_mut();
             state.clean_chunks.remove(&(volume, chunk));
             state.forget_placed((volume, chunk));
@@ -339,16 +342,16 @@ impl Shard {
             true => BlockMask::default(),
             false => self.pinned_blocks((volume, chunk)).await,
         };
-        let Some(_busy) = Busy::try_new(&leaf) else {
+        let Some(_busy) = ChunkLock::try_new(&map_page) else {
             return Ok(0);
         };
-        let mask = Self::clean_copies(&leaf, extents).and_not(pinned);
+        let mask = Self::clean_copies(&map_page, extents).and_not(pinned);
         if mask.is_empty() {
             // The policy may not know of the chunk yet, or take it for what it is no more.
-            self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
+            self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &map_page);
         }
         self.note_evicted(cause, (volume, chunk), &mask);
-        self.apply_evict(volume, chunk, &leaf, mask)?;
+        self.apply_evict(volume, chunk, &map_page, mask)?;
         Ok(mask.count() as u64)
     }
 
@@ -371,7 +374,7 @@ impl Shard {
     /// is warm again.
     ///
     /// # Errors
-    /// What a drive said; `NoSpace` when the slow tier has no room for what is to sink.
+    /// What a drive said; `NoSpace` when the slow tier has no room for what is to be demoted.
     pub async fn cool(&self) -> Result<Cooled, IoError> {
         self.cooling.set(true);
         let result = self.cool_down().await;
@@ -389,29 +392,29 @@ impl Shard {
             self.check()?;
             self.handle.sleep(IDLE_NS / 10).await;
         }
-        self.state.borrow_mut().stuck.hurry();
+        self.state.borrow_mut().unreadable.hurry();
         let (mut full_rounds, mut moved_ns) = (0, self.handle.now_ns());
         loop {
             self.check()?;
             self.state.borrow_mut().dirty_chunks.recall();
-            let sunk = self.demote_batch(0, writeback::BATCH, true).await?;
-            let worked = sunk.blocks + self.evict(u64::MAX).await? > 0;
-            let (left, clean_copies, may_sink) = {
+            let demoted = self.demote_batch(0, writeback::BATCH, true).await?;
+            let worked = demoted.blocks + self.evict(u64::MAX).await? > 0;
+            let (left, clean_copies, may_demote) = {
                 let state = self.state.borrow();
                 let (dirty, clean_copies) = (state.dirty_chunks.len(), state.clean_chunks.len());
-                (dirty + clean_copies, clean_copies, self.may_sink(&state))
+                (dirty + clean_copies, clean_copies, self.may_demote(&state))
             };
             if left == 0 {
                 break;
             }
-            if clean_copies == 0 && !may_sink {
-                return Ok(Cooled::Unread(self.unread()));
+            if clean_copies == 0 && !may_demote {
+                return Ok(Cooled::Unreadable(self.unread()));
             }
             if worked {
                 (full_rounds, moved_ns) = (0, self.handle.now_ns());
                 continue;
             }
-            full_rounds += u32::from(sunk.full);
+            full_rounds += u32::from(demoted.full);
             if full_rounds > FULL_ROUNDS {
                 let text = format!(
                     "the slow tier has no room for what is left on the fast one of {left} chunks: \

@@ -3,11 +3,11 @@
 use super::explain::Descent;
 use super::mover::SETTLE_NS;
 use super::promote::Candidate;
-use super::settings::Knobs;
+use super::settings::VolumeSettings;
 use super::writeback::{Job, Moving, Target, Wanted};
 use crate::cache::fill::{extents_of, parts};
 use crate::control::explain::Cause;
-use crate::map::page::{Busy, Leaf};
+use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use crate::vdrive::Purpose;
@@ -28,7 +28,7 @@ const AGAIN_NS: u64 = SECOND_NS;
 const LONGEST_NS: u64 = 60 * SECOND_NS;
 /// How soon a wait sees that the shard closes, in nanoseconds.
 const STEP_NS: u64 = 50_000_000;
-/// Chunks that sink, or give up copies, in one round as they are pinned to the slow tier.
+/// Chunks that are demoted, or evict copies, in one round as they are pinned to the slow tier.
 const LOWERED: usize = 16;
 
 /// A chunk: its layer and number.
@@ -59,16 +59,16 @@ impl State {
         let mut ranges = Vec::new();
         for (layer, entry) in &self.volumes {
             let pins = entry
-                .knobs
+                .settings
                 .iter()
-                .flat_map(|knobs| knobs.pins(TierConfig::Slow));
+                .flat_map(|settings| settings.pins(TierConfig::Slow));
             let chunks = pins.map(|pin| chunks_of(&pin.extents));
             ranges.extend(chunks.map(|(first, last)| (*layer, first)..=(*layer, last)));
         }
         let (dirty, clean_copies) = (&self.dirty_chunks, &self.clean_chunks);
-        let [sinking, leaving] = &mut self.lower_hands;
+        let [demoted, leaving] = &mut self.lower_hands;
         [
-            next_of(&ranges, sinking, |range| dirty.between(range)),
+            next_of(&ranges, demoted, |range| dirty.between(range)),
             next_of(&ranges, leaving, |range| clean_copies.range(range).copied()),
         ]
     }
@@ -110,22 +110,22 @@ impl Shard {
     pub(crate) fn raise_soon(&self) {
         let has_pins = {
             let state = self.state.borrow();
-            let mut knobs = state.knobs.iter();
+            let mut settings = state.settings.iter();
             // Before it serves a shard moves nothing.
             state.policy.is_some()
-                && knobs.any(|knobs| knobs.pins(TierConfig::Fast).next().is_some())
+                && settings.any(|settings| settings.pins(TierConfig::Fast).next().is_some())
         };
         let Some(shard) = self.this().filter(|_| has_pins && !self.closing.get()) else {
             return;
         };
-        self.raise_again.set(true);
-        if self.raising.replace(true) {
+        self.promote_pinned_again.set(true);
+        if self.promoting_pinned.replace(true) {
             return;
         }
         self.background.set(self.background.get() + 1);
         self.handle.spawn(async move {
             shard.raise_loop().await;
-            shard.raising.set(false);
+            shard.promoting_pinned.set(false);
             shard.background.set(shard.background.get() - 1);
         });
     }
@@ -139,22 +139,22 @@ impl Shard {
         count: usize,
     ) {
         let pinned = state
-            .knobs_of(layer)
-            .map_or(0, |knobs| knobs.pinned(chunk).fast);
+            .settings_of(layer)
+            .map_or(0, |settings| settings.pinned(chunk).fast);
         let extents = extents_of(&(first..first + count).collect());
         if pinned & extents != 0 {
-            self.raise_again.set(true);
+            self.promote_pinned_again.set(true);
         }
     }
 
     async fn raise_loop(&self) {
         let mut pause_ns = AGAIN_NS;
         while !self.closing.get() {
-            if self.raise_again.replace(false) {
+            if self.promote_pinned_again.replace(false) {
                 pause_ns = AGAIN_NS;
             }
             let raised = self.raise_all().await;
-            if raised.left == 0 && !self.raise_again.get() {
+            if raised.left == 0 && !self.promote_pinned_again.get() {
                 return;
             }
             self.wait_open(pause_ns).await;
@@ -180,15 +180,15 @@ impl Shard {
     /// Brings up what is pinned to the fast tier, once.
     async fn raise_all(&self) -> Raised {
         let mut raised = Raised::default();
-        let pinned: Vec<(u32, Arc<Knobs>)> = {
+        let pinned: Vec<(u32, Arc<VolumeSettings>)> = {
             let state = self.state.borrow();
             let layers = state.volumes.iter();
             layers
-                .filter_map(|(layer, entry)| Some((*layer, entry.knobs.clone()?)))
+                .filter_map(|(layer, entry)| Some((*layer, entry.settings.clone()?)))
                 .collect()
         };
-        for (layer, knobs) in pinned {
-            for pin in knobs.pins(TierConfig::Fast) {
+        for (layer, settings) in pinned {
+            for pin in settings.pins(TierConfig::Fast) {
                 let (first, last) = chunks_of(&pin.extents);
                 let mut from = Some(first);
                 while let Some(start) = from {
@@ -210,14 +210,14 @@ impl Shard {
             return Raised::default();
         }
         let spent = self.state.borrow().is_spent(self.handle.now_ns());
-        let held = spent || self.cooling.get() || self.moves_held.get() > 0;
+        let held = spent || self.cooling.get() || self.moves_paused.get() > 0;
         if held || self.shared.promotion_held.load(Ordering::Relaxed) {
             self.wait_open(STEP_NS).await;
             return Raised { blocks: 0, left: 1 };
         }
-        self.raising_chunk.set(true);
+        self.promoting_chunk.set(true);
         let raised = self.raise_chunk(chunk).await;
-        self.raising_chunk.set(false);
+        self.promoting_chunk.set(false);
         let raised = raised.unwrap_or_else(|error| {
             tracing::debug!(%error, "what is pinned could not be brought up");
             Raised::default()
@@ -230,13 +230,13 @@ impl Shard {
 
     /// Brings up what of a chunk is pinned and lies on the slow tier alone.
     async fn raise_chunk(&self, (layer, chunk): (u32, u32)) -> Result<Raised, IoError> {
-        let Some(leaf) = self.leaf(layer, chunk, false).await? else {
+        let Some(map_page) = self.map_page(layer, chunk, false).await? else {
             return Ok(Raised::default());
         };
         let pinned = self.pinned_blocks((layer, chunk)).await;
-        let mut raised = self.raise_homes((layer, chunk), &leaf, pinned).await?;
+        let mut raised = self.raise_homes((layer, chunk), &map_page, pinned).await?;
         loop {
-            let slots = self.raise_slots((layer, chunk), &leaf, pinned).await?;
+            let slots = self.raise_slots((layer, chunk), &map_page, pinned).await?;
             raised = raised.and(slots);
             if slots.blocks == 0 || slots.left > 0 {
                 return Ok(raised);
@@ -247,18 +247,18 @@ impl Shard {
     async fn raise_homes(
         &self,
         chunk: (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         pinned: BlockMask,
     ) -> Result<Raised, IoError> {
         let wanted = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             page.home_mask().and_not(page.slot_mask()).and(pinned)
         };
         for part in parts(extents_of(&wanted)) {
             let first = part.trailing_zeros() as usize * EXTENT_BLOCKS;
             let count = part.count_ones() as usize * EXTENT_BLOCKS;
             let (home, expected) = {
-                let page = leaf.page.borrow();
+                let page = map_page.page.borrow();
                 let crc = |block| wanted.has(block).then(|| page.crc(block));
                 let expected: Vec<_> = (first..first + count).map(crc).collect();
                 (page.home(), expected)
@@ -277,7 +277,7 @@ impl Shard {
                 let valid = super::access_stats::in_extent(&wanted, first / EXTENT_BLOCKS);
                 let data = data.slice(part * BLOCK, EXTENT_BLOCKS * BLOCK);
                 let candidate = Candidate {
-                    leaf: leaf.clone(),
+                    map_page: map_page.clone(),
                     chunk,
                     first,
                     data,
@@ -290,7 +290,7 @@ impl Shard {
             }
         }
         let still = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             page.home_mask().and_not(page.slot_mask()).and(wanted)
         };
         let left = still.count() as u64;
@@ -304,15 +304,15 @@ impl Shard {
     async fn raise_slots(
         &self,
         (layer, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         pinned: BlockMask,
     ) -> Result<Raised, IoError> {
         let _room = self.journal_room(Work::Mover).await?;
-        let Some(busy) = Busy::try_new(leaf) else {
+        let Some(busy) = ChunkLock::try_new(map_page) else {
             return Ok(Raised { blocks: 0, left: 1 });
         };
         let blocks: Vec<Moving> = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let slow =
                 |block: &usize| pinned.has(*block) && self.class(page.slot(*block)) == Class::Slow;
             let dirty = Self::blocks_in(&page, BlockState::Dirty).filter(slow);
@@ -338,7 +338,7 @@ impl Shard {
             return Ok(left);
         }
         let target = Target::Slots(runs);
-        let mut job = Job::new(self, (layer, chunk), leaf, busy, blocks, target);
+        let mut job = Job::new(self, (layer, chunk), map_page, busy, blocks, target);
         let copied = self.copy_down(&mut job, Purpose::Promotion).await;
         if copied.is_err() || job.blocks.is_empty() {
             self.drop_target(&job);
@@ -357,17 +357,17 @@ impl Shard {
         })
     }
 
-    /// What is pinned to the slow tier sinks once it has settled, and its copies leave; what is pinned to the
+    /// What is pinned to the slow tier is demoted once it has settled, and its copies leave; what is pinned to the
     /// fast one and came to lie elsewhere is brought there. True when something went down.
     pub(super) async fn keep_pins(&self) -> Result<bool, IoError> {
-        if self.state.borrow().knobs.is_empty() {
+        if self.state.borrow().settings.is_empty() {
             return Ok(false);
         }
-        if self.raise_again.get() && !self.raising.get() {
+        if self.promote_pinned_again.get() && !self.promoting_pinned.get() {
             self.raise_soon();
         }
         let [chunks, copies] = self.state.borrow_mut().next_to_lower();
-        let sunk = self
+        let demoted = self
             .demote(Wanted {
                 chunks,
                 settle_ns: SETTLE_NS,
@@ -381,14 +381,14 @@ impl Shard {
             let slow = {
                 let state = self.state.borrow();
                 state
-                    .knobs_of(chunk.0)
-                    .map_or(0, |knobs| knobs.pinned(chunk.1).slow)
+                    .settings_of(chunk.0)
+                    .map_or(0, |settings| settings.pinned(chunk.1).slow)
             };
             left += self.evict_from(chunk, slow, Cause::EvictedPinned).await?;
         }
         if left > 0 {
             self.barrier().await?;
         }
-        Ok(sunk.blocks + left > 0)
+        Ok(demoted.blocks + left > 0)
     }
 }

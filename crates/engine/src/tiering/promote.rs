@@ -6,7 +6,7 @@ use super::promotion_claim::NotNow;
 use crate::cache::read_cache::RamExtent;
 use crate::control::explain::Cause;
 use crate::maintenance::upkeep::Kind;
-use crate::map::page::{Busy, Leaf};
+use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::state::Shard;
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
@@ -28,7 +28,7 @@ const QUEUED_MOST: usize = 512;
 
 /// An extent to promote: its chunk's page, volume and chunk, first block, data, valid blocks, and why.
 pub(crate) struct Candidate {
-    pub leaf: Rc<Leaf>,
+    pub map_page: Rc<MapPage>,
     pub chunk: (u32, u32),
     pub first: usize,
     pub data: DmaBuf,
@@ -60,7 +60,7 @@ impl Promotions {
     /// Adds blocks of an extent that has left RAM.
     pub fn add(&mut self, extent: RamExtent, blocks: u16, grounds: Grounds) {
         self.0.push_back(Candidate {
-            leaf: extent.leaf,
+            map_page: extent.map_page,
             chunk: extent.chunk,
             first: extent.extent * EXTENT_BLOCKS,
             data: extent.data,
@@ -125,7 +125,7 @@ impl Shard {
     fn tell_promoted(&self, candidate: &Candidate) {
         let extent = 1 << (candidate.first / EXTENT_BLOCKS);
         let mut state = self.state.borrow_mut();
-        self.tell_placed(&mut state, candidate.chunk, &candidate.leaf, extent);
+        self.tell_placed(&mut state, candidate.chunk, &candidate.map_page, extent);
         if candidate.unasked
             && let Some(policy) = &mut state.policy
         {
@@ -134,14 +134,14 @@ impl Shard {
         }
     }
 
-    /// Promotes what is still as it was, as far as there is room, and the volume's knobs and the pool's budget
+    /// Promotes what is still as it was, as far as there is room, and the volume's settings and the pool's budget
     /// let it.
     ///
     /// # Errors
     /// When the drive or the journal takes it not.
     pub(crate) async fn promote(&self, candidate: &Candidate) -> Result<(), IoError> {
         let Candidate {
-            leaf,
+            map_page,
             first,
             data,
             valid,
@@ -149,20 +149,20 @@ impl Shard {
             pinned,
             ..
         } = candidate;
-        let mut busy = Busy::try_new(leaf);
+        let mut busy = ChunkLock::try_new(map_page);
         for _ in 0..BUSY_TRIES {
             if busy.is_some() {
                 break;
             }
             self.handle.sleep(500_000).await;
-            busy = Busy::try_new(leaf);
+            busy = ChunkLock::try_new(map_page);
         }
         let overtaken = Cause::StayedOvertaken.into();
         let Some(_busy) = busy else {
             self.note_promotion(candidate, overtaken, *valid);
             return Ok(());
         };
-        for (start, count) in home_runs(leaf, *first, *valid, data) {
+        for (start, count) in home_runs(map_page, *first, *valid, data) {
             // For each run: a barrier may end a page after every one.
             let _room = self.journal_room(Work::Mover).await?;
             let claimed = match pinned {
@@ -203,7 +203,7 @@ impl Shard {
     }
 
     /// Records those runs whose blocks are still only at home, with the content that was written:
-    /// meanwhile they may have been written anew and have sunk again.
+    /// meanwhile they may have been written anew and have been demoted again.
     fn settle_promotion(
         &self,
         candidate: &Candidate,
@@ -211,14 +211,14 @@ impl Shard {
         runs: &[Run],
         data: &[u8],
     ) -> Result<(), IoError> {
-        let ((volume, chunk), leaf) = (candidate.chunk, &candidate.leaf);
+        let ((volume, chunk), map_page) = (candidate.chunk, &candidate.map_page);
         let mut at = start;
         for run in runs {
             let blocks = at..at + run.count;
             let still = is_on(Mutation::PromotionRace)
                 || blocks
                     .zip(data[(at - start) * BLOCK..].chunks_exact(BLOCK))
-                    .all(|(block, bytes)| is_at_home(leaf, block, bytes));
+                    .all(|(block, bytes)| is_at_home(map_page, block, bytes));
             let gone = self
                 .state
                 .borrow()
@@ -226,7 +226,7 @@ impl Shard {
                 .get(&volume)
                 .is_none_or(|volume| volume.gone);
             if still && !gone {
-                self.apply_promote(volume, chunk, leaf, at, *run)?;
+                self.apply_promote(volume, chunk, map_page, at, *run)?;
                 self.note_promotion(candidate, candidate.grounds, of_extent(at, run.count));
                 let bytes = (run.count * BLOCK) as u64;
                 let mut state = self.state.borrow_mut();
@@ -254,18 +254,18 @@ fn of_extent(first: usize, count: usize) -> u16 {
 }
 
 /// Whether a block is only at home, and these bytes are its content.
-fn is_at_home(leaf: &Leaf, block: usize, bytes: &[u8]) -> bool {
-    let page = leaf.page.borrow();
+fn is_at_home(map_page: &MapPage, block: usize, bytes: &[u8]) -> bool {
+    let page = map_page.page.borrow();
     page.state(block) == BlockState::Home
         && (page.crc(block) == crc32c(bytes) || is_on(Mutation::PromotionHome))
 }
 
 /// Runs of the valid blocks of an extent in RAM, `data`, that are only at home and the same there.
-fn home_runs(leaf: &Leaf, first: usize, valid: u16, data: &[u8]) -> Vec<(usize, usize)> {
+fn home_runs(map_page: &MapPage, first: usize, valid: u16, data: &[u8]) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for index in (0..EXTENT_BLOCKS).filter(|index| valid >> index & 1 == 1) {
         let block = first + index;
-        if !is_at_home(leaf, block, &data[index * BLOCK..][..BLOCK]) {
+        if !is_at_home(map_page, block, &data[index * BLOCK..][..BLOCK]) {
             continue;
         }
         match runs.last_mut() {

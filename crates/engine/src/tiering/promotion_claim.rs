@@ -1,7 +1,7 @@
 //! Room that a promotion takes before it writes: in its volume's ceiling, and in the budgets of its volume and
 //! of its pool.
 
-use super::settings::Knobs;
+use super::settings::VolumeSettings;
 use super::write_budget::Budget;
 use crate::control::explain::Cause;
 use crate::shard::state::{Shard, State};
@@ -11,8 +11,8 @@ use units::BLOCK;
 /// Room that a promotion under way has taken. What it took of budgets and did not write it gives back.
 #[derive(Default)]
 pub(crate) struct Claim {
-    /// The volume's knobs, and blocks.
-    knobs: Option<(Arc<Knobs>, i64)>,
+    /// The volume's settings, and blocks.
+    settings: Option<(Arc<VolumeSettings>, i64)>,
     /// Those that bytes were taken of.
     budgets: [Option<Arc<Budget>>; 2],
     /// Bytes that nothing was written for yet.
@@ -52,8 +52,8 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         // The map counts what came.
-        if let Some((knobs, blocks)) = &self.knobs {
-            knobs.note(-blocks);
+        if let Some((settings, blocks)) = &self.settings {
+            settings.note(-blocks);
         }
         if self.unwritten > 0 {
             let budgets = self.budgets.iter().flatten();
@@ -80,7 +80,7 @@ impl Shard {
     /// Room for blocks of an extent that are about to be promoted; nothing is taken where nobody chose anything.
     ///
     /// # Errors
-    /// When the volume's knobs or the pool's budget do not let them, or not yet.
+    /// When the volume's settings or the pool's budget do not let them, or not yet.
     pub(super) fn claim_fast(
         &self,
         chunk: (u32, u32),
@@ -88,7 +88,7 @@ impl Shard {
         blocks: usize,
     ) -> Result<Claim, NotNow> {
         let now_ns = self.handle.now_ns();
-        let most = |knobs: &Knobs| knobs.most(chunk, extent, now_ns);
+        let most = |settings: &VolumeSettings| settings.most(chunk, extent, now_ns);
         self.claim_by(chunk.0, blocks, now_ns, most)
     }
 
@@ -107,20 +107,20 @@ impl Shard {
         layer: u32,
         blocks: usize,
         now_ns: u64,
-        most: impl Fn(&Knobs) -> Option<i64>,
+        most: impl Fn(&VolumeSettings) -> Option<i64>,
     ) -> Result<Claim, NotNow> {
         let state = self.state.borrow();
-        let knobs = state.knobs_of(layer);
+        let settings = state.settings_of(layer);
         let mut claim = Claim::default();
-        if let Some(knobs) = knobs {
+        if let Some(settings) = settings {
             let count = blocks as i64;
-            let taken = most(knobs).is_some_and(|most| knobs.take_room(most, count));
+            let taken = most(settings).is_some_and(|most| settings.take_room(most, count));
             if !taken {
                 return Err(NotNow(Cause::StayedKnobs));
             }
-            claim.knobs = Some((knobs.clone(), count));
+            claim.settings = Some((settings.clone(), count));
         }
-        let budget = knobs.and_then(|knobs| knobs.budget.as_ref());
+        let budget = settings.and_then(|settings| settings.budget.as_ref());
         let bytes = (blocks * BLOCK) as u64;
         claim.take(budget, state.budget.as_ref(), bytes, now_ns)?;
         Ok(claim)

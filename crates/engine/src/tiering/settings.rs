@@ -36,10 +36,10 @@ pub(crate) struct Pinned {
     pub slow: u16,
 }
 
-/// The knobs of one volume, with what all shards count for them. Others take their place when they are
+/// The settings of one volume, with what all shards count for them. Others take their place when they are
 /// changed.
 #[derive(Debug)]
-pub struct Knobs {
+pub struct VolumeSettings {
     /// Its layer that takes writes: another one once a snapshot was taken.
     live: AtomicU32,
     promotes: bool,
@@ -77,7 +77,7 @@ fn weight_of(level: Option<u8>) -> f32 {
     }
 }
 
-impl Knobs {
+impl VolumeSettings {
     /// Whether a service level says anything about placement.
     pub fn has_weight(level: Option<u8>) -> bool {
         weight_of(level) != 1.0
@@ -225,12 +225,12 @@ impl Volume {
         (self.counts.fast + self.counts.clean) as i64
     }
 
-    /// It goes by these knobs from now on, which count what it has on the fast tier.
-    fn go_by(&mut self, knobs: Option<Arc<Knobs>>) {
+    /// It goes by these settings from now on, which count what it has on the fast tier.
+    fn go_by(&mut self, settings: Option<Arc<VolumeSettings>>) {
         let has = self.fast();
-        let before = std::mem::replace(&mut self.knobs, knobs);
-        before.iter().for_each(|knobs| knobs.note(-has));
-        self.knobs.iter().for_each(|knobs| knobs.note(has));
+        let before = std::mem::replace(&mut self.settings, settings);
+        before.iter().for_each(|settings| settings.note(-has));
+        self.settings.iter().for_each(|settings| settings.note(has));
     }
 }
 
@@ -243,9 +243,11 @@ pub(crate) fn admission(
     extent: usize,
     now_ns: u64,
 ) -> Admission {
-    let knobs = volumes.get(&chunk.0).and_then(|entry| entry.knobs.as_ref());
-    let admission = knobs.map_or(Admission::ByWorth(1.0), |knobs| {
-        knobs.admission(chunk, extent, now_ns)
+    let settings = volumes
+        .get(&chunk.0)
+        .and_then(|entry| entry.settings.as_ref());
+    let admission = settings.map_or(Admission::ByWorth(1.0), |settings| {
+        settings.admission(chunk, extent, now_ns)
     });
     match budget {
         Some(budget) if admission != Admission::Never && budget.is_empty(now_ns) => {
@@ -263,22 +265,22 @@ pub(super) fn blocks_of(extents: u16) -> BlockMask {
 }
 
 impl State {
-    /// The knobs of a layer's volume; none when nobody chose any.
-    pub(crate) fn knobs_of(&self, layer: u32) -> Option<&Arc<Knobs>> {
-        match self.knobs.is_empty() {
+    /// The settings of a layer's volume; none when nobody chose any.
+    pub(crate) fn settings_of(&self, layer: u32) -> Option<&Arc<VolumeSettings>> {
+        match self.settings.is_empty() {
             true => None,
-            false => self.volumes.get(&layer)?.knobs.as_ref(),
+            false => self.volumes.get(&layer)?.settings.as_ref(),
         }
     }
 
-    /// A layer takes the writes that another one took, and goes by the same knobs.
-    pub(crate) fn pass_knobs(&mut self, from: u32, to: u32) {
-        let Some(knobs) = self.knobs_of(from).cloned() else {
+    /// A layer takes the writes that another one took, and goes by the same settings.
+    pub(crate) fn pass_settings(&mut self, from: u32, to: u32) {
+        let Some(settings) = self.settings_of(from).cloned() else {
             return;
         };
-        knobs.live.store(to, Ordering::Relaxed);
+        settings.live.store(to, Ordering::Relaxed);
         if let Some(entry) = self.volumes.get_mut(&to) {
-            entry.go_by(Some(knobs));
+            entry.go_by(Some(settings));
         }
         self.tell_held();
     }
@@ -291,9 +293,9 @@ impl State {
         let mut held = Vec::new();
         for (layer, entry) in &self.volumes {
             let pins = entry
-                .knobs
+                .settings
                 .iter()
-                .flat_map(|knobs| knobs.pins(TierConfig::Fast));
+                .flat_map(|settings| settings.pins(TierConfig::Fast));
             held.extend(pins.map(|pin| (*layer, pin.extents.clone())));
         }
         policy.hold(held);
@@ -301,19 +303,19 @@ impl State {
 }
 
 impl Shard {
-    /// Says by whose knobs layers go; those that are not named go by none.
-    pub fn set_knobs(&self, of: &BTreeMap<u32, Arc<Knobs>>) {
+    /// Says by whose settings layers go; those that are not named go by none.
+    pub fn set_settings(&self, of: &BTreeMap<u32, Arc<VolumeSettings>>) {
         let mut state = self.state.borrow_mut();
-        let mut all: Vec<Arc<Knobs>> = Vec::new();
+        let mut all: Vec<Arc<VolumeSettings>> = Vec::new();
         for (layer, entry) in &mut state.volumes {
             entry.go_by(of.get(layer).cloned());
-            if let Some(knobs) = &entry.knobs
-                && !all.iter().any(|known| Arc::ptr_eq(known, knobs))
+            if let Some(settings) = &entry.settings
+                && !all.iter().any(|known| Arc::ptr_eq(known, settings))
             {
-                all.push(knobs.clone());
+                all.push(settings.clone());
             }
         }
-        state.knobs = all;
+        state.settings = all;
         state.tell_held();
         drop(state);
         self.mover_wake.notify();
@@ -323,8 +325,8 @@ impl Shard {
     /// Blocks of a layer's chunk that are pinned to the fast tier: not those that only a snapshot has, as far
     /// as that can be seen.
     pub(super) async fn pinned_blocks(&self, (layer, chunk): (u32, u32)) -> BlockMask {
-        let (live, extents) = match self.state.borrow().knobs_of(layer) {
-            Some(knobs) => (knobs.live(), knobs.pinned(chunk).fast),
+        let (live, extents) = match self.state.borrow().settings_of(layer) {
+            Some(settings) => (settings.live(), settings.pinned(chunk).fast),
             None => return BlockMask::default(),
         };
         let blocks = blocks_of(extents);
@@ -341,7 +343,7 @@ impl Shard {
         mine.await.unwrap_or(blocks)
     }
 
-    /// Blocks of a layer's chunk that sinking must not take off the fast tier: those that are pinned there, and
+    /// Blocks of a layer's chunk that demotion must not take off the fast tier: those that are pinned there, and
     /// all while the volume is below its floor and no host waits for room.
     pub(super) async fn stays_fast(&self, chunk: (u32, u32)) -> BlockMask {
         if self.cooling.get() {
@@ -350,10 +352,10 @@ impl Shard {
         let spared = {
             let state = self.state.borrow();
             state
-                .knobs_of(chunk.0)
-                .is_some_and(|knobs| knobs.is_spared())
+                .settings_of(chunk.0)
+                .is_some_and(|settings| settings.is_spared())
         };
-        match spared && self.starving.get() == 0 {
+        match spared && self.space_waiters.get() == 0 {
             true => blocks_of(u16::MAX),
             false => self.pinned_blocks(chunk).await,
         }

@@ -1,7 +1,7 @@
-//! Blocks that no drive gives back: they cannot sink and cannot be moved. They stay where they are
+//! Blocks that no drive gives back: they cannot be demoted and cannot be moved. They stay where they are
 //! while everything else goes, are told of once, and are tried again later and later.
 
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::map::radix::Lookup;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
@@ -21,7 +21,7 @@ const NAMED: usize = 8;
 
 /// A block of a chunk that cannot be read in its place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StuckBlock {
+pub(crate) struct UnreadableBlock {
     /// Its number within the chunk.
     pub block: usize,
     /// Where it should be.
@@ -30,40 +30,40 @@ pub(crate) struct StuckBlock {
     pub error: DriveError,
 }
 
-struct StuckChunk {
-    blocks: Vec<StuckBlock>,
+struct UnreadableChunk {
+    blocks: Vec<UnreadableBlock>,
     again_ns: u64,
     delay_ns: u64,
 }
 
-/// Blocks that cannot sink, by chunk.
+/// Blocks that cannot be demoted, by chunk.
 #[derive(Default)]
-pub(crate) struct Stuck {
-    chunks: BTreeMap<(u32, u32), StuckChunk>,
+pub(crate) struct UnreadableIndex {
+    chunks: BTreeMap<(u32, u32), UnreadableChunk>,
     blocks: usize,
 }
 
-impl Stuck {
+impl UnreadableIndex {
     /// Blocks of a chunk that are not tried again yet.
-    pub fn waiting(&self, chunk: (u32, u32), leaf: &Leaf, now_ns: u64) -> BlockMask {
+    pub fn waiting(&self, chunk: (u32, u32), map_page: &MapPage, now_ns: u64) -> BlockMask {
         let known = self.chunks.get(&chunk);
         let known = known.filter(|known| now_ns < known.again_ns);
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let blocks = known.into_iter().flat_map(|known| &known.blocks);
-        let same = blocks.filter(|stuck| page.slot(stuck.block) == stuck.place);
-        same.map(|stuck| stuck.block).collect()
+        let same = blocks.filter(|unreadable| page.slot(unreadable.block) == unreadable.place);
+        same.map(|unreadable| unreadable.block).collect()
     }
 
     /// These blocks were tried and cannot be read. True when that is news.
-    fn note(&mut self, chunk: (u32, u32), blocks: Vec<StuckBlock>, now_ns: u64) -> bool {
+    fn note(&mut self, chunk: (u32, u32), blocks: Vec<UnreadableBlock>, now_ns: u64) -> bool {
         let before = self.remove(chunk);
-        let key = |stuck: &StuckBlock| (stuck.block, stuck.place);
+        let key = |unreadable: &UnreadableBlock| (unreadable.block, unreadable.place);
         let same = before.filter(|before| before.blocks.iter().map(key).eq(blocks.iter().map(key)));
         let delay_ns = same
             .as_ref()
             .map_or(FIRST_NS, |before| (before.delay_ns * 2).min(LONGEST_NS));
         self.blocks += blocks.len();
-        let noted = StuckChunk {
+        let noted = UnreadableChunk {
             blocks,
             again_ns: now_ns + delay_ns,
             delay_ns,
@@ -76,7 +76,7 @@ impl Stuck {
         same.is_none()
     }
 
-    fn remove(&mut self, chunk: (u32, u32)) -> Option<StuckChunk> {
+    fn remove(&mut self, chunk: (u32, u32)) -> Option<UnreadableChunk> {
         let removed = self.chunks.remove(&chunk)?;
         self.blocks -= removed.blocks.len();
         Some(removed)
@@ -92,14 +92,14 @@ impl Stuck {
 
 /// Blocks that cannot be read, for people.
 #[derive(Clone, Default, Debug)]
-pub struct Unread {
+pub struct UnreadableBlocks {
     /// How many there are.
     pub count: u64,
     /// The first of them: volume, byte in it, where it lies and what the drives say.
     pub named: Vec<(u32, u64, String)>,
 }
 
-impl Unread {
+impl UnreadableBlocks {
     /// Adds what others found.
     pub fn add(&mut self, other: Self) {
         self.count += other.count;
@@ -136,56 +136,62 @@ impl Shard {
     /// Notes a block that cannot be read.
     pub(crate) fn note_unread(
         &self,
-        unread: &mut Unread,
+        unread: &mut UnreadableBlocks,
         (volume, chunk): (u32, u32),
-        stuck: &StuckBlock,
+        unreadable: &UnreadableBlock,
     ) {
         unread.count += 1;
         if unread.named.len() < NAMED {
-            let places = self.vdrive(stuck.place.vdrive());
-            let places = places.map_or_else(|_| Vec::new(), |it| it.places_of(stuck.place.block()));
-            let byte = u64::from(chunk) * CHUNK as u64 + (stuck.block * BLOCK) as u64;
-            let place = format!("{}: {}", places.join(", "), stuck.error);
+            let places = self.vdrive(unreadable.place.vdrive());
+            let places =
+                places.map_or_else(|_| Vec::new(), |it| it.places_of(unreadable.place.block()));
+            let byte = u64::from(chunk) * CHUNK as u64 + (unreadable.block * BLOCK) as u64;
+            let place = format!("{}: {}", places.join(", "), unreadable.error);
             unread.named.push((volume, byte, place));
         }
     }
 
-    /// Blocks of a chunk were to sink and cannot be read: says so when that is news.
-    pub(super) fn note_stuck(&self, (volume, chunk): (u32, u32), blocks: Vec<StuckBlock>) {
-        let mut unread = Unread::default();
-        for stuck in &blocks {
-            self.note_unread(&mut unread, (volume, chunk), stuck);
+    /// Blocks of a chunk were to be demoted and cannot be read: says so when that is news.
+    pub(super) fn note_unreadable(
+        &self,
+        (volume, chunk): (u32, u32),
+        blocks: Vec<UnreadableBlock>,
+    ) {
+        let mut unread = UnreadableBlocks::default();
+        for unreadable in &blocks {
+            self.note_unread(&mut unread, (volume, chunk), unreadable);
         }
         let now_ns = self.handle.now_ns();
         let mut state = self.state.borrow_mut();
-        if state.stuck.note((volume, chunk), blocks, now_ns) {
+        if state.unreadable.note((volume, chunk), blocks, now_ns) {
             let text = unread.sentence(|volume| format!("volume {volume}"));
-            tracing::warn!("what is to sink stays where it is: {text}");
+            tracing::warn!("what is to be demoted stays where it is: {text}");
         }
     }
 
-    /// A chunk's blocks sank, or were tried: forgets what is not stuck any more.
-    pub(super) fn refresh_stuck(&self, chunk: (u32, u32), leaf: &Leaf) {
+    /// A chunk's blocks were demoted, or were tried: forgets what is not unreadable any more.
+    pub(super) fn refresh_unreadable(&self, chunk: (u32, u32), map_page: &MapPage) {
         let mut state = self.state.borrow_mut();
-        let Some(known) = state.stuck.chunks.get(&chunk) else {
+        let Some(known) = state.unreadable.chunks.get(&chunk) else {
             return;
         };
-        let page = leaf.page.borrow();
-        let is_stuck = |stuck: &StuckBlock| {
-            page.slot(stuck.block) == stuck.place && page.state(stuck.block) == BlockState::Dirty
+        let page = map_page.page.borrow();
+        let is_unreadable = |unreadable: &UnreadableBlock| {
+            page.slot(unreadable.block) == unreadable.place
+                && page.state(unreadable.block) == BlockState::Dirty
         };
-        if !known.blocks.iter().any(is_stuck) {
-            state.stuck.remove(chunk);
+        if !known.blocks.iter().any(is_unreadable) {
+            state.unreadable.remove(chunk);
         }
     }
 
-    /// Whether some chunk may sink that is not only waiting for being read again.
-    pub(super) fn may_sink(&self, state: &State) -> bool {
-        let known = state.stuck.chunks.keys();
+    /// Whether some chunk may be demoted that is not only waiting for being read again.
+    pub(super) fn may_demote(&self, state: &State) -> bool {
+        let known = state.unreadable.chunks.keys();
         let known = known.filter(|chunk| state.dirty_chunks.contains(chunk));
         let only_waits = |chunk: &&(u32, u32)| match state.volumes.get(&chunk.0) {
             Some(entry) => match entry.tree.lookup(chunk.1) {
-                Lookup::Loaded(leaf) => !self.has_more_to_sink(state, **chunk, leaf),
+                Lookup::Loaded(map_page) => !self.has_more_to_demote(state, **chunk, map_page),
                 _ => true,
             },
             None => true,
@@ -194,20 +200,27 @@ impl Shard {
     }
 
     /// Whether a chunk has blocks on the fast tier alone that do not wait for being read again.
-    pub(super) fn has_more_to_sink(&self, state: &State, chunk: (u32, u32), leaf: &Leaf) -> bool {
-        let waiting = state.stuck.waiting(chunk, leaf, self.handle.now_ns());
-        let page = leaf.page.borrow();
+    pub(super) fn has_more_to_demote(
+        &self,
+        state: &State,
+        chunk: (u32, u32),
+        map_page: &MapPage,
+    ) -> bool {
+        let waiting = state
+            .unreadable
+            .waiting(chunk, map_page, self.handle.now_ns());
+        let page = map_page.page.borrow();
         let fast = |block: usize| self.class(page.slot(block)) == Class::Fast;
         let mut dirty = Self::blocks_in(&page, BlockState::Dirty);
         dirty.any(|block| !waiting.has(block) && fast(block))
     }
 
-    /// What could not sink when it was last tried.
-    pub(crate) fn unread(&self) -> Unread {
-        let mut unread = Unread::default();
-        for (chunk, known) in &self.state.borrow().stuck.chunks {
-            for stuck in &known.blocks {
-                self.note_unread(&mut unread, *chunk, stuck);
+    /// What could not be demoted when it was last tried.
+    pub(crate) fn unread(&self) -> UnreadableBlocks {
+        let mut unread = UnreadableBlocks::default();
+        for (chunk, known) in &self.state.borrow().unreadable.chunks {
+            for unreadable in &known.blocks {
+                self.note_unread(&mut unread, *chunk, unreadable);
             }
         }
         unread

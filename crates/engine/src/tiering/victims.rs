@@ -1,7 +1,7 @@
-//! Which copies leave the fast tier next, by the policy and by volumes' knobs.
+//! Which copies leave the fast tier next, by the policy and by volumes' settings.
 
 use super::access_stats::chunk_of;
-use super::settings::Knobs;
+use super::settings::VolumeSettings;
 use crate::control::explain::Cause;
 use crate::shard::state::State;
 use placement::Victim;
@@ -13,7 +13,7 @@ const LOOKED_AT: usize = 1024;
 impl State {
     /// Whether some copy may leave the fast tier, as far as is seen soon.
     pub(super) fn has_victims(&self) -> bool {
-        match self.knobs.is_empty() {
+        match self.settings.is_empty() {
             true => !self.clean_chunks.is_empty(),
             false => {
                 let mut chunks = self.clean_chunks.iter().take(LOOKED_AT);
@@ -28,18 +28,22 @@ impl State {
         let Self {
             policy,
             volumes,
-            knobs,
+            settings,
             clean_chunks,
             over_hand,
             ..
         } = self;
         let policy = policy.as_mut()?;
-        if knobs.is_empty() {
+        if settings.is_empty() {
             return policy.clean_victim().map(least);
         }
-        let of = |layer: u32| volumes.get(&layer).and_then(|entry| entry.knobs.as_deref());
-        if knobs.iter().any(|knobs| knobs.is_over()) {
-            let is_over = |layer| of(layer).is_some_and(Knobs::is_over);
+        let of = |layer: u32| {
+            volumes
+                .get(&layer)
+                .and_then(|entry| entry.settings.as_deref())
+        };
+        if settings.iter().any(|settings| settings.is_over()) {
+            let is_over = |layer| of(layer).is_some_and(VolumeSettings::is_over);
             let drawn = policy.clean_victim_of(is_over).map(one);
             // What is over may be so little of all that none of it is drawn.
             let next = || {
@@ -51,9 +55,9 @@ impl State {
             }
         }
         let weight = |layer| {
-            let knobs = of(layer);
-            let may_leave = all || !knobs.is_some_and(Knobs::is_spared);
-            may_leave.then(|| knobs.map_or(1.0, Knobs::weight))
+            let settings = of(layer);
+            let may_leave = all || !settings.is_some_and(VolumeSettings::is_spared);
+            may_leave.then(|| settings.map_or(1.0, VolumeSettings::weight))
         };
         policy.clean_victim_by(weight).map(least)
     }
@@ -61,11 +65,11 @@ impl State {
     /// Extents of a chunk that may leave the fast tier: none of a volume below its floor, unless
     /// `all` are wanted, and none that is pinned there.
     pub(super) fn may_leave(&self, (layer, chunk): (u32, u32), all: bool) -> u16 {
-        match self.knobs_of(layer) {
+        match self.settings_of(layer) {
             None => u16::MAX,
-            Some(knobs) if !all && knobs.is_spared() => 0,
+            Some(settings) if !all && settings.is_spared() => 0,
             // In another layer it may be a snapshot's alone: that is looked at when its turn comes.
-            Some(knobs) if layer == knobs.live() => !knobs.pinned(chunk).fast,
+            Some(settings) if layer == settings.live() => !settings.pinned(chunk).fast,
             Some(_) => u16::MAX,
         }
     }
@@ -84,7 +88,7 @@ fn least(victim: Victim) -> ((u32, u32), u16, Cause) {
 /// The next chunk of a layer with copies that are not pinned, after the one that `hand` names.
 fn next_unpinned(
     clean_chunks: &BTreeSet<(u32, u32)>,
-    knobs: &Knobs,
+    settings: &VolumeSettings,
     layer: u32,
     hand: &mut (u32, u32),
 ) -> Option<((u32, u32), u16)> {
@@ -95,7 +99,7 @@ fn next_unpinned(
     let after = clean_chunks.range((layer, from)..=(layer, u32::MAX));
     let mut chunks = after.chain(clean_chunks.range((layer, 0)..(layer, from)));
     let found = chunks.find_map(|chunk| {
-        let free = !knobs.pinned(chunk.1).fast;
+        let free = !settings.pinned(chunk.1).fast;
         (free != 0).then_some((*chunk, free))
     })?;
     *hand = found.0;

@@ -5,8 +5,8 @@
 
 use super::explain::Descent;
 use super::settings::blocks_of;
-use super::unreadable::StuckBlock;
-use crate::map::page::{Busy, Leaf};
+use super::unreadable::UnreadableBlock;
+use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::state::{Shard, drive_error};
 use crate::space::{Class, Run};
 use crate::vdrive::{Purpose, all_ended};
@@ -50,7 +50,7 @@ enum Plan {
     Move(Job),
     /// The slow tier cannot take it.
     NoRoom,
-    /// It has nothing left that could sink.
+    /// It has nothing left that could be demoted.
     Nothing,
 }
 
@@ -64,14 +64,14 @@ pub(crate) enum Target {
 struct Candidate {
     volume: u32,
     chunk: u32,
-    leaf: Rc<Leaf>,
+    map_page: Rc<MapPage>,
     stale: BlockMask,
-    /// Blocks that do not sink unless the fast tier keeps a copy.
+    /// Blocks that are not demoted unless the fast tier keeps a copy.
     stays: BlockMask,
-    busy: Busy,
+    busy: ChunkLock,
 }
 
-/// Chunks that are to sink.
+/// Chunks that are to be demoted.
 pub(crate) struct Wanted {
     pub chunks: Vec<(u32, u32)>,
     /// Only what was not written for so long, in nanoseconds.
@@ -86,18 +86,18 @@ pub(crate) struct Wanted {
 pub(crate) struct Job {
     volume: u32,
     chunk: u32,
-    leaf: Rc<Leaf>,
+    map_page: Rc<MapPage>,
     pub blocks: Vec<Moving>,
     target: Target,
     /// The read epoch in which the slots were looked up: they are not given away before it ends.
     read_epoch: u64,
     /// Blocks that cannot be read: they stay where they are.
-    stuck: Vec<StuckBlock>,
+    unreadable: Vec<UnreadableBlock>,
     /// A write of it was given up and may still land.
     late: bool,
     /// What was written is durable.
     flushed: bool,
-    _busy: Busy,
+    _busy: ChunkLock,
 }
 
 impl Job {
@@ -105,19 +105,19 @@ impl Job {
     pub fn new(
         shard: &Shard,
         (volume, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
-        busy: Busy,
+        map_page: &Rc<MapPage>,
+        busy: ChunkLock,
         blocks: Vec<Moving>,
         target: Target,
     ) -> Self {
         Self {
             volume,
             chunk,
-            leaf: leaf.clone(),
+            map_page: map_page.clone(),
             blocks,
             target,
             read_epoch: shard.state.borrow_mut().deferred_frees.begin_read(),
-            stuck: Vec::new(),
+            unreadable: Vec::new(),
             late: false,
             flushed: false,
             _busy: busy,
@@ -127,7 +127,7 @@ impl Job {
 
 /// What a batch came to.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Sunk {
+pub(crate) struct DemotedBatch {
     /// Blocks that came down.
     pub blocks: u64,
     /// The slow tier had no room for a chunk.
@@ -142,7 +142,7 @@ impl Shard {
         settle_ns: u64,
         count: usize,
         sparse: bool,
-    ) -> Result<Sunk, IoError> {
+    ) -> Result<DemotedBatch, IoError> {
         let chunks = self.next_dirty(count);
         self.demote(Wanted {
             chunks,
@@ -154,7 +154,7 @@ impl Shard {
     }
 
     /// Demotes these chunks.
-    pub(crate) async fn demote(&self, wanted: Wanted) -> Result<Sunk, IoError> {
+    pub(crate) async fn demote(&self, wanted: Wanted) -> Result<DemotedBatch, IoError> {
         let descent = match (wanted.pinned, self.cooling.get(), wanted.settle_ns) {
             (true, ..) => Descent::PINNED,
             (_, true, _) => Descent::COOLED,
@@ -167,7 +167,7 @@ impl Shard {
         for &(volume, chunk) in &wanted.chunks {
             if rooms.is_empty() || is_on(Mutation::DemotionHoards) {
                 rooms.push(self.journal_room(Work::Mover).await?);
-            } else if let Some(room) = self.journal_room_now(Work::Mover)? {
+            } else if let Some(room) = self.try_journal_room(Work::Mover)? {
                 rooms.push(room);
             } else {
                 // What is collected goes first: it makes room. The rest is next.
@@ -175,10 +175,10 @@ impl Shard {
                 break;
             }
             last = (volume, chunk);
-            match self.leaf(volume, chunk, false).await {
-                Ok(Some(leaf)) => {
+            match self.map_page(volume, chunk, false).await {
+                Ok(Some(map_page)) => {
                     let stays = self.stays_fast((volume, chunk)).await;
-                    candidates.extend(self.candidate((volume, chunk), leaf, stays, &wanted));
+                    candidates.extend(self.candidate((volume, chunk), map_page, stays, &wanted));
                 }
                 _ => {
                     let mut state = self.state.borrow_mut();
@@ -186,16 +186,16 @@ impl Shard {
                 }
             }
         }
-        let mut sunk = Sunk::default();
+        let mut demoted = DemotedBatch::default();
         if candidates.is_empty() {
-            return Ok(sunk);
+            return Ok(demoted);
         }
         self.quiesce().await?;
         let mut jobs: Vec<Job> = Vec::new();
         for candidate in candidates {
             match self.plan_demotion(candidate, wanted.sparse) {
                 Plan::Move(job) => jobs.push(job),
-                Plan::NoRoom => sunk.full = true,
+                Plan::NoRoom => demoted.full = true,
                 Plan::Nothing => {}
             }
         }
@@ -205,8 +205,8 @@ impl Shard {
         let mut done = Vec::new();
         let mut failure = None;
         for (mut job, result) in jobs.into_iter().zip(results) {
-            if !job.stuck.is_empty() {
-                self.note_stuck((job.volume, job.chunk), std::mem::take(&mut job.stuck));
+            if !job.unreadable.is_empty() {
+                self.note_unreadable((job.volume, job.chunk), std::mem::take(&mut job.unreadable));
             }
             match result {
                 Ok(()) if !job.blocks.is_empty() => done.push(job),
@@ -225,19 +225,19 @@ impl Shard {
             }
             job.flushed = true;
             let blocks = self.settle_demotion(&job, descent)?;
-            sunk.blocks += blocks;
+            demoted.blocks += blocks;
             let mut state = self.state.borrow_mut();
             state.count_moved(job.volume, |counters| {
                 counters.demoted_bytes += blocks * BLOCK as u64;
             });
             drop(state);
-            self.refresh_stuck((job.volume, job.chunk), &job.leaf);
+            self.refresh_unreadable((job.volume, job.chunk), &job.map_page);
         }
         drop(rooms);
         flushed?;
         match failure {
-            Some(error) if sunk.blocks == 0 => Err(error),
-            _ => Ok(sunk),
+            Some(error) if demoted.blocks == 0 => Err(error),
+            _ => Ok(demoted),
         }
     }
 
@@ -254,29 +254,30 @@ impl Shard {
     fn candidate(
         &self,
         (volume, chunk): (u32, u32),
-        leaf: Rc<Leaf>,
+        map_page: Rc<MapPage>,
         stays: BlockMask,
         wanted: &Wanted,
     ) -> Option<Candidate> {
-        if self.handle.now_ns() < leaf.written_ns.get().saturating_add(wanted.settle_ns) {
+        if self.handle.now_ns() < map_page.written_ns.get().saturating_add(wanted.settle_ns) {
             return None;
         }
-        let busy = Busy::try_new(&leaf)?;
+        let busy = ChunkLock::try_new(&map_page)?;
         let state = self.state.borrow();
         let waiting = state
-            .stuck
-            .waiting((volume, chunk), &leaf, self.handle.now_ns());
-        if !waiting.is_empty() && !self.has_more_to_sink(&state, (volume, chunk), &leaf) {
+            .unreadable
+            .waiting((volume, chunk), &map_page, self.handle.now_ns());
+        if !waiting.is_empty() && !self.has_more_to_demote(&state, (volume, chunk), &map_page) {
             return None;
         }
-        let stale: BlockMask = Self::blocks_in(&leaf.page.borrow(), BlockState::Dirty).collect();
+        let stale: BlockMask =
+            Self::blocks_in(&map_page.page.borrow(), BlockState::Dirty).collect();
         let mut stale = stale.and_not(waiting);
         if wanted.pinned {
             let pinned = state
-                .knobs_of(volume)
-                .map_or(0, |knobs| knobs.pinned(chunk).slow);
+                .settings_of(volume)
+                .map_or(0, |settings| settings.pinned(chunk).slow);
             stale = stale.and(blocks_of(pinned));
-            let is_fast = |block| self.class(leaf.page.borrow().slot(block)) == Class::Fast;
+            let is_fast = |block| self.class(map_page.page.borrow().slot(block)) == Class::Fast;
             if !stale.blocks().any(is_fast) {
                 return None;
             }
@@ -285,7 +286,7 @@ impl Shard {
         Some(Candidate {
             volume,
             chunk,
-            leaf,
+            map_page,
             stale,
             stays,
             busy,
@@ -297,13 +298,13 @@ impl Shard {
         let Candidate {
             volume,
             chunk,
-            leaf,
+            map_page,
             stale,
             stays,
             busy,
         } = candidate;
         let (home, stored, mut fast, slow) = {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let (mut fast, mut slow) = (Vec::new(), Vec::new());
             let stored = (0..CHUNK_BLOCKS).filter(|block| page.state(*block) != BlockState::Zero);
             let stored = stored.count();
@@ -318,7 +319,7 @@ impl Shard {
             (page.home(), stored, fast, slow)
         };
         if fast.is_empty() {
-            self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
+            self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &map_page);
             return Plan::Nothing;
         }
         if !sparse && home.is_none() && stored < DENSE {
@@ -327,7 +328,14 @@ impl Shard {
             return Plan::Nothing;
         }
         let job = |blocks, target| {
-            Plan::Move(Job::new(self, (volume, chunk), &leaf, busy, blocks, target))
+            Plan::Move(Job::new(
+                self,
+                (volume, chunk),
+                &map_page,
+                busy,
+                blocks,
+                target,
+            ))
         };
         let mut all = fast.clone();
         all.extend(slow);
@@ -425,7 +433,7 @@ impl Shard {
                             data[there.len() * BLOCK..][..BLOCK].copy_from_slice(&part);
                             there.push(run[index]);
                         }
-                        Err(error) => job.stuck.push(StuckBlock {
+                        Err(error) => job.unreadable.push(UnreadableBlock {
                             block: run[index].block,
                             place: run[index].slot,
                             error,
@@ -486,7 +494,7 @@ impl Shard {
             return;
         }
         match &job.target {
-            Target::Home(home) if job.leaf.page.borrow().home() != *home => {
+            Target::Home(home) if job.map_page.page.borrow().home() != *home => {
                 self.state.borrow_mut().alloc.give_home(*home);
             }
             Target::Home(_) => {}
@@ -505,7 +513,7 @@ impl Shard {
             .get(&job.volume)
             .is_none_or(|volume| volume.gone);
         let unchanged = |moving: &Moving| {
-            let page = job.leaf.page.borrow();
+            let page = job.map_page.page.borrow();
             is_on(Mutation::DemotionRace)
                 || page.slot(moving.block) == moving.slot
                     && (page.crc(moving.block) == moving.crc || is_on(Mutation::DemotionSlot))
@@ -523,10 +531,10 @@ impl Shard {
             of.map(|moving| moving.block).collect()
         };
         let (fast, slow) = (of(Class::Fast), of(Class::Slow));
-        let sinks = match &job.target {
+        let cause = match &job.target {
             Target::Home(home) => {
-                self.apply_home(job.volume, job.chunk, &job.leaf, *home, fast.or(slow))?;
-                self.apply_evict(job.volume, job.chunk, &job.leaf, slow)?;
+                self.apply_home(job.volume, job.chunk, &job.map_page, *home, fast.or(slow))?;
+                self.apply_evict(job.volume, job.chunk, &job.map_page, slow)?;
                 descent.home
             }
             Target::Slots(runs) => {
@@ -535,7 +543,7 @@ impl Shard {
             }
         };
         let (key, state) = ((job.volume, job.chunk), &mut self.state.borrow_mut());
-        self.note_moves(state, sinks, key, &fast);
+        self.note_moves(state, cause, key, &fast);
         self.note_moves(state, descent.packed, key, &slow);
         Ok(fast.count() as u64)
     }
@@ -559,11 +567,15 @@ impl Shard {
                 };
                 if unchanged(moving) {
                     let crcs = [moving.crc];
-                    let (block, leaf) = (moving.block, &job.leaf);
-                    // Hosts' barriers do not wait for the slow tier's heads on account of what sinks.
+                    let (block, map_page) = (moving.block, &job.map_page);
+                    // Hosts' barriers do not wait for the slow tier's heads on account of what is demoted.
                     match job.flushed {
-                        true => self.apply_flushed(job.volume, job.chunk, leaf, block, slot, &crcs),
-                        false => self.apply_write(job.volume, job.chunk, leaf, block, slot, &crcs),
+                        true => {
+                            self.apply_flushed(job.volume, job.chunk, map_page, block, slot, &crcs)
+                        }
+                        false => {
+                            self.apply_write(job.volume, job.chunk, map_page, block, slot, &crcs)
+                        }
                     }?;
                 } else {
                     self.give_back(&[slot]);

@@ -6,7 +6,7 @@ use super::latency::ReadCost;
 use super::mirror::copy::Gate;
 use super::mirror::dirty_region_log::Written;
 use super::stats::{Counter, Tally};
-use super::{Fragment, Layout, Leg, LegState, Legs, Purpose, Watch, Wear};
+use super::{Fragment, Layout, Member, MemberState, Members, Purpose, Watch, Wear};
 use crate::control::types::DriveLimits;
 use block::{DmaBuf, DmaPool, DriveError, DriveIoKind, DriveOutcome, DriveQueue};
 use format::WearConfig;
@@ -30,7 +30,7 @@ pub struct DriveShared {
     pub wear: Wear,
     /// Requests that failed.
     pub errors: AtomicU64,
-    /// Blocks mended from another leg.
+    /// Blocks mended from another member.
     pub repaired: AtomicU64,
     /// Its flushes.
     pub flushing: Flushing,
@@ -101,8 +101,8 @@ pub struct PartIo {
     pub(super) channel: RefCell<Rc<Channel>>,
     /// First byte of the part on the drive.
     offset: u64,
-    /// Whether it counts as a mirror's leg.
-    pub(super) leg: Arc<Leg>,
+    /// Whether it counts as a mirror's member.
+    pub(super) member: Arc<Member>,
 }
 
 impl PartIo {
@@ -112,13 +112,13 @@ impl PartIo {
         queue: Rc<dyn DriveQueue>,
         spec: &str,
         offset: u64,
-        leg: Arc<Leg>,
+        member: Arc<Member>,
         shared: Arc<DriveShared>,
     ) -> Self {
         Self {
             channel: RefCell::new(Channel::new(handle, queue, spec, shared)),
             offset,
-            leg,
+            member,
         }
     }
 
@@ -225,14 +225,14 @@ pub struct VdriveIo {
     pub id: VdriveId,
     pub(super) layout: Layout,
     pub(super) parts: Vec<PartIo>,
-    pub(super) legs: Arc<Legs>,
+    pub(super) members: Arc<Members>,
     pub(super) dma: DmaPool,
     turn: Cell<usize>,
-    /// Blocks that were seen to be wrong on a leg, and not read again yet.
+    /// Blocks that were seen to be wrong on a member, and not read again yet.
     pub(super) suspects: RefCell<VecDeque<(u64, usize)>>,
     /// For reads of a tier of disks: turns in the order of addresses.
     pub(super) turns: Limit,
-    /// What this thread has written to a mirror and not flushed: a leg that goes out may have
+    /// What this thread has written to a mirror and not flushed: a member that goes out may have
     /// lost it.
     pub(super) written: RefCell<Written>,
     pub(super) gate: Gate,
@@ -250,7 +250,7 @@ impl VdriveIo {
         id: VdriveId,
         layout: Layout,
         parts: Vec<PartIo>,
-        legs: Arc<Legs>,
+        members: Arc<Members>,
         dma: DmaPool,
     ) -> Self {
         let count = TURNS * parts.len().max(1);
@@ -262,7 +262,7 @@ impl VdriveIo {
             id,
             layout,
             parts,
-            legs,
+            members,
             dma,
             turn: Cell::new(0),
             suspects: RefCell::default(),
@@ -354,13 +354,13 @@ impl VdriveIo {
         base: usize,
         check: Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
-        let leg = if self.layout.is_mirror() {
-            self.leg_for(fragment.block)
+        let member = if self.layout.is_mirror() {
+            self.member_for(fragment.block)
         } else {
             fragment.part
         };
         let buf = self.dma.get(fragment.count * BLOCK);
-        let error = match self.parts[leg].read(fragment.block, buf).await {
+        let error = match self.parts[member].read(fragment.block, buf).await {
             Ok(buf) if first_wrong(&buf, base, check).is_none() => return Ok(buf),
             Ok(_) => DriveError::Checksum,
             Err(error) => error,
@@ -368,27 +368,27 @@ impl VdriveIo {
         if !self.layout.is_mirror() {
             return Err(error);
         }
-        self.set_aside_silent(leg, error);
+        self.set_aside_silent(member, error);
         self.read_mending(fragment, base, check).await
     }
 
-    /// The leg with the least to do; legs that are out come last.
-    pub(super) fn choose_leg(&self) -> usize {
+    /// The member with the least to do; members that are out come last.
+    pub(super) fn choose_member(&self) -> usize {
         let count = self.parts.len();
         let turn = self.turn.get() % count;
         self.turn.set(turn + 1);
         (0..count)
             .map(|step| (turn + step) % count)
-            .min_by_key(|leg| {
+            .min_by_key(|member| {
                 (
-                    !self.parts[*leg].leg.is_in(),
-                    self.parts[*leg].channel.borrow().queue.in_flight(),
+                    !self.parts[*member].member.is_in(),
+                    self.parts[*member].channel.borrow().queue.in_flight(),
                 )
             })
-            .expect("a mirror has legs")
+            .expect("a mirror has members")
     }
 
-    /// Block by block from whichever leg has it right; the others are written anew.
+    /// Block by block from whichever member has it right; the others are written anew.
     async fn read_mending(
         &self,
         fragment: Fragment,
@@ -413,17 +413,17 @@ impl VdriveIo {
         let mut good = None;
         let mut wrong = Vec::new();
         let mut error = DriveError::Gone;
-        for leg in self.legs_where(Leg::is_in) {
-            match self.parts[leg].read(block, self.dma.get(BLOCK)).await {
+        for member in self.members_where(Member::is_in) {
+            match self.parts[member].read(block, self.dma.get(BLOCK)).await {
                 Ok(buf) if check(index, &buf) => good = Some(buf),
                 Ok(_) => {
-                    wrong.push(leg);
+                    wrong.push(member);
                     error = DriveError::Checksum;
                 }
                 Err(failed) => {
-                    self.set_aside_silent(leg, failed);
-                    wrong.push(leg);
-                    // What another leg has tells more.
+                    self.set_aside_silent(member, failed);
+                    wrong.push(member);
+                    // What another member has tells more.
                     if error != DriveError::Checksum {
                         error = failed;
                     }
@@ -434,14 +434,14 @@ impl VdriveIo {
         if !wrong.is_empty() {
             self.check_mended(block, &good);
         }
-        for leg in wrong {
-            let part = &self.parts[leg];
-            if !part.leg.is_in() {
+        for member in wrong {
+            let part = &self.parts[member];
+            if !part.member.is_in() {
                 continue;
             }
             match part.write(block, good.clone(), Purpose::Upkeep).await {
                 Ok(()) => part.mended(),
-                Err(error) => drop(self.take_out(leg, error)),
+                Err(error) => drop(self.take_out(member, error)),
             }
         }
         Ok(good)
@@ -478,38 +478,43 @@ impl VdriveIo {
             true => 0..self.parts.len(),
             false => fragment.part..fragment.part + 1,
         };
-        let counts = parts.filter(move |part| !mirror || self.parts[*part].leg.is_in());
+        let counts = parts.filter(move |part| !mirror || self.parts[*part].member.is_in());
         counts.map(move |part| (part, self.parts[part].byte(fragment.block)))
     }
 
-    pub(super) fn legs_where(&self, so: impl Fn(&Leg) -> bool) -> Vec<usize> {
-        let legs = 0..self.parts.len();
-        legs.filter(|leg| so(&self.parts[*leg].leg)).collect()
+    pub(super) fn members_where(&self, so: impl Fn(&Member) -> bool) -> Vec<usize> {
+        let members = 0..self.parts.len();
+        members
+            .filter(|member| so(&self.parts[*member].member))
+            .collect()
     }
 
-    /// A leg that does not answer is out, if there is another: each request would wait for it.
-    pub(super) fn set_aside_silent(&self, leg: usize, error: DriveError) {
+    /// A member that does not answer is out, if there is another: each request would wait for it.
+    pub(super) fn set_aside_silent(&self, member: usize, error: DriveError) {
         if error == DriveError::Timeout {
             let why = "it did not answer in time";
-            self.legs.take_out((self.id.0, leg), why, false);
+            self.members.take_out((self.id.0, member), why, false);
         }
     }
 
-    pub(super) fn take_out(&self, leg: usize, error: DriveError) -> bool {
-        self.legs
-            .take_out((self.id.0, leg), &format!("a write failed: {error}"), false)
+    pub(super) fn take_out(&self, member: usize, error: DriveError) -> bool {
+        self.members.take_out(
+            (self.id.0, member),
+            &format!("a write failed: {error}"),
+            false,
+        )
     }
 
-    /// Writes whole blocks from `block` on, for some purpose, on every leg that is in. A mirror's leg that fails is
+    /// Writes whole blocks from `block` on, for some purpose, on every member that is in. A mirror's member that fails is
     /// out from then on, if another one took the write.
     ///
     /// # Errors
-    /// When no leg took the write.
+    /// When no member took the write.
     pub async fn write(&self, block: u64, buf: DmaBuf, purpose: Purpose) -> Result<(), DriveError> {
         let count = buf.len() / BLOCK;
         self.check_bounds(block, count)?;
         let _under_way = match self.layout.is_mirror() {
-            // Which legs it goes to is not known yet.
+            // Which members it goes to is not known yet.
             true => None,
             false => Some(self.flights.begin(block, &buf, &[])),
         };
@@ -542,82 +547,82 @@ impl VdriveIo {
         }
         let count = fragment.count as u64;
         let _passage = self.gate.enter(fragment.block, count).await;
-        let legs = self.legs_where(Leg::takes_writes);
-        let _under_way = self.flights.begin(fragment.block, &buf, &legs);
-        let writes = legs
+        let members = self.members_where(Member::takes_writes);
+        let _under_way = self.flights.begin(fragment.block, &buf, &members);
+        let writes = members
             .iter()
-            .map(|leg| self.parts[*leg].write(fragment.block, buf.clone(), purpose));
+            .map(|member| self.parts[*member].write(fragment.block, buf.clone(), purpose));
         let results = join_all(writes).await;
-        let result = self.settle(&legs, &results, |leg, error| {
-            self.take_out(leg, error);
+        let result = self.settle(&members, &results, |member, error| {
+            self.take_out(member, error);
         });
-        self.note_written(fragment.block, count, &legs);
+        self.note_written(fragment.block, count, &members);
         result
     }
 
-    /// Remembers what was written for the legs that do not have it, or may lose it.
+    /// Remembers what was written for the members that do not have it, or may lose it.
     pub(super) fn note_written(&self, block: u64, count: u64, took: &[usize]) {
-        let map = &self.parts[0].leg.stale;
+        let map = &self.parts[0].member.stale;
         self.written.borrow_mut().add(map, block, count);
         for (index, part) in self.parts.iter().enumerate() {
-            let lacks = !took.contains(&index) || part.leg.state() == LegState::Out;
-            if lacks && part.leg.stale.note(block, count) {
-                self.legs.want();
+            let lacks = !took.contains(&index) || part.member.state() == MemberState::Out;
+            if lacks && part.member.stale.note(block, count) {
+                self.members.want();
             }
         }
     }
 
     /// Blocks that are there since before the pool was opened and may have been written while a
-    /// leg was away: the leg lacks them.
+    /// member was away: the member lacks them.
     pub fn note_found(&self, block: u64, count: u64) {
         if self.layout.is_mirror() {
-            let legs = self.legs_where(|leg| leg.state() != LegState::Out);
-            self.note_written(block, count, &legs);
+            let members = self.members_where(|member| member.state() != MemberState::Out);
+            self.note_written(block, count, &members);
         }
     }
 
-    /// Gives failed legs to `out` where others did well; the whole did well if a leg that is still in did.
+    /// Gives failed members to `out` where others did well; the whole did well if a member that is still in did.
     fn settle(
         &self,
-        legs: &[usize],
+        members: &[usize],
         results: &[Result<(), DriveError>],
         out: impl Fn(usize, DriveError),
     ) -> Result<(), DriveError> {
         if results.iter().all(Result::is_err) {
             return all_ended(results).and(Err(DriveError::Gone));
         }
-        for (leg, result) in legs.iter().zip(results) {
+        for (member, result) in members.iter().zip(results) {
             if let Err(reason) = result {
-                out(*leg, *reason);
+                out(*member, *reason);
             }
         }
-        let mut done = legs.iter().zip(results);
-        if done.any(|(leg, result)| result.is_ok() && self.parts[*leg].leg.is_in()) {
+        let mut done = members.iter().zip(results);
+        if done.any(|(member, result)| result.is_ok() && self.parts[*member].member.is_in()) {
             return Ok(());
         }
         all_ended(results).and(Err(DriveError::Gone))
     }
 
-    /// Makes completed writes durable on every leg that takes writes. A leg that fails has lost
+    /// Makes completed writes durable on every member that takes writes. A member that fails has lost
     /// nobody knows what: it is out, and all of it is copied before it counts again.
     ///
     /// # Errors
-    /// When a drive that is no mirror's leg, or every leg, failed.
+    /// When a drive that is no mirror's member, or every member, failed.
     pub async fn flush(&self) -> Result<(), DriveError> {
         if !self.layout.is_mirror() {
             let flushes = self.parts.iter().map(PartIo::flush);
             return join_all(flushes).await.into_iter().collect();
         }
         let written = self.written.take();
-        let mut legs = self.legs_where(Leg::takes_writes);
+        let mut members = self.members_where(Member::takes_writes);
         if is_on(Mutation::FlushLeg) {
-            legs.truncate(legs.len().saturating_sub(1).max(1));
+            members.truncate(members.len().saturating_sub(1).max(1));
         }
-        let flushes = legs.iter().map(|leg| self.parts[*leg].flush());
+        let flushes = members.iter().map(|member| self.parts[*member].flush());
         let results = join_all(flushes).await;
-        let result = self.settle(&legs, &results, |leg, error| {
+        let result = self.settle(&members, &results, |member, error| {
             let why = format!("a flush failed: {error}");
-            self.legs.flush_failed((self.id.0, leg), &why);
+            self.members.flush_failed((self.id.0, member), &why);
         });
         self.lost_by_absent(&written);
         self.check_noted(&written);
@@ -630,41 +635,43 @@ impl VdriveIo {
     /// Whether some drive has so much to flush that the next one would take long, and one may be made now,
     /// `since_ns` after the caller's last.
     pub fn flush_is_due(&self, since_ns: u64) -> bool {
-        // A leg that is out is not flushed, and would be due for ever.
-        let mut flushed = self.parts.iter().filter(|part| part.leg.takes_writes());
+        // A member that is out is not flushed, and would be due for ever.
+        let mut flushed = self.parts.iter().filter(|part| part.member.takes_writes());
         flushed.any(|part| part.flush_is_due(since_ns))
     }
 
-    /// Legs that are out may not have what was not flushed yet.
+    /// Members that are out may not have what was not flushed yet.
     fn lost_by_absent(&self, written: &Written) {
         if is_on(Mutation::AbsentUnnoted) {
             return;
         }
-        for leg in self.legs_where(|leg| leg.state() == LegState::Out) {
-            if self.parts[leg].leg.stale.note_all(written) {
-                self.legs.want();
+        for member in self.members_where(|member| member.state() == MemberState::Out) {
+            if self.parts[member].member.stale.note_all(written) {
+                self.members.want();
             }
         }
     }
 
-    /// Invariant: a leg that is out may lack what was written before the last flush, and is known to.
+    /// Invariant: a member that is out may lack what was written before the last flush, and is known to.
     fn check_noted(&self, written: &Written) {
         check(|| {
-            let unnoted = |leg: &Leg| leg.state() == LegState::Out && !leg.stale.has_all(written);
-            let leg = *self.legs_where(unnoted).first()?;
+            let unnoted = |member: &Member| {
+                member.state() == MemberState::Out && !member.stale.has_all(written)
+            };
+            let member = *self.members_where(unnoted).first()?;
             Some(format!(
-                "leg {leg} of vdrive {} is out, and what it may lack is not noted",
+                "member {member} of vdrive {} is out, and what it may lack is not noted",
                 self.id
             ))
         });
     }
 
-    /// What each leg that is in has of `count` blocks from `block` on; nothing for a block that
+    /// What each member that is in has of `count` blocks from `block` on; nothing for a block that
     /// it cannot read.
     ///
     /// # Errors
-    /// When no leg can read any of it.
-    pub async fn read_legs(
+    /// When no member can read any of it.
+    pub async fn read_members(
         &self,
         block: u64,
         count: usize,
@@ -672,8 +679,8 @@ impl VdriveIo {
         self.check_bounds(block, count)?;
         let mut copies = Vec::new();
         let mut error = DriveError::Gone;
-        for leg in self.legs_where(Leg::is_in) {
-            let part = &self.parts[leg];
+        for member in self.members_where(Member::is_in) {
+            let part = &self.parts[member];
             let copy: Vec<_> = match part.read(block, self.dma.get(count * BLOCK)).await {
                 Ok(whole) => (0..count)
                     .map(|index| Some(whole.slice(index * BLOCK, BLOCK)))
@@ -691,11 +698,15 @@ impl VdriveIo {
         any.then_some(copies).ok_or(error)
     }
 
-    /// Writes a good copy over every leg of a mirror that is in and differs from it.
+    /// Writes a good copy over every member of a mirror that is in and differs from it.
     ///
     /// # Errors
     /// As [`VdriveIo::read`].
-    pub async fn read_every_leg(&self, block: u64, check: Check<'_>) -> Result<DmaBuf, DriveError> {
+    pub async fn read_every_member(
+        &self,
+        block: u64,
+        check: Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
         self.check_bounds(block, 1)?;
         if self.layout.is_mirror() {
             self.read_block_mending(block, 0, check).await

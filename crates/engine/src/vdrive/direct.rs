@@ -2,7 +2,7 @@
 //! the engine's lies in between, and no task. It counts as done in no time: a look at the clock would take longer.
 
 use super::device::PartIo;
-use super::{Leg, Purpose, VdriveIo};
+use super::{Member, Purpose, VdriveIo};
 use block::{Lent, Shown};
 use units::{BLOCK, Coming};
 
@@ -50,7 +50,7 @@ impl VdriveIo {
         self.in_memory.set(all);
     }
 
-    /// Where a block lies that will be read in place. Which leg of a mirror it will be is not known before.
+    /// Where a block lies that will be read in place. Which member of a mirror it will be is not known before.
     pub(crate) fn coming(&self, block: u64) -> Coming {
         if self.layout.is_mirror() || self.check_bounds(block, 1).is_err() {
             return Coming::NOTHING;
@@ -62,51 +62,51 @@ impl VdriveIo {
     }
 
     /// Shows `see` `count` blocks from `block` on, if they lie in one piece of memory. It says whether they are
-    /// right: what is not is to be read again by [`VdriveIo::read`], which looks at the same leg and mends it.
+    /// right: what is not is to be read again by [`VdriveIo::read`], which looks at the same member and mends it.
     pub(crate) fn read_in_place(
         &self,
         block: u64,
         count: usize,
         see: &mut dyn FnMut(Shown<'_>) -> bool,
     ) {
-        // A mirror's turn is not taken in vain: legs are to be read in turn.
+        // A mirror's turn is not taken in vain: members are to be read in turn.
         if !self.is_in_memory() || self.check_bounds(block, count).is_err() {
             return;
         }
         let fragment = self.layout.fragment(block, count);
-        let leg = match self.layout.is_mirror() {
-            true => self.choose_leg(),
+        let member = match self.layout.is_mirror() {
+            true => self.choose_member(),
             false => fragment.part,
         };
-        let part = &self.parts[leg];
-        let may_be_read = part.leg.is_in() || !self.layout.is_mirror();
+        let part = &self.parts[member];
+        let may_be_read = part.member.is_in() || !self.layout.is_mirror();
         if fragment.count != count || !may_be_read {
             return;
         }
         let mut is_right = true;
         part.read_in_place(fragment.block, count, &mut |shown| is_right = see(shown));
         if !is_right && self.layout.is_mirror() {
-            self.suspect(fragment.block, leg);
+            self.suspect(fragment.block, member);
         }
     }
 
-    /// A block was seen to be wrong on a leg: whoever reads it next looks at that one.
-    fn suspect(&self, block: u64, leg: usize) {
+    /// A block was seen to be wrong on a member: whoever reads it next looks at that one.
+    fn suspect(&self, block: u64, member: usize) {
         let mut suspects = self.suspects.borrow_mut();
         if suspects.len() == SUSPECTS {
             suspects.pop_front();
         }
-        suspects.push_back((block, leg));
+        suspects.push_back((block, member));
     }
 
-    /// The leg that a read of blocks from `block` on is to look at.
-    pub(super) fn leg_for(&self, block: u64) -> usize {
+    /// The member that a read of blocks from `block` on is to look at.
+    pub(super) fn member_for(&self, block: u64) -> usize {
         let mut suspects = self.suspects.borrow_mut();
         let known = suspects.iter().position(|(suspect, _)| *suspect == block);
         let suspect = known.and_then(|at| suspects.remove(at));
-        let is_in = |leg: &usize| self.parts[*leg].leg.is_in();
-        let leg = suspect.map(|(_, leg)| leg).filter(is_in);
-        leg.unwrap_or_else(|| self.choose_leg())
+        let is_in = |member: &usize| self.parts[*member].member.is_in();
+        let member = suspect.map(|(_, member)| member).filter(is_in);
+        member.unwrap_or_else(|| self.choose_member())
     }
 
     /// Lets `fill` write `count` blocks from `block` on, as [`VdriveIo::write`] does, if that takes no waiting.
@@ -130,10 +130,10 @@ impl VdriveIo {
             let part = &self.parts[fragment.part];
             return part.write_in_place(fragment.block, count, purpose, fill);
         }
-        self.write_legs_in_place(fragment.block, count, purpose, fill)
+        self.write_members_in_place(fragment.block, count, purpose, fill)
     }
 
-    fn write_legs_in_place(
+    fn write_members_in_place(
         &self,
         block: u64,
         count: usize,
@@ -143,20 +143,22 @@ impl VdriveIo {
         if self.gate.keeps_out(block, count as u64) {
             return false;
         }
-        // The legs get the same, whatever a guest does to its memory meanwhile.
+        // The members get the same, whatever a guest does to its memory meanwhile.
         let mut data = self.dma.get(count * BLOCK);
         fill((&mut data[..]).into());
-        let legs = self.legs_where(Leg::takes_writes);
-        let mut write = |leg: &usize| {
-            let part = &self.parts[*leg];
+        let members = self.members_where(Member::takes_writes);
+        let mut write = |member: &usize| {
+            let part = &self.parts[*member];
             part.write_in_place(block, count, purpose, &mut |mut lent| {
                 lent.copy_in(&data);
             })
         };
-        if !legs.iter().all(&mut write) {
+        if !members.iter().all(&mut write) {
             return false;
         }
-        self.note_written(block, count as u64, &legs);
-        legs.iter().any(|leg| self.parts[*leg].leg.is_in())
+        self.note_written(block, count as u64, &members);
+        members
+            .iter()
+            .any(|member| self.parts[*member].member.is_in())
     }
 }

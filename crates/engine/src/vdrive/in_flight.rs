@@ -1,7 +1,7 @@
 //! Writes and scrubs of a vdrive that are under way, and what was last written where: for invariants that builds of the
 //! simulation check ([`units::invariant`]), and in others nothing at all.
 
-use super::{LegState, VdriveIo};
+use super::{MemberState, VdriveIo};
 use format::crc32c;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -23,8 +23,8 @@ struct Flight {
     number: u64,
     first: u64,
     count: u64,
-    /// The legs of a mirror that it goes to.
-    legs: Vec<usize>,
+    /// The members of a mirror that it goes to.
+    members: Vec<usize>,
 }
 
 /// A write that is under way, until it is dropped.
@@ -69,8 +69,8 @@ impl Flights {
         Look(self, blocks)
     }
 
-    /// A write of these bytes from `first` on begins, to these legs of a mirror.
-    pub(super) fn begin(&self, first: u64, bytes: &[u8], legs: &[usize]) -> UnderWay<'_> {
+    /// A write of these bytes from `first` on begins, to these members of a mirror.
+    pub(super) fn begin(&self, first: u64, bytes: &[u8], members: &[usize]) -> UnderWay<'_> {
         if !is_watched() {
             return UnderWay(None);
         }
@@ -81,7 +81,7 @@ impl Flights {
             number,
             first,
             count,
-            legs: legs.to_vec(),
+            members: members.to_vec(),
         });
         let blocks = (first..).zip(bytes.chunks_exact(BLOCK));
         let mut written = self.written.borrow_mut();
@@ -147,18 +147,18 @@ impl VdriveIo {
         }
     }
 
-    /// Invariant: once a leg that returns is being brought up to date, no write under way leaves it out.
-    pub fn check_taken_along(&self, leg: usize) {
+    /// Invariant: once a member that returns is being brought up to date, no write under way leaves it out.
+    pub fn check_taken_along(&self, member: usize) {
         check(|| {
             let under_way = self.flights.under_way.borrow();
-            let without = |flight: &&Flight| !flight.legs.contains(&leg);
+            let without = |flight: &&Flight| !flight.members.contains(&member);
             let flight = under_way.iter().find(without)?;
             // It may have gone out again.
-            if self.leg(leg).state() != LegState::Syncing {
+            if self.member(member).state() != MemberState::Syncing {
                 return None;
             }
             Some(format!(
-                "leg {leg} of vdrive {} returns while a write from block {} on leaves it out",
+                "member {member} of vdrive {} returns while a write from block {} on leaves it out",
                 self.id, flight.first
             ))
         });

@@ -27,7 +27,7 @@ pub(crate) use device::all_ended;
 pub use device::{Check, DriveShared, PartIo, VdriveIo};
 pub use format::{Fragment, Layout};
 pub use mirror::dirty_region_log::{StaleMap, region_blocks};
-pub use mirror::members::{Leg, LegId, LegState, Legs};
+pub use mirror::members::{Member, MemberId, MemberState, Members};
 pub use missing::Missing;
 pub use stats::Sums;
 pub(crate) use timed::Turn;

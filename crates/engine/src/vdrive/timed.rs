@@ -68,7 +68,7 @@ impl Turn<'_> {
 impl VdriveIo {
     /// Reads `count` blocks from `block` on and checks each.
     ///
-    /// A mirror's leg that fails or gives a wrong block is mended from one that gives the right
+    /// A mirror's member that fails or gives a wrong block is mended from one that gives the right
     /// one; [`DriveError::Checksum`] when none does.
     ///
     /// # Errors

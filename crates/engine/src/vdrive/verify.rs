@@ -1,7 +1,7 @@
-//! Reading every copy of a range, for the scrub and for recovery: a mirror's legs are all looked at.
+//! Reading every copy of a range, for the scrub and for recovery: a mirror's members are all looked at.
 
 use super::device::{Check, VdriveIo};
-use super::{Leg, Purpose};
+use super::{Member, Purpose};
 use block::{DmaBuf, DriveError};
 use format::Fragment;
 use futures_util::future::join_all;
@@ -18,11 +18,11 @@ pub(super) const TRIES: usize = 3;
 /// Whether a block is where it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Presence {
-    /// It is, on some leg.
+    /// It is, on some member.
     Right,
-    /// Something else is, on every leg that can be read.
+    /// Something else is, on every member that can be read.
     Wrong,
-    /// No leg can be read: nobody knows.
+    /// No member can be read: nobody knows.
     Unreadable,
 }
 
@@ -35,7 +35,7 @@ pub struct BadCopy {
     pub part: usize,
     /// What is wrong with it.
     pub error: DriveError,
-    /// It was written anew from another leg.
+    /// It was written anew from another member.
     pub mended: bool,
 }
 
@@ -60,7 +60,7 @@ async fn give_way() {
     .await;
 }
 
-/// One leg's copy of a fragment and what is wrong with its blocks.
+/// One member's copy of a fragment and what is wrong with its blocks.
 struct Copied {
     part: usize,
     /// None when it had to be read block by block.
@@ -69,7 +69,7 @@ struct Copied {
 }
 
 impl VdriveIo {
-    /// Which of `count` blocks from `block` on are there, by index: one that is right on some drive is. Legs of
+    /// Which of `count` blocks from `block` on are there, by index: one that is right on some drive is. Members of
     /// a mirror that differ are made the same.
     pub async fn right_blocks(&self, block: u64, count: usize, check: Check<'_>) -> Vec<Presence> {
         let right = self.right_at_once(block, count, check).await;
@@ -84,10 +84,10 @@ impl VdriveIo {
         all
     }
 
-    /// Whether a block is there, on any leg; the others then get it. A block that cannot be read is tried again.
+    /// Whether a block is there, on any member; the others then get it. A block that cannot be read is tried again.
     pub async fn presence(&self, block: u64, check: Check<'_>) -> Presence {
         for _ in 0..TRIES {
-            match self.read_every_leg(block, check).await {
+            match self.read_every_member(block, check).await {
                 Ok(_) => return Presence::Right,
                 Err(DriveError::Checksum | DriveError::Bounds) => return Presence::Wrong,
                 // Its deadline was long enough.
@@ -98,7 +98,7 @@ impl VdriveIo {
         Presence::Unreadable
     }
 
-    /// Which blocks are right on every leg, as one read of each tells. What cannot be read so is not.
+    /// Which blocks are right on every member, as one read of each tells. What cannot be read so is not.
     async fn right_at_once(&self, block: u64, count: usize, check: Check<'_>) -> Vec<bool> {
         let mut right = vec![true; count];
         let mut look = |buf: &DmaBuf| {
@@ -118,15 +118,15 @@ impl VdriveIo {
             }
             return right;
         }
-        let legs = self.legs_where(Leg::is_in);
-        for leg in &legs {
-            let read = self.parts[*leg].read(block, self.dma.get(count * BLOCK));
+        let members = self.members_where(Member::is_in);
+        for member in &members {
+            let read = self.parts[*member].read(block, self.dma.get(count * BLOCK));
             match read.await {
                 Ok(buf) => look(&buf),
                 Err(_) => return none,
             }
         }
-        if legs.is_empty() { none } else { right }
+        if members.is_empty() { none } else { right }
     }
 
     /// Copies of each block that are read.
@@ -134,7 +134,7 @@ impl VdriveIo {
         if !self.layout.is_mirror() {
             return 1;
         }
-        self.legs_where(Leg::is_in).len()
+        self.members_where(Member::is_in).len()
     }
 
     /// Reads every copy of `count` blocks from `block` on and checks each; a mirror's bad copy is
@@ -142,7 +142,7 @@ impl VdriveIo {
     /// and mended: it may not be needed any more.
     ///
     /// # Errors
-    /// When a drive that is no mirror's leg does not answer or is gone.
+    /// When a drive that is no mirror's member does not answer or is gone.
     pub async fn verify(
         &self,
         block: u64,
@@ -173,24 +173,24 @@ impl VdriveIo {
         found: &mut Verified,
     ) -> Result<(), DriveError> {
         let mirror = self.layout.is_mirror();
-        let legs: Vec<usize> = if mirror {
-            self.legs_where(Leg::is_in)
+        let members: Vec<usize> = if mirror {
+            self.members_where(Member::is_in)
         } else {
             vec![fragment.part]
         };
-        let reads = legs
+        let reads = members
             .iter()
-            .map(|leg| self.check_copy(*leg, fragment, base, check));
+            .map(|member| self.check_copy(*member, fragment, base, check));
         let mut copies = Vec::new();
         let mut failed = DriveError::Gone;
-        for (leg, copy) in legs.iter().zip(join_all(reads).await) {
+        for (member, copy) in members.iter().zip(join_all(reads).await) {
             found.bytes += (fragment.count * BLOCK) as u64;
             match copy {
                 Ok(copy) => copies.push(copy),
                 Err(error) => {
                     failed = error;
                     if mirror {
-                        self.set_aside_silent(*leg, error);
+                        self.set_aside_silent(*member, error);
                     }
                 }
             }
@@ -224,37 +224,37 @@ impl VdriveIo {
         self.parts.len()
     }
 
-    /// The blocks of a range that are wrong on one leg of a mirror; none when the leg is out.
+    /// The blocks of a range that are wrong on one member of a mirror; none when the member is out.
     ///
     /// # Errors
-    /// When the leg does not answer or is gone.
+    /// When the member does not answer or is gone.
     pub async fn bad_on(
         &self,
-        leg: usize,
+        member: usize,
         block: u64,
         count: usize,
         check: Check<'_>,
     ) -> Result<Option<Vec<usize>>, DriveError> {
-        if !self.parts[leg].leg.is_in() {
+        if !self.parts[member].member.is_in() {
             return Ok(None);
         }
         let range = Fragment {
-            part: leg,
+            part: member,
             block,
             count,
         };
-        let copied = self.check_copy(leg, range, 0, check).await?;
+        let copied = self.check_copy(member, range, 0, check).await?;
         Ok(Some(copied.bad.iter().map(|(at, _)| *at).collect()))
     }
 
     async fn check_copy(
         &self,
-        leg: usize,
+        member: usize,
         fragment: Fragment,
         base: usize,
         check: Check<'_>,
     ) -> Result<Copied, DriveError> {
-        let part = &self.parts[leg];
+        let part = &self.parts[member];
         let mut bad = Vec::new();
         let buf = self.dma.get(fragment.count * BLOCK);
         match part.read(fragment.block, buf).await {
@@ -268,7 +268,7 @@ impl VdriveIo {
                     }
                 }
                 Ok(Copied {
-                    part: leg,
+                    part: member,
                     whole: Some(buf),
                     bad,
                 })
@@ -290,7 +290,7 @@ impl VdriveIo {
                     }
                 }
                 Ok(Copied {
-                    part: leg,
+                    part: member,
                     whole: None,
                     bad,
                 })
@@ -324,15 +324,15 @@ impl VdriveIo {
         None
     }
 
-    /// Writes a leg's block anew, and reads it back: a medium may not take it.
-    async fn mend(&self, leg: usize, block: u64, good: DmaBuf) -> bool {
-        let part = &self.parts[leg];
-        if !part.leg.is_in() {
+    /// Writes a member's block anew, and reads it back: a medium may not take it.
+    async fn mend(&self, member: usize, block: u64, good: DmaBuf) -> bool {
+        let part = &self.parts[member];
+        if !part.member.is_in() {
             return false;
         }
         self.check_mended(block, &good);
         if let Err(error) = part.write(block, good.clone(), Purpose::Upkeep).await {
-            let _ = self.take_out(leg, error);
+            let _ = self.take_out(member, error);
             return false;
         }
         part.mended();

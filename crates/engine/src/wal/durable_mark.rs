@@ -71,7 +71,7 @@ impl Shard {
         let explain = |error| drive_error(error, "the journal cannot be made durable");
         meta.flush().await.map_err(explain)?;
         // As for a barrier.
-        if !self.shared.legs.recorded().await {
+        if !self.shared.members.recorded().await {
             return Err(explain(DriveError::Gone));
         }
         if let Some(sequence) = empty {

@@ -378,7 +378,7 @@ impl Shard {
     pub(crate) async fn journal_room(&self, work: Work) -> Result<Room<'_>, IoError> {
         loop {
             let freed = self.room.wait();
-            if let Some(room) = self.journal_room_now(work)? {
+            if let Some(room) = self.try_journal_room(work)? {
                 return Ok(room);
             }
             self.checkpoint_wake.notify();
@@ -391,7 +391,7 @@ impl Shard {
     ///
     /// # Errors
     /// When the shard has failed.
-    pub(crate) fn journal_room_now(&self, work: Work) -> Result<Option<Room<'_>>, IoError> {
+    pub(crate) fn try_journal_room(&self, work: Work) -> Result<Option<Room<'_>>, IoError> {
         let state = self.state.borrow();
         if let Some(error) = &state.failed {
             return Err(error.clone());
@@ -409,7 +409,7 @@ impl Shard {
             Work::Host(due) => {
                 let (limit, most) = (state.journal.host_limit(), self.most_changed());
                 let changed =
-                    state.dirty_leaves.len() + self.kept_for_others(most as u64, due) as usize;
+                    state.dirty_map_pages.len() + self.kept_for_others(most as u64, due) as usize;
                 (limit - self.kept_for_others(limit, due), changed < most)
             }
             Work::Mover => (state.journal.mover_limit(), true),
@@ -583,8 +583,8 @@ impl Shard {
         for result in join_all(flushed.map(|vdrive| vdrive.flush())).await {
             result?;
         }
-        // What relies on a leg's absence counts only once no opening can take that leg for whole.
-        if !is_on(Mutation::BarrierAlone) && !self.shared.legs.recorded().await {
+        // What relies on a member's absence counts only once no opening can take that member for whole.
+        if !is_on(Mutation::BarrierAlone) && !self.shared.members.recorded().await {
             return Err(DriveError::Gone);
         }
         self.state.borrow_mut().journal.is_durable(upto);

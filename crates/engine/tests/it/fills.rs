@@ -42,7 +42,7 @@ fn parts_fill_with_what_is_written_and_promised() {
     }
     client.flush().unwrap();
     assert_eq!(fill(&engine, FillPart::Space).unwrap().used, 32 * MIB);
-    // It sinks: then none of it is on the fast tier alone.
+    // It is demoted: then none of it is on the fast tier alone.
     engine.pool_cool("tank").unwrap();
     wait_status(&engine, "tank", |status| {
         let used = |part: usize| status.fills[part].used;

@@ -41,7 +41,7 @@ fn holes_are_filled(spec: &PoolSpec, into: u64) {
     engine.volume_create("tank", &volume("v", 2048)).unwrap();
     let client = Client::open(&engine, "tank", "v");
     let written = fill(&client, pieces_of(0));
-    // What sinks has sunk.
+    // What is demoted has been demoted.
     start_again(&mut engine, spec, false);
     let client = Client::open(&engine, "tank", "v");
     for at in &written {

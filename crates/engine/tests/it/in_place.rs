@@ -39,11 +39,11 @@ fn empty_some(drive: &MemoryDrive) -> usize {
 }
 
 #[test]
-fn what_is_wrong_on_one_leg_is_read_from_the_other_and_mended() {
+fn what_is_wrong_on_one_member_is_read_from_the_other_and_mended() {
     let (engine, drives) = written(["rot:in-a", "rot:in-b"], LayoutSpec::Mirror);
     assert_eq!(empty_some(&drives[0]) as u64, BLOCKS / 2);
     let client = Client::open(&engine, "tank", "v");
-    // Reads go to the legs in turn: with an odd number of them, rounds differ.
+    // Reads go to the members in turn: with an odd number of them, rounds differ.
     for _ in 0..8 {
         for block in (0..BLOCKS).chain([1]) {
             assert!(client.read(block * BLOCK, BLOCK as usize).unwrap() == content(block));
@@ -79,7 +79,7 @@ fn what_is_wrong_and_has_no_copy_is_an_error_and_never_data() {
 }
 
 #[test]
-fn every_leg_has_what_was_written() {
+fn every_member_has_what_was_written() {
     let (engine, drives) = written(["rot:in-e", "rot:in-f"], LayoutSpec::Mirror);
     for drive in &drives {
         assert_eq!(empty_some(drive) as u64, BLOCKS / 2);

@@ -152,7 +152,7 @@ fn a_page_that_cannot_be_read_does_not_end_the_journal() {
 }
 
 #[test]
-fn a_leg_without_labels_that_cannot_be_read_is_not_taken_for_one_that_tells_nothing() {
+fn a_member_without_labels_that_cannot_be_read_is_not_taken_for_one_that_tells_nothing() {
     let (drives, specs) = attached(["rot:end-witness-a", "rot:end-witness-b"], 96);
     killed(&drives, LayoutSpec::Mirror, true);
     let pool = id(&drives[1]);
@@ -211,7 +211,7 @@ fn a_lost_page_is_noticed_however_many_were_made_during_the_flush_that_made_it_d
 }
 
 #[test]
-fn an_opening_that_is_refused_writes_to_no_leg() {
+fn an_opening_that_is_refused_writes_to_no_member() {
     let (drives, specs) = attached(["rot:end-leg-a", "rot:end-leg-b"], 96);
     killed(&drives, LayoutSpec::Mirror, true);
     let id = id(&drives[0]);
@@ -222,7 +222,7 @@ fn an_opening_that_is_refused_writes_to_no_leg() {
             drive.empty(|block| page(id, block).is_some_and(|(header, _)| header == last));
         assert_eq!(emptied, 1);
     }
-    // One leg has none of the checkpoints.
+    // One member has none of the checkpoints.
     assert!(drives[1].empty(|block| block.starts_with(b"CVCP")) > 0);
     let before = drives.each_ref().map(MemoryDrive::image);
     import(&specs).err().expect("a page is lost");

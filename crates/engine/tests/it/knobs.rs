@@ -177,7 +177,7 @@ fn a_pinned_volume_is_on_its_tier_after_every_opening() {
     let client = Client::open(&engine, "tank", "v");
     engine.pool_cool("tank").unwrap();
     wait_fast(&engine, "v", 2 * MIB);
-    // What was written sinks and leaves where it is pinned to the slow tier.
+    // What was written is demoted and leaves where it is pinned to the slow tier.
     turn(&engine, "v", pin(0, 0, Some(Tier::Slow))).unwrap();
     client.write(5 * MIB, &pattern(99, 4096)).unwrap();
     wait_fast(&engine, "v", 0);

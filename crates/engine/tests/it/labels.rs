@@ -58,7 +58,7 @@ fn check(engine: &Engine) {
 }
 
 #[test]
-fn a_host_that_ends_before_labels_follow_finds_every_leg_in_order() {
+fn a_host_that_ends_before_labels_follow_finds_every_member_in_order() {
     let folder = Folder::new();
     let (spec, mut engine) = with_data(&folder);
     let (mut number, mut behind) = (0, BTreeSet::new());

@@ -13,7 +13,7 @@ fn config(folder: &Folder) -> PoolConfig {
     folder.newest_label("a").unwrap().config
 }
 
-/// Overwrites a block of the metadata region, on both legs.
+/// Overwrites a block of the metadata region, on both members.
 fn lose(folder: &Folder, config: &PoolConfig, block: u64) {
     for part in &config.meta.parts {
         let drive = config.drives.iter().find(|drive| drive.id == part.drive);
@@ -28,8 +28,8 @@ fn lose(folder: &Folder, config: &PoolConfig, block: u64) {
 /// A pool of one shard that ended hard, after `flushes` writes with a flush each.
 fn ended(folder: &Folder, flushes: u64) {
     let engine = engine(1);
-    let legs = DRIVES.map(|name| folder.drive(name, 160));
-    let mirror = vdrive(engine::Tier::Fast, engine::LayoutSpec::Mirror, &legs);
+    let members = DRIVES.map(|name| folder.drive(name, 160));
+    let mirror = vdrive(engine::Tier::Fast, engine::LayoutSpec::Mirror, &members);
     engine.pool_create(&pool("p", 1, vec![mirror])).unwrap();
     engine.volume_create("p", &volume("v", 64)).unwrap();
     write(&engine, flushes);
@@ -132,8 +132,8 @@ fn a_bad_copy_on_the_fast_tier_is_read_from_where_it_was_made() {
     for (number, content) in contents.iter().enumerate() {
         client.write(number as u64 * BLOCK, content).unwrap();
     }
-    let sunk = |status: &engine::PoolStatus| status.fast_shadow == BLOCKS * BLOCK;
-    support::wait_status(&engine, "p", sunk);
+    let demoted = |status: &engine::PoolStatus| status.fast_shadow == BLOCKS * BLOCK;
+    support::wait_status(&engine, "p", demoted);
     assert_eq!(spoil_all(&folder, "fast", &contents), contents.len());
     for (number, content) in contents.iter().enumerate() {
         let read = client.read(number as u64 * BLOCK, BLOCK as usize).unwrap();

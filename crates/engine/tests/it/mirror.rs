@@ -1,4 +1,4 @@
-//! A mirror mends a leg that answers wrong, goes on without one that fails, and is opened again
+//! A mirror mends a member that answers wrong, goes on without one that fails, and is opened again
 //! without one that is missing.
 
 use crate::support::{self, BLOCK, Client, Folder, MIB, engine, pattern, pool, vdrive, volume};
@@ -6,8 +6,12 @@ use engine::{Engine, ErrorCode, LayoutSpec, PoolSpec, Tier};
 use std::os::unix::fs::FileExt;
 
 fn mirrored(folder: &Folder) -> PoolSpec {
-    let legs = [folder.drive("a", 160), folder.drive("b", 160)];
-    pool("p", 2, vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &legs)])
+    let members = [folder.drive("a", 160), folder.drive("b", 160)];
+    pool(
+        "p",
+        2,
+        vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &members)],
+    )
 }
 
 fn with_data(folder: &Folder) -> (Engine, Client) {
@@ -52,11 +56,11 @@ fn repaired(engine: &Engine) -> u64 {
 }
 
 #[test]
-fn a_leg_with_wrong_data_is_mended_and_counted() {
+fn a_member_with_wrong_data_is_mended_and_counted() {
     let folder = Folder::new();
     let (engine, client) = with_data(&folder);
     damage(&folder, "a", 0);
-    // Both legs take turns: two passes touch every block of the damaged one.
+    // Both members take turns: two passes touch every block of the damaged one.
     check(&client);
     check(&client);
     assert!(repaired(&engine) > 1000, "{}", repaired(&engine));
@@ -71,7 +75,7 @@ fn a_leg_with_wrong_data_is_mended_and_counted() {
 }
 
 #[test]
-fn a_read_of_one_block_has_what_the_leg_has_that_is_right() {
+fn a_read_of_one_block_has_what_the_member_has_that_is_right() {
     for name in ["a", "b"] {
         let folder = Folder::new();
         let (engine, client) = with_data(&folder);
@@ -92,7 +96,7 @@ fn a_read_of_one_block_has_what_the_leg_has_that_is_right() {
 }
 
 #[test]
-fn a_pool_opens_with_one_leg_damaged_everywhere() {
+fn a_pool_opens_with_one_member_damaged_everywhere() {
     let folder = Folder::new();
     let (engine, _) = with_data(&folder);
     drop(engine);
@@ -105,7 +109,7 @@ fn a_pool_opens_with_one_leg_damaged_everywhere() {
 }
 
 #[test]
-fn data_that_no_leg_has_is_an_error_and_not_wrong_data() {
+fn data_that_no_member_has_is_an_error_and_not_wrong_data() {
     let folder = Folder::new();
     let (engine, client) = with_data(&folder);
     damage(&folder, "a", 45);
@@ -124,7 +128,7 @@ fn data_that_no_leg_has_is_an_error_and_not_wrong_data() {
 }
 
 #[test]
-fn a_missing_leg_is_asked_about_and_done_without() {
+fn a_missing_member_is_asked_about_and_done_without() {
     let folder = Folder::new();
     let (engine, _) = with_data(&folder);
     engine.pool_export("p").unwrap();
@@ -185,7 +189,7 @@ fn a_drive_that_bears_something_is_refused_by_name() {
     second.shutdown();
 }
 
-/// Journal pages on a leg: (byte on the drive, header, records), newest of each shard last.
+/// Journal pages on a member: (byte on the drive, header, records), newest of each shard last.
 fn journal_pages(
     folder: &Folder,
     name: &str,
@@ -203,7 +207,7 @@ fn journal_pages(
     pages
 }
 
-/// Puts an earlier image of every journal page on a leg: the one with the first record alone.
+/// Puts an earlier image of every journal page on a member: the one with the first record alone.
 fn shorten_journal(folder: &Folder, name: &str) -> usize {
     let file = std::fs::OpenOptions::new()
         .write(true)
@@ -224,8 +228,8 @@ fn shorten_journal(folder: &Folder, name: &str) -> usize {
 }
 
 #[test]
-fn an_earlier_image_of_a_journal_page_on_one_leg_loses_nothing() {
-    for leg in ["a", "b"] {
+fn an_earlier_image_of_a_journal_page_on_one_member_loses_nothing() {
+    for member in ["a", "b"] {
         let folder = Folder::new();
         let (engine, client) = with_data(&folder);
         for number in 0..64 {
@@ -234,7 +238,7 @@ fn an_earlier_image_of_a_journal_page_on_one_leg_loses_nothing() {
         }
         client.flush().unwrap();
         drop(engine);
-        assert!(shorten_journal(&folder, leg) > 0);
+        assert!(shorten_journal(&folder, member) > 0);
         let engine = support::engine(2);
         let drives = ["a", "b"].map(|name| folder.existing(name));
         engine.pool_import(&drives, "p", false).unwrap();
@@ -243,7 +247,7 @@ fn an_earlier_image_of_a_journal_page_on_one_leg_loses_nothing() {
             let found = client.read(number * 8 * BLOCK, BLOCK as usize).unwrap();
             assert!(
                 found == pattern(1000 + number, BLOCK as usize),
-                "{leg}, write {number}"
+                "{member}, write {number}"
             );
         }
         engine.shutdown();
@@ -267,7 +271,7 @@ fn damage_block(folder: &Folder, names: &[&str], content: &[u8]) -> usize {
 }
 
 #[test]
-fn a_block_damaged_on_both_legs_is_an_error_and_its_neighbours_are_not() {
+fn a_block_damaged_on_both_members_is_an_error_and_its_neighbours_are_not() {
     const LOST: u64 = 21;
     for tiered in [false, true] {
         let folder = Folder::new();
@@ -309,7 +313,7 @@ fn a_block_damaged_on_both_legs_is_an_error_and_its_neighbours_are_not() {
 }
 
 #[test]
-fn a_leg_that_was_away_is_not_taken_because_the_other_one_lost_its_labels() {
+fn a_member_that_was_away_is_not_taken_because_the_other_one_lost_its_labels() {
     let folder = Folder::new();
     let (engine, _) = with_data(&folder);
     engine.pool_export("p").unwrap();
@@ -317,7 +321,7 @@ fn a_leg_that_was_away_is_not_taken_because_the_other_one_lost_its_labels() {
         ["a", "b"].map(|name| folder.existing(name)),
         [folder.existing("b")],
     );
-    // Leg a is away, as it is now, while b goes on.
+    // Member a is away, as it is now, while b goes on.
     let old = std::fs::read(folder.path().join("a")).unwrap();
     std::fs::remove_file(folder.path().join("a")).unwrap();
     engine.pool_import(&b, "p", true).unwrap();

@@ -1,4 +1,4 @@
-//! What an opening makes valid, and a leg that lacks it.
+//! What an opening makes valid, and a member that lacks it.
 
 use crate::support::memory::{MemoryDrive, attach, detach};
 use crate::support::{Client, MIB, engine, pattern, pool, vdrive, volume};
@@ -32,7 +32,7 @@ fn mirrored(names: [&str; 2]) -> (Engine, [MemoryDrive; 2], [String; 2]) {
     (engine, drives, specs)
 }
 
-/// A mirror is opened with its second leg in this state: when the first leg gets the record of recovery's
+/// A mirror is opened with its second member in this state: when the first member gets the record of recovery's
 /// checkpoint, its label has to say that the second one is out.
 fn is_told_first(names: [&str; 2], spoil: impl FnOnce(&MemoryDrive), here: usize) {
     let (engine, drives, specs) = mirrored(names);
@@ -59,17 +59,17 @@ fn is_told_first(names: [&str; 2], spoil: impl FnOnce(&MemoryDrive), here: usize
 }
 
 #[test]
-fn a_leg_that_is_missing_does_not_count_before_recovery_makes_anything_valid() {
+fn a_member_that_is_missing_does_not_count_before_recovery_makes_anything_valid() {
     is_told_first(["rot:open-a", "rot:open-b"], |_| {}, 1);
 }
 
 #[test]
-fn a_leg_that_fails_during_recovery_does_not_count_before_it_makes_anything_valid() {
+fn a_member_that_fails_during_recovery_does_not_count_before_it_makes_anything_valid() {
     is_told_first(["rot:fail-a", "rot:fail-b"], MemoryDrive::fail_flushes, 2);
 }
 
 #[test]
-fn a_leg_that_is_missing_still_counts_when_recovery_fails_without_it() {
+fn a_member_that_is_missing_still_counts_when_recovery_fails_without_it() {
     const CHUNK: u8 = 2;
     let (first, drives, specs) = mirrored(["rot:keep-a", "rot:keep-b"]);
     first.pool_import(&specs, "tank", false).unwrap();
@@ -78,7 +78,7 @@ fn a_leg_that_is_missing_still_counts_when_recovery_fails_without_it() {
     client.flush().unwrap();
     drop(client);
     drop(first);
-    // The journal names a chunk whose page the second leg alone still has.
+    // The journal names a chunk whose page the second member alone still has.
     assert!(drives[0].empty(|block| block.starts_with(b"CVPG") && block[4] == CHUNK) > 0);
     let engine = engine(1);
     let refused = engine.pool_import(&specs[..1], "tank", true).unwrap_err();

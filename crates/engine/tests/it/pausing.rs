@@ -23,8 +23,12 @@ fn with_data(engine: &Engine, spec: &PoolSpec) {
 }
 
 fn plain(folder: &Folder) -> PoolSpec {
-    let legs = [folder.drive("a", 160), folder.drive("b", 160)];
-    pool("p", 2, vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &legs)])
+    let members = [folder.drive("a", 160), folder.drive("b", 160)];
+    pool(
+        "p",
+        2,
+        vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &members)],
+    )
 }
 
 /// The newest job of a kind.

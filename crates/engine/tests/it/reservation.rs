@@ -115,7 +115,7 @@ fn a_shard_gets_the_groups_that_another_one_can_do_without() {
             .volume_create("tank", &volume("other", 4096))
             .unwrap();
         let other = Client::open(&engine, "tank", "other");
-        // What sinks leaves copies; both shards fill at their own pace.
+        // What is demoted leaves copies; both shards fill at their own pace.
         for size in [MIB, BLOCK] {
             let places = (0..1024).map(|at| at * 4 * MIB + 2 * (MIB - size));
             let written =

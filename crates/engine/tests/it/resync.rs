@@ -1,4 +1,4 @@
-//! Mirrors whose legs go away, return and are replaced.
+//! Mirrors whose members go away, return and are replaced.
 
 use crate::support::memory::attached;
 use crate::support::{
@@ -15,8 +15,12 @@ const CHUNKS: u64 = 64;
 /// A pool over the mirror of files `a` and `b`, with `CHUNKS` MiB written and flushed.
 fn mirrored(folder: &Folder) -> (Engine, Client) {
     let engine = engine(2);
-    let legs = [folder.drive("a", 240), folder.drive("b", 240)];
-    let spec = pool("p", 2, vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &legs)]);
+    let members = [folder.drive("a", 240), folder.drive("b", 240)];
+    let spec = pool(
+        "p",
+        2,
+        vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &members)],
+    );
     engine.pool_create(&spec).unwrap();
     engine.volume_create("p", &volume("v", 128)).unwrap();
     let client = Client::open(&engine, "p", "v");
@@ -50,7 +54,7 @@ fn repaired(engine: &Engine) -> u64 {
     drives.map(|drive| drive.repaired).sum()
 }
 
-/// Everything is on `leg` alone: the other one is taken out, and nothing has to be mended.
+/// Everything is on `member` alone: the other one is taken out, and nothing has to be mended.
 fn stands_alone(engine: &Engine, folder: &Folder, other: &str, version: impl Fn(u64) -> u64) {
     engine.drive_offline("p", &folder.existing(other)).unwrap();
     let client = Client::open(engine, "p", "v");
@@ -70,7 +74,7 @@ fn import(
 }
 
 #[test]
-fn a_leg_that_was_away_gets_what_changed_and_no_more() {
+fn a_member_that_was_away_gets_what_changed_and_no_more() {
     let folder = Folder::new();
     let (engine, client) = mirrored(&folder);
     engine.drive_offline("p", &folder.existing("a")).unwrap();
@@ -93,7 +97,7 @@ fn a_leg_that_was_away_gets_what_changed_and_no_more() {
 }
 
 #[test]
-fn a_crash_while_a_leg_is_away_does_not_make_it_count() {
+fn a_crash_while_a_member_is_away_does_not_make_it_count() {
     let folder = Folder::new();
     let (engine, client) = mirrored(&folder);
     engine.drive_offline("p", &folder.existing("a")).unwrap();
@@ -113,7 +117,7 @@ fn a_crash_while_a_leg_is_away_does_not_make_it_count() {
 }
 
 #[test]
-fn a_leg_that_was_missing_at_an_opening_returns_at_the_next() {
+fn a_member_that_was_missing_at_an_opening_returns_at_the_next() {
     let folder = Folder::new();
     let (first, _) = mirrored(&folder);
     first.shutdown();
@@ -131,7 +135,7 @@ fn a_leg_that_was_missing_at_an_opening_returns_at_the_next() {
 }
 
 #[test]
-fn a_stale_leg_alone_is_asked_about_and_both_sides_are_not_mixed() {
+fn a_stale_member_alone_is_asked_about_and_both_sides_are_not_mixed() {
     let folder = Folder::new();
     let (engine, _) = mirrored(&folder);
     engine.shutdown();
@@ -229,7 +233,7 @@ fn what_nothing_else_holds_stays() {
 }
 
 #[test]
-fn the_foreground_goes_on_while_legs_come_and_go() {
+fn the_foreground_goes_on_while_members_come_and_go() {
     let folder = Folder::new();
     let (engine, client) = mirrored(&folder);
     let stop = Arc::new(AtomicBool::new(false));
@@ -256,10 +260,10 @@ fn the_foreground_goes_on_while_legs_come_and_go() {
         })
         .collect();
     for round in 0..6 {
-        let leg = folder.existing(["a", "b"][round % 2]);
-        engine.drive_offline("p", &leg).unwrap();
+        let member = folder.existing(["a", "b"][round % 2]);
+        engine.drive_offline("p", &member).unwrap();
         std::thread::park_timeout(std::time::Duration::from_millis(200));
-        let job = engine.drive_online("p", &leg, false).unwrap();
+        let job = engine.drive_online("p", &member, false).unwrap();
         assert_eq!(wait_job(&engine, job), ("done".into(), String::new()));
     }
     stop.store(true, Ordering::Relaxed);
@@ -288,8 +292,10 @@ impl Failing {
     fn new(mib: u64) -> Self {
         // SAFETY: plain system calls; the descriptor is owned by nobody else.
         let fd = unsafe {
-            let fd =
-                libc::memfd_create(c"leg".as_ptr(), libc::MFD_ALLOW_SEALING | libc::MFD_CLOEXEC);
+            let fd = libc::memfd_create(
+                c"member".as_ptr(),
+                libc::MFD_ALLOW_SEALING | libc::MFD_CLOEXEC,
+            );
             assert!(fd >= 0 && libc::ftruncate(fd, (mib * MIB) as i64) == 0);
             std::os::fd::FromRawFd::from_raw_fd(fd)
         };
@@ -316,12 +322,16 @@ impl Failing {
 }
 
 #[test]
-fn a_flush_that_relies_on_a_legs_absence_is_answered_when_the_label_tells_of_it() {
+fn a_flush_that_relies_on_a_members_absence_is_answered_when_the_label_tells_of_it() {
     for _ in 0..4 {
         let (folder, failing) = (Folder::new(), Failing::new(160));
         let engine = engine(2);
-        let legs = [failing.spec(), folder.drive("b", 160)];
-        let spec = pool("p", 2, vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &legs)]);
+        let members = [failing.spec(), folder.drive("b", 160)];
+        let spec = pool(
+            "p",
+            2,
+            vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &members)],
+        );
         engine.pool_create(&spec).unwrap();
         engine.volume_create("p", &volume("v", 64)).unwrap();
         let client = Client::open(&engine, "p", "v");
@@ -343,7 +353,7 @@ fn a_flush_that_relies_on_a_legs_absence_is_answered_when_the_label_tells_of_it(
         let config = folder.newest_label("b").unwrap().config;
         assert!(config.meta.parts[0].out && !config.meta.parts[1].out);
         assert!(config.vdrives[0].parts[0].out && !config.vdrives[0].parts[0].stale.is_empty());
-        // A region that is written first while the leg is out is told of as well.
+        // A region that is written first while the member is out is told of as well.
         let before = config.vdrives[0].parts[0].stale.clone();
         (2..40).for_each(|chunk| put(&client, chunk, 1));
         client.flush().unwrap();
@@ -360,16 +370,16 @@ fn a_flush_that_relies_on_a_legs_absence_is_answered_when_the_label_tells_of_it(
 }
 
 #[test]
-fn a_leg_gets_what_a_write_has_that_began_before_it_returned_and_ends_late() {
+fn a_member_gets_what_a_write_has_that_began_before_it_returned_and_ends_late() {
     let engine = engine(1);
-    let (drives, legs) = attached(["late:a", "late:b"], 96);
-    let mirror = vdrive(Tier::Fast, LayoutSpec::Mirror, &legs);
+    let (drives, members) = attached(["late:a", "late:b"], 96);
+    let mirror = vdrive(Tier::Fast, LayoutSpec::Mirror, &members);
     engine.pool_create(&pool("p", 1, vec![mirror])).unwrap();
     engine.volume_create("p", &volume("v", 64)).unwrap();
     let client = Client::open(&engine, "p", "v");
     (0..32).for_each(|chunk| put(&client, chunk, 0));
     client.flush().unwrap();
-    engine.drive_offline("p", &legs[0]).unwrap();
+    engine.drive_offline("p", &members[0]).unwrap();
     let late = pattern(99, 4096);
     drives[1].hold(Some((DriveIoKind::Write, late.clone())));
     let writing = {
@@ -377,13 +387,13 @@ fn a_leg_gets_what_a_write_has_that_began_before_it_returned_and_ends_late() {
         std::thread::spawn(move || client.write(20 * MIB, &late).unwrap())
     };
     drives[1].wait_held();
-    // It ends some time after the leg has begun to return.
+    // It ends some time after the member has begun to return.
     let other = drives[1].clone();
     let ending = std::thread::spawn(move || {
         std::thread::park_timeout(Duration::from_millis(500));
         other.hold(None);
     });
-    let job = engine.drive_online("p", &legs[0], false).unwrap();
+    let job = engine.drive_online("p", &members[0], false).unwrap();
     assert_eq!(wait_job(&engine, job), ("done".into(), String::new()));
     writing.join().unwrap();
     ending.join().unwrap();

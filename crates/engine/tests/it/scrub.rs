@@ -15,8 +15,12 @@ const FAST: ScrubSpec = ScrubSpec {
 };
 
 fn mirrored(folder: &Folder) -> PoolSpec {
-    let legs = [folder.drive("a", 160), folder.drive("b", 160)];
-    pool("p", 2, vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &legs)])
+    let members = [folder.drive("a", 160), folder.drive("b", 160)];
+    pool(
+        "p",
+        2,
+        vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &members)],
+    )
 }
 
 fn with_data(engine: &Engine, spec: &PoolSpec) -> Client {
@@ -67,7 +71,7 @@ fn a_whole_pool_is_read_and_nothing_is_wrong() {
 }
 
 #[test]
-fn a_leg_that_is_wrong_everywhere_is_whole_again() {
+fn a_member_that_is_wrong_everywhere_is_whole_again() {
     let folder = Folder::new();
     let engine = engine(2);
     let client = with_data(&engine, &mirrored(&folder));
@@ -78,7 +82,7 @@ fn a_leg_that_is_wrong_everywhere_is_whole_again() {
     assert!(status.faults.len() <= 1000 && status.faults.iter().all(|fault| fault.repaired));
     let again = scrub(&engine);
     assert_eq!(again.errors, 0, "{again:?}");
-    // The other leg is not needed any more.
+    // The other member is not needed any more.
     drop(client);
     engine.pool_export("p").unwrap();
     damage(&folder, "b", true);
@@ -97,8 +101,12 @@ fn a_leg_that_is_wrong_everywhere_is_whole_again() {
 fn what_no_drive_has_right_is_told_with_its_volume_and_place() {
     let folder = Folder::new();
     let engine = engine(1);
-    let legs = [folder.drive("a", 160), folder.drive("b", 160)];
-    let spec = pool("p", 1, vec![vdrive(Tier::Fast, LayoutSpec::Concat, &legs)]);
+    let members = [folder.drive("a", 160), folder.drive("b", 160)];
+    let spec = pool(
+        "p",
+        1,
+        vec![vdrive(Tier::Fast, LayoutSpec::Concat, &members)],
+    );
     let client = with_data(&engine, &spec);
     let wanted = pattern(5, MIB as usize);
     let marker = &wanted[..4096];

@@ -50,12 +50,12 @@ fn check(client: &Client, lost: &[u64]) {
     }
 }
 
-fn sunk_but(blocks: u64) -> impl Fn(&PoolStatus) -> bool {
+fn demoted_but(blocks: u64) -> impl Fn(&PoolStatus) -> bool {
     move |status| status.fast_dirty == blocks * BLOCK
 }
 
 #[test]
-fn what_lies_beside_an_unreadable_block_sinks_and_cooling_says_which_it_is() {
+fn what_lies_beside_an_unreadable_block_is_demoted_and_cooling_says_which_it_is() {
     let folder = Folder::new();
     let (engine, client) = written(&folder, SpacePolicy::FastFirst);
     for at in LOST {
@@ -68,14 +68,14 @@ fn what_lies_beside_an_unreadable_block_sinks_and_cooling_says_which_it_is() {
         assert!(failed.message.contains(&named), "{failed}");
     }
     assert!(failed.message.contains("2 blocks"), "{failed}");
-    wait_status(&engine, "tank", sunk_but(2));
+    wait_status(&engine, "tank", demoted_but(2));
     check(&client, &LOST);
-    // What is written anew sinks at once, and all is well.
+    // What is written anew is demoted at once, and all is well.
     for at in LOST {
         client.write(at, &block(at / BLOCK)).unwrap();
     }
     engine.pool_cool("tank").unwrap();
-    wait_status(&engine, "tank", sunk_but(0));
+    wait_status(&engine, "tank", demoted_but(0));
     check(&client, &[]);
     support::audit_at_rest(&engine, "tank");
     engine.shutdown();

@@ -43,7 +43,7 @@ impl tracing::Subscriber for Warnings {
 }
 
 #[test]
-fn a_block_that_cannot_sink_is_told_of_once_with_its_volume_and_place() {
+fn a_block_that_cannot_be_demoted_is_told_of_once_with_its_volume_and_place() {
     tracing::subscriber::set_global_default(Warnings).unwrap();
     let folder = Folder::new();
     let engine = engine(1);

@@ -43,14 +43,14 @@ fn what_was_written_outlives_a_closing_whole_and_an_end_but_for_the_last() {
     assert_eq!((fast.hosts, slow.hosts), (8 * MIB, 0));
     assert!(fast.metadata > 0 && fast.total() > fast.hosts);
     engine.pool_cool("tank").unwrap();
-    let sunk = wear(&engine)[1];
-    assert!(sunk.upkeep >= 8 * MIB, "{sunk:?}");
+    let demoted = wear(&engine)[1];
+    assert!(demoted.upkeep >= 8 * MIB, "{demoted:?}");
     drop(client);
 
     start_again(&mut engine, &spec, false);
     let [fast, slow] = wear(&engine);
     assert_eq!((fast.since_s, fast.hosts), (SINCE_S, 8 * MIB));
-    assert_eq!(slow.upkeep, sunk.upkeep);
+    assert_eq!(slow.upkeep, demoted.upkeep);
     let client = Client::open(&engine, "tank", "v");
     client.write(0, &pattern(2, MIB as usize)).unwrap();
     engine.pool_keep_wear("tank", SINCE_S + 9).unwrap();

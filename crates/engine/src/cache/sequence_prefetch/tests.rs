@@ -16,7 +16,7 @@ const PLACES: u64 = 12;
 /// Extents in RAM: fewer than places.
 const IN_RAM: usize = 6;
 
-/// A shard that foresees, with something at home at each place.
+/// A shard that predicts, with something at home at each place.
 async fn probe(handle: &reactor::Handle, name: &str) -> Probe {
     let memory = EngineConfig {
         ram_tier: (IN_RAM * EXTENT) as u64,
@@ -30,10 +30,10 @@ async fn probe(handle: &reactor::Handle, name: &str) -> Probe {
         let write = shard.write(By::write(probe.volume), place * APART, &buf);
         write.await.unwrap();
     }
-    let sunk = shard.demote_batch(PLACES, writeback::BATCH, false);
-    sunk.await.unwrap();
+    let demoted = shard.demote_batch(PLACES, writeback::BATCH, false);
+    demoted.await.unwrap();
     shard.evict(u64::MAX).await.unwrap();
-    handle.spawn(shard.clone().foresee_loop());
+    handle.spawn(shard.clone().sequence_prefetch_loop());
     probe
 }
 

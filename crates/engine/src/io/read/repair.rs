@@ -1,7 +1,7 @@
 //! A block of which one place has no right copy, from another place that has.
 
 use crate::control::explain::Cause;
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::shard::state::Shard;
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
@@ -18,11 +18,11 @@ impl Shard {
         let Ok(_room) = self.journal_room(Work::Mover).await else {
             return false;
         };
-        let Ok(Some(leaf)) = self.leaf(volume, chunk, false).await else {
+        let Ok(Some(map_page)) = self.map_page(volume, chunk, false).await else {
             return false;
         };
-        let before = block_of(&leaf, block);
-        let Some(good) = self.good_copy(&leaf, block).await else {
+        let before = block_of(&map_page, block);
+        let Some(good) = self.good_copy(&map_page, block).await else {
             return false;
         };
         let mut runs: Vec<Run> = Vec::new();
@@ -35,7 +35,7 @@ impl Shard {
             self.give_back_after(&runs, error);
             return false;
         }
-        if block_of(&leaf, block) != before {
+        if block_of(&map_page, block) != before {
             // It was written, or moved, meanwhile: nothing is wrong with it any more.
             self.give_back(&runs);
             return true;
@@ -43,13 +43,13 @@ impl Shard {
         let mended = [Cause::MendedFast, Cause::MendedSlow];
         self.note_block(mended, (volume, chunk), block, runs[0].place);
         let crc = [before.1];
-        self.apply_write(volume, chunk, &leaf, block, runs[0], &crc)
+        self.apply_write(volume, chunk, &map_page, block, runs[0], &crc)
             .is_ok()
     }
 
-    async fn good_copy(&self, leaf: &Rc<Leaf>, block: usize) -> Option<DmaBuf> {
-        let (slot, crc, state) = block_of(leaf, block);
-        if let Some(slot) = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1) {
+    async fn good_copy(&self, map_page: &Rc<MapPage>, block: usize) -> Option<DmaBuf> {
+        let (slot, crc, state) = block_of(map_page, block);
+        if let Some(slot) = map_page.ram[block / EXTENT_BLOCKS].get().checked_sub(1) {
             let mut copy = self.handle.dma().get(BLOCK);
             let state = self.state.borrow();
             let extent = state.ram.get(slot);
@@ -62,7 +62,7 @@ impl Shard {
         if state != BlockState::Clean {
             return None;
         }
-        let home = leaf.page.borrow().home().plus(block as u64);
+        let home = map_page.page.borrow().home().plus(block as u64);
         let check = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;
         for place in [slot, home] {
             if let Ok(good) = self.read_place(place, 1, &check).await {
@@ -73,7 +73,7 @@ impl Shard {
     }
 }
 
-fn block_of(leaf: &Leaf, block: usize) -> (Place, u32, BlockState) {
-    let page = leaf.page.borrow();
+fn block_of(map_page: &MapPage, block: usize) -> (Place, u32, BlockState) {
+    let page = map_page.page.borrow();
     (page.slot(block), page.crc(block), page.state(block))
 }

@@ -2,7 +2,7 @@
 //! [`Shard::read`] does for any, without the lists of pieces and runs that those need.
 
 use super::slow_path::{Looked, is_right};
-use super::tier_choice::Sides;
+use super::tier_choice::TierChoice;
 use crate::io::cpu_prefetch::Seen;
 use crate::shard::dispatch::ShardOp;
 use crate::shard::state::Shard;
@@ -29,10 +29,10 @@ impl Shard {
 
     /// Reads a block from the fast drive that has it; false when it is to be read in another way.
     async fn read_from_drive(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> bool {
-        let (leaf, block) = (&seen.leaf, seen.block);
+        let (map_page, block) = (&seen.map_page, seen.block);
         let (place, crc, at_home) = {
-            let page = leaf.page.borrow();
-            let at_home = self.reads_at_home(&page, block, 1, &mut Sides::default());
+            let page = map_page.page.borrow();
+            let at_home = self.reads_at_home(&page, block, 1, &mut TierChoice::default());
             (page.slot(block), page.crc(block), at_home)
         };
         if at_home || place.is_none() || self.class(place) != Class::Fast {
@@ -49,7 +49,7 @@ impl Shard {
         let Ok(data) = self.read_place(place, 1, &check).await else {
             return false;
         };
-        // A mirror that mends looks at every leg: the last one that was copied may be one that is wrong.
+        // A mirror that mends looks at every member: the last one that was copied may be one that is wrong.
         if !right.get() && !is_on(Mutation::LegLast) {
             buf.borrow_mut().write(0, &data);
         }

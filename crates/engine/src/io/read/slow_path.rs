@@ -1,13 +1,13 @@
 //! Reads: from RAM, slots or homes, every block checked.
 
-use super::tier_choice::Sides;
-use crate::cache::fill::Came;
+use super::tier_choice::TierChoice;
+use crate::cache::fill::FillOrigin;
 use crate::control::types::IoCounters;
 use crate::io::cpu_prefetch::Seen;
 use crate::io::fast_path::Block;
 use crate::io::write::slow_path::{Piece, pieces};
 use crate::map::layer_table::{AllPlaced, Placed};
-use crate::map::page::{Leaf, live};
+use crate::map::page::{MapPage, live};
 use crate::map::radix::Lookup;
 use crate::shard::state::{Shard, State, drive_error};
 use crate::space::Class;
@@ -50,7 +50,7 @@ pub(crate) struct Run {
 }
 
 /// Pages that have blocks of a chunk: layer, page, blocks.
-type Parts = SmallVec<[(u32, Rc<Leaf>, BlockMask); 2]>;
+type Parts = SmallVec<[(u32, Rc<MapPage>, BlockMask); 2]>;
 
 /// Uses of blocks of chunks (layer and number) that are noted once all of a read is known to be right.
 type Uses = SmallVec<[((u32, u32), BlockMask); 1]>;
@@ -96,7 +96,7 @@ impl Looked {
             Self::Block(seen) => {
                 let block = BlockMask::of(seen.block, 1);
                 let uses = smallvec![(seen.chunk, block)];
-                let parts = smallvec![(seen.chunk.0, seen.leaf, block)];
+                let parts = smallvec![(seen.chunk.0, seen.map_page, block)];
                 Some((parts, AllPlaced::new(), uses))
             }
             Self::Left(parts, placed, uses) => Some((parts, placed, uses)),
@@ -106,7 +106,7 @@ impl Looked {
 }
 
 impl Shard {
-    /// Reads into `buf` from `offset` (bytes) of `by`'s volume, after [`Shard::read_now`] left it there.
+    /// Reads into `buf` from `offset` (bytes) of `by`'s volume, after [`Shard::try_read`] left it there.
     ///
     /// # Errors
     /// `Medium` when a block is not what was written on any drive that has it, or what a drive
@@ -161,13 +161,17 @@ impl Shard {
         while !todo.is_empty() {
             let layer = self.state.borrow().live(by.volume);
             // The layer may be merged with another one meanwhile.
-            let leaf = self.leaf(layer, piece.chunk, false).await.ok().flatten();
-            match leaf {
-                Some(leaf) if !self.inherits(layer, &leaf, &todo) => {
+            let map_page = self
+                .map_page(layer, piece.chunk, false)
+                .await
+                .ok()
+                .flatten();
+            match map_page {
+                Some(map_page) if !self.inherits(layer, &map_page, &todo) => {
                     let asked = todo;
-                    let stored = stored(&leaf, asked);
+                    let stored = stored(&map_page, asked);
                     todo = self
-                        .read_piece((by, layer), &leaf, piece, asked, buf)
+                        .read_piece((by, layer), &map_page, piece, asked, buf)
                         .await?;
                     self.note_uses(by, &[((layer, piece.chunk), stored)], todo);
                 }
@@ -186,9 +190,9 @@ impl Shard {
     }
 
     /// Whether a page leaves some of these blocks to layers beneath its own.
-    fn inherits(&self, layer: u32, leaf: &Leaf, blocks: &BlockMask) -> bool {
+    fn inherits(&self, layer: u32, map_page: &MapPage, blocks: &BlockMask) -> bool {
         let state = self.state.borrow();
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         state
             .volumes
             .get(&layer)
@@ -215,8 +219,8 @@ impl Shard {
         let zeroes = owned.zero.count() as u64;
         let more = |counters: &mut IoCounters| counters.blocks_zero += zeroes;
         self.state.borrow_mut().count_of(by.volume, more);
-        let of_part = |(layer, leaf, blocks): &(u32, Rc<Leaf>, BlockMask)| {
-            ((*layer, piece.chunk), stored(leaf, *blocks))
+        let of_part = |(layer, map_page, blocks): &(u32, Rc<MapPage>, BlockMask)| {
+            ((*layer, piece.chunk), stored(map_page, *blocks))
         };
         let uses: Uses = owned.parts.iter().map(of_part).collect();
         let mut left = self.read_placed(by, piece, &owned.placed, buf).await;
@@ -234,9 +238,9 @@ impl Shard {
         buf: &mut IoBuf,
     ) -> Result<BlockMask, IoError> {
         let mut left = BlockMask::default();
-        for (layer, leaf, blocks) in parts {
+        for (layer, map_page, blocks) in parts {
             left = left.or(self
-                .read_piece((by, layer), &leaf, piece, blocks, buf)
+                .read_piece((by, layer), &map_page, piece, blocks, buf)
                 .await?);
         }
         Ok(left)
@@ -339,20 +343,20 @@ impl Shard {
     ) -> Result<Served, Looked> {
         let is_block = buf.len() == BLOCK && offset.is_multiple_of(BLOCK as u64);
         if let Some(seen) = seen.filter(|seen| is_block && seen.is_alone) {
-            match self.read_block_now(by, &seen, buf) {
+            match self.try_read_block(by, &seen, buf) {
                 Block::Served(served) => return Ok(served),
                 Block::Left => return Err(Looked::Block(seen)),
                 Block::Elsewhere => {}
             }
         }
-        self.read_now(by, offset, buf)
+        self.try_read(by, offset, buf)
     }
 
     /// The same without having seen anything of it.
     ///
     /// # Errors
     /// What is left.
-    pub(crate) fn read_now(&self, by: By, offset: u64, buf: &mut IoBuf) -> Result<Served, Looked> {
+    pub(crate) fn try_read(&self, by: By, offset: u64, buf: &mut IoBuf) -> Result<Served, Looked> {
         let mut state = self.state.borrow_mut();
         let layer = state.live(by.volume);
         let mut pieces = pieces(offset, buf.len() as u64).peekable();
@@ -360,25 +364,26 @@ impl Shard {
         let mut uses = Uses::new();
         while let Some(piece) = pieces.next() {
             is_only &= pieces.peek().is_none();
-            let Some((parts, mut placed, zero)) = self.look_now(&mut state, layer, piece, buf)
+            let Some((parts, mut placed, zero)) = self.try_plan(&mut state, layer, piece, buf)
             else {
                 return Err(Looked::Unknown);
             };
             served.zero += zero;
             let mut left = Parts::new();
-            for (layer, leaf, mut blocks) in parts {
+            for (layer, map_page, mut blocks) in parts {
                 let asked = blocks;
                 let by = (by, false);
-                let present = self.serve_present(&mut state, by, (&leaf, piece), &mut blocks, buf);
+                let present =
+                    self.serve_present(&mut state, by, (&map_page, piece), &mut blocks, buf);
                 served.add(present);
                 let used = match present.zero {
                     0 => asked,
-                    _ => stored(&leaf, asked),
+                    _ => stored(&map_page, asked),
                 };
                 uses.push(((layer, piece.chunk), used));
-                served.fast += self.serve_in_place((&leaf, piece), &mut blocks, buf);
+                served.fast += self.serve_in_place((&map_page, piece), &mut blocks, buf);
                 if !blocks.is_empty() {
-                    left.push((layer, leaf, blocks));
+                    left.push((layer, map_page, blocks));
                 }
             }
             if is_only && !placed.is_empty() {
@@ -409,7 +414,7 @@ impl Shard {
 
     /// The pages that have the blocks of a piece, and summaries' places; those of zeroes are served, and counted. None when
     /// pages are missing.
-    fn look_now(
+    fn try_plan(
         &self,
         state: &mut State,
         layer: u32,
@@ -421,10 +426,10 @@ impl Shard {
         let entry = state.volumes.get(&layer)?;
         if entry.parent == 0 {
             state.prefetch_use((layer, piece.chunk), first);
-            let Lookup::Loaded(leaf) = entry.tree.lookup(piece.chunk) else {
+            let Lookup::Loaded(map_page) = entry.tree.lookup(piece.chunk) else {
                 return None;
             };
-            let parts = smallvec![(layer, leaf.clone(), all)];
+            let parts = smallvec![(layer, map_page.clone(), all)];
             return Some((parts, AllPlaced::new(), 0));
         }
         let owned = state.places(layer, piece.chunk, all).ok()?;
@@ -437,33 +442,33 @@ impl Shard {
     pub(super) async fn read_piece(
         &self,
         (by, layer): (By, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         piece: Piece,
         blocks: BlockMask,
         buf: &mut IoBuf,
     ) -> Result<BlockMask, IoError> {
         let mut todo = blocks;
-        leaf.touched.set(true);
+        map_page.touched.set(true);
         let (mut failures, mut waited) = (0, false);
-        let mut sides = Sides::default();
+        let mut choice = TierChoice::default();
         loop {
-            if leaf.dissolved.get() && !is_on(Mutation::ReadDissolved) {
+            if map_page.freed.get() && !is_on(Mutation::ReadDissolved) {
                 return Ok(todo);
             }
             let fetched = self.fetched.wait();
             let (runs, wait) = {
                 let mut state = self.state.borrow_mut();
                 let served =
-                    self.serve_present(&mut state, (by, waited), (leaf, piece), &mut todo, buf);
+                    self.serve_present(&mut state, (by, waited), (map_page, piece), &mut todo, buf);
                 state.count_of(by.volume, |counters| served.add_to(counters));
                 if todo.is_empty() {
                     return Ok(todo);
                 }
-                sides.renew();
-                self.plan(leaf, &todo, &mut sides)
+                choice.renew();
+                self.plan(map_page, &todo, &mut choice)
             };
             if wait {
-                self.hurry(leaf, by.due);
+                self.hurry(map_page, by.due);
             }
             if runs.is_empty() && wait {
                 fetched.await;
@@ -473,7 +478,7 @@ impl Shard {
             }
             let reads = runs
                 .iter()
-                .map(|run| self.read_run_timed(by, (layer, piece.chunk), leaf, run));
+                .map(|run| self.read_run_timed(by, (layer, piece.chunk), map_page, run));
             let results = join_all(reads).await;
             let mut failed = None;
             for (run, result) in runs.iter().zip(results) {
@@ -487,16 +492,16 @@ impl Shard {
                     Err(error) => {
                         let (chunk, blocks) = ((layer, piece.chunk), (run.first, run.count));
                         if run.clean {
-                            sides.home_failed();
-                            self.mend_homes_soon(chunk, leaf, blocks);
+                            choice.home_failed();
+                            self.mend_homes_soon(chunk, map_page, blocks);
                             continue;
                         }
                         if is_of_blocks(error) {
                             // All of the run is given up, and some of it may be wrong at home.
-                            self.mend_homes(chunk, leaf, blocks).await;
+                            self.mend_homes(chunk, map_page, blocks).await;
                         }
                         if self
-                            .evict_clean_copies(chunk, leaf, blocks, run.place)
+                            .evict_clean_copies(chunk, map_page, blocks, run.place)
                             .await
                         {
                             continue;
@@ -526,12 +531,12 @@ impl Shard {
         &self,
         state: &mut State,
         (by, waited): (By, bool),
-        (leaf, piece): (&Rc<Leaf>, Piece),
+        (map_page, piece): (&Rc<MapPage>, Piece),
         todo: &mut BlockMask,
         buf: &mut IoBuf,
     ) -> Served {
         let (first, count) = piece.blocks();
-        let page = leaf.page.borrow();
+        let page = map_page.page.borrow();
         let mut served = Served::default();
         for block in todo
             .blocks()
@@ -546,7 +551,7 @@ impl Shard {
                 continue;
             }
             let extent = block / EXTENT_BLOCKS;
-            let Some(slot) = leaf.ram[extent].get().checked_sub(1) else {
+            let Some(slot) = map_page.ram[extent].get().checked_sub(1) else {
                 continue;
             };
             let present = state.ram.get(slot);
@@ -566,17 +571,22 @@ impl Shard {
 
     /// Groups the blocks that are still to be read; the flag says that some are being fetched
     /// by another read.
-    fn plan(&self, leaf: &Leaf, todo: &BlockMask, sides: &mut Sides) -> (Vec<Run>, bool) {
-        let page = leaf.page.borrow();
+    fn plan(
+        &self,
+        map_page: &MapPage,
+        todo: &BlockMask,
+        choice: &mut TierChoice,
+    ) -> (Vec<Run>, bool) {
+        let page = map_page.page.borrow();
         let mut runs: Vec<Run> = Vec::new();
         let mut wait = false;
         for block in todo.blocks() {
             let cold = page.slot(block).is_none();
-            if cold && leaf.fetching.get() >> (block / EXTENT_BLOCKS) & 1 == 1 {
+            if cold && map_page.fetching.get() >> (block / EXTENT_BLOCKS) & 1 == 1 {
                 wait = true;
                 continue;
             }
-            let clean = !cold && self.reads_at_home(&page, block, todo.count(), sides);
+            let clean = !cold && self.reads_at_home(&page, block, todo.count(), choice);
             let place = if cold || clean {
                 page.home().plus(block as u64)
             } else {
@@ -612,11 +622,11 @@ impl Shard {
         &self,
         by: By,
         chunk: (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         run: &Run,
     ) -> Result<Option<DmaBuf>, DriveError> {
         let began = self.handle.now_ns();
-        let data = self.read_run(by, chunk, leaf, run).await?;
+        let data = self.read_run(by, chunk, map_page, run).await?;
         if data.is_some() {
             let took = self.handle.now_ns() - began;
             let mut state = self.state.borrow_mut();
@@ -632,14 +642,14 @@ impl Shard {
         &self,
         by: By,
         (layer, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         run: &Run,
     ) -> Result<Option<DmaBuf>, DriveError> {
         let hold =
             by.bypassed || self.shared.promotion_held.load(Ordering::Relaxed) || !self.is_tiered();
-        let at_home = leaf.page.borrow().slot(run.first).is_none();
+        let at_home = map_page.page.borrow().slot(run.first).is_none();
         if run.cold && at_home && !hold {
-            let fetched = self.fetch(by, (layer, chunk), leaf, run).await;
+            let fetched = self.fetch(by, (layer, chunk), map_page, run).await;
             // What was fetched with it may be what is lost: the blocks that are wanted may be right.
             if fetched.is_ok() {
                 return fetched;
@@ -651,11 +661,11 @@ impl Shard {
             .await?;
         if run.cold && !hold {
             self.keep_in_ram(
-                leaf,
+                map_page,
                 (layer, chunk),
                 run.first,
                 &data,
-                Came::asked(u16::MAX),
+                FillOrigin::asked(u16::MAX),
             );
         }
         Ok(Some(data))
@@ -716,8 +726,8 @@ impl Shard {
 }
 
 /// Those of these blocks that are not zeroes, by what a page says.
-fn stored(leaf: &Leaf, blocks: BlockMask) -> BlockMask {
-    let page = leaf.page.borrow();
+fn stored(map_page: &MapPage, blocks: BlockMask) -> BlockMask {
+    let page = map_page.page.borrow();
     let is_stored = |block: &usize| page.state(*block) != BlockState::Zero;
     blocks.blocks().filter(is_stored).collect()
 }

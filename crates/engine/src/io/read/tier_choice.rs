@@ -2,7 +2,7 @@
 //! (`vdrive/latency.rs`), with fast and slow solid-state drives to both, with a disk to the fast tier. A copy
 //! at home that is wrong is written anew from the one on the fast tier.
 
-use crate::map::page::{Busy, Leaf};
+use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::state::Shard;
 use crate::space::Class;
 use crate::tiering::unreadable::is_of_blocks;
@@ -12,14 +12,14 @@ use units::{Place, VdriveId};
 
 /// Where a request's clean copies of a chunk are read.
 #[derive(Default)]
-pub(crate) struct Sides {
+pub(crate) struct TierChoice {
     /// The fast vdrive that was last asked about, and whether home answers sooner.
     chosen: Option<(VdriveId, bool)>,
     /// One was wrong at home.
     home_failed: bool,
 }
 
-impl Sides {
+impl TierChoice {
     /// A further round of the same request: loads have changed.
     pub fn renew(&mut self) {
         self.chosen = None;
@@ -38,17 +38,17 @@ impl Shard {
         page: &ChunkPage,
         block: usize,
         count: usize,
-        sides: &mut Sides,
+        choice: &mut TierChoice,
     ) -> bool {
-        if sides.home_failed || page.state(block) != BlockState::Clean {
+        if choice.home_failed || page.state(block) != BlockState::Clean {
             return false;
         }
         let (slot, home) = (page.slot(block), page.home().plus(block as u64));
-        match sides.chosen {
+        match choice.chosen {
             Some((vdrive, at_home)) if vdrive == slot.vdrive() => at_home,
             _ => {
                 let at_home = self.home_is_sooner(slot, home, count);
-                sides.chosen = Some((slot.vdrive(), at_home));
+                choice.chosen = Some((slot.vdrive(), at_home));
                 at_home
             }
         }
@@ -94,29 +94,29 @@ impl Shard {
     pub(super) fn mend_homes_soon(
         &self,
         chunk: (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         blocks: (usize, usize),
     ) {
-        let Some(busy) = Busy::try_new(leaf) else {
+        let Some(busy) = ChunkLock::try_new(map_page) else {
             return;
         };
-        let leaf = leaf.clone();
+        let map_page = map_page.clone();
         self.start_beside(async move |shard| {
-            shard.mend_homes(chunk, &leaf, blocks).await;
+            shard.mend_homes(chunk, &map_page, blocks).await;
             drop(busy);
         });
     }
 
     /// Finds which of `count` blocks from `first` on the fast tier has as well and are wrong at
-    /// home, and writes those into new slots, from where they sink again.
+    /// home, and writes those into new slots, from where they are demoted again.
     pub(super) async fn mend_homes(
         &self,
         (volume, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         (first, count): (usize, usize),
     ) {
         let clean = |block: usize| {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let known = (page.home().plus(block as u64), page.crc(block));
             (page.state(block) == BlockState::Clean).then_some(known)
         };

@@ -2,7 +2,7 @@
 //! from; of what no drive has right it is told which it is, and where it lies.
 
 use crate::control::explain::Cause;
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::shard::state::Shard;
 use crate::wal::log::Work;
 use format::{BlockMask, BlockState, crc32c};
@@ -30,12 +30,12 @@ impl Shard {
     pub(super) async fn evict_clean_copies(
         &self,
         (volume, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         (first, count): (usize, usize),
         place: Place,
     ) -> bool {
         let clean_copies = || -> BlockMask {
-            let page = leaf.page.borrow();
+            let page = map_page.page.borrow();
             let is_clean = |block: &usize| {
                 page.state(*block) == BlockState::Clean
                     && page.slot(*block) == place.plus((*block - first) as u64)
@@ -56,7 +56,7 @@ impl Shard {
             "copies on the fast tier cannot be read: they are read from home"
         );
         self.note_evicted(Cause::EvictedWrong, (volume, chunk), &mask);
-        self.apply_evict(volume, chunk, leaf, mask).is_ok()
+        self.apply_evict(volume, chunk, map_page, mask).is_ok()
     }
 
     /// Says which blocks of a volume that should lie from `place` on cannot be read: `first` is the

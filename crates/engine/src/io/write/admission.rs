@@ -1,6 +1,6 @@
 //! How fast hosts' writes take room of the fast tier once that is short: about as fast as it comes free.
 //!
-//! Room comes free in bursts: what sank is flushed, then a barrier ends, then reads. Hosts that take all of it at
+//! Room comes free in bursts: what was demoted is flushed, then a barrier ends, then reads. Hosts that take all of it at
 //! once stand still until the next one. So each write waits its turn, the longer the less is left of the reserve;
 //! those of a level that was promised more do not wait for turns of those beneath.
 

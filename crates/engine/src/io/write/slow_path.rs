@@ -1,7 +1,7 @@
 //! Writes: copied and checksummed in one pass, sent to free slots, then recorded.
 
 use crate::io::levels::InLine;
-use crate::map::page::Leaf;
+use crate::map::page::MapPage;
 use crate::shard::state::{Shard, drive_error};
 use crate::space::quota_claim::new_blocks;
 use crate::space::{Class, Refusal, Run};
@@ -96,8 +96,8 @@ impl Shard {
         };
         let read = By::read(by.volume).bypassed(by.bypassed).due(by.due);
         for _ in 0..MERGE_ROUNDS {
-            let (_, leaf) = self.writable(by.volume, piece.chunk).await?;
-            let seen = versions(&leaf, first, count);
+            let (_, map_page) = self.writable(by.volume, piece.chunk).await?;
+            let seen = versions(&map_page, first, count);
             let mut old = IoBuf::zeroed(count * BLOCK);
             self.read_chunk(read, whole_at_zero(whole), &mut old)
                 .await?;
@@ -110,7 +110,7 @@ impl Shard {
                 let sent = self.write_runs(runs, &data, Purpose::Hosts).await;
                 sent.map(|()| crcs)
             };
-            let seen = Some((&leaf, &seen[..]));
+            let seen = Some((&map_page, &seen[..]));
             if self.write_blocks(by, whole, send, seen).await? {
                 return Ok(());
             }
@@ -122,8 +122,8 @@ impl Shard {
     }
 
     /// The layer and page that take a write to a chunk now, until the caller waits for something.
-    async fn writable(&self, volume: u32, chunk: u32) -> Result<(u32, Rc<Leaf>), IoError> {
-        let found = self.live_leaf(volume, chunk, true).await?;
+    async fn writable(&self, volume: u32, chunk: u32) -> Result<(u32, Rc<MapPage>), IoError> {
+        let found = self.live_page(volume, chunk, true).await?;
         found.ok_or_else(|| IoError::new(ErrorKind::Gone, "it was deleted"))
     }
 
@@ -134,11 +134,11 @@ impl Shard {
         by: By,
         piece: Piece,
         send: impl AsyncFnOnce(&[Run]) -> Result<Vec<u32>, DriveError>,
-        seen: Option<(&Rc<Leaf>, &[Version])>,
+        seen: Option<(&Rc<MapPage>, &[Version])>,
     ) -> Result<bool, IoError> {
         let (first, count) = piece.blocks();
-        let (layer, leaf) = self.writable(by.volume, piece.chunk).await?;
-        self.admit(layer, &leaf, first, count)?;
+        let (layer, map_page) = self.writable(by.volume, piece.chunk).await?;
+        self.admit(layer, &map_page, first, count)?;
         let runs = self.take_slots(by.due, count).await?;
         let crcs = match send(&runs).await {
             Ok(crcs) => crcs,
@@ -148,8 +148,8 @@ impl Shard {
             }
         };
         // A snapshot may have been taken meanwhile: the page may be another one.
-        let (layer, leaf) = match self.writable(by.volume, piece.chunk).await {
-            Ok(_) if is_on(Mutation::WriteBehind) => (layer, leaf),
+        let (layer, map_page) = match self.writable(by.volume, piece.chunk).await {
+            Ok(_) if is_on(Mutation::WriteBehind) => (layer, map_page),
             Ok(found) => found,
             Err(error) => {
                 self.give_back(&runs);
@@ -157,13 +157,13 @@ impl Shard {
             }
         };
         let changed = seen.is_some_and(|(page, seen)| {
-            !Rc::ptr_eq(page, &leaf) || *seen != versions(&leaf, first, count)[..]
+            !Rc::ptr_eq(page, &map_page) || *seen != versions(&map_page, first, count)[..]
         });
         if changed && !is_on(Mutation::MergeRace) {
             self.give_back(&runs);
             return Ok(false);
         }
-        self.record_write((by, layer), &leaf, piece, &runs, &crcs)?;
+        self.record_write((by, layer), &map_page, piece, &runs, &crcs)?;
         Ok(true)
     }
 
@@ -174,7 +174,7 @@ impl Shard {
     pub(crate) fn record_write(
         &self,
         (by, layer): (By, u32),
-        leaf: &Rc<Leaf>,
+        map_page: &Rc<MapPage>,
         piece: Piece,
         runs: &[Run],
         crcs: &[u32],
@@ -183,23 +183,23 @@ impl Shard {
         let are_fast = runs.iter().all(|run| self.class(run.place) == Class::Fast);
         let blocks = first..first + count;
         // What the fast tier had alone and gets again takes no more space, and did not move: most writes are like that.
-        if !(are_fast && self.are_fast_alone(&leaf.page.borrow(), blocks)) {
-            if let Err(error) = self.claim(layer, leaf, first, count) {
+        if !(are_fast && self.are_fast_alone(&map_page.page.borrow(), blocks)) {
+            if let Err(error) = self.claim(layer, map_page, first, count) {
                 self.give_back(runs);
                 return Err(error);
             }
-            self.note_written((layer, piece.chunk), leaf, first, runs);
+            self.note_written((layer, piece.chunk), map_page, first, runs);
         }
         self.fetching.some();
         let mut done = 0;
         for run in runs {
             let crcs = &crcs[done..done + run.count];
-            self.apply_write(layer, piece.chunk, leaf, first + done, *run, crcs)?;
+            self.apply_write(layer, piece.chunk, map_page, first + done, *run, crcs)?;
             done += run.count;
         }
         self.fetching.some();
-        leaf.written_ns.set(self.handle.seen_ns());
-        leaf.touched.set(true);
+        map_page.written_ns.set(self.handle.seen_ns());
+        map_page.touched.set(true);
         let mut state = self.state.borrow_mut();
         let chunk = (layer, piece.chunk);
         match count {
@@ -214,11 +214,11 @@ impl Shard {
     pub(crate) fn admit(
         &self,
         volume: u32,
-        leaf: &Leaf,
+        map_page: &MapPage,
         first: usize,
         count: usize,
     ) -> Result<(), IoError> {
-        let new = new_blocks(leaf, first, count);
+        let new = new_blocks(map_page, first, count);
         if new == 0 {
             return Ok(());
         }
@@ -302,7 +302,7 @@ impl Shard {
             self.line.went();
             return Ok(runs);
         }
-        let _starving = Starving::new(self);
+        let _waiter = SpaceWaiter::new(self);
         let _aside = self.step_aside();
         let place = self.has_policies().then(|| self.line.join(due));
         let mut rounds = 0;
@@ -397,8 +397,8 @@ pub(super) fn whole_at_zero(piece: Piece) -> Piece {
 /// What a page says of a block.
 pub(crate) type Version = (Place, u32, BlockState, u32);
 
-pub(super) fn versions(leaf: &Leaf, first: usize, count: usize) -> Vec<Version> {
-    let page = leaf.page.borrow();
+pub(super) fn versions(map_page: &MapPage, first: usize, count: usize) -> Vec<Version> {
+    let page = map_page.page.borrow();
     let version = |block| {
         (
             page.slot(block),
@@ -411,17 +411,17 @@ pub(super) fn versions(leaf: &Leaf, first: usize, count: usize) -> Vec<Version> 
 }
 
 /// Counts a write that waits for space, for as long as it does.
-struct Starving<'a>(&'a Shard);
+struct SpaceWaiter<'a>(&'a Shard);
 
-impl<'a> Starving<'a> {
+impl<'a> SpaceWaiter<'a> {
     fn new(shard: &'a Shard) -> Self {
-        shard.starving.set(shard.starving.get() + 1);
+        shard.space_waiters.set(shard.space_waiters.get() + 1);
         Self(shard)
     }
 }
 
-impl Drop for Starving<'_> {
+impl Drop for SpaceWaiter<'_> {
     fn drop(&mut self) {
-        self.0.starving.set(self.0.starving.get() - 1);
+        self.0.space_waiters.set(self.0.space_waiters.get() - 1);
     }
 }

@@ -60,10 +60,10 @@ impl Shard {
                 return Ok(());
             }
             let room = self.journal_room(Work::Host(by.due)).await?;
-            let Some((_, leaf)) = self.trimmable(by.volume, chunk).await? else {
+            let Some((_, map_page)) = self.trimmable(by.volume, chunk).await? else {
                 return Ok(());
             };
-            let seen = versions(&leaf, block, 1);
+            let seen = versions(&map_page, block, 1);
             let mut old = IoBuf::zeroed(BLOCK);
             let read = By::read(by.volume).bypassed(by.bypassed).due(by.due);
             self.read_chunk(read, whole_at_zero(whole), &mut old)
@@ -82,7 +82,7 @@ impl Shard {
             let Some((layer, now)) = self.trimmable(by.volume, chunk).await? else {
                 return Ok(());
             };
-            let same = Rc::ptr_eq(&now, &leaf) && versions(&now, block, 1) == seen;
+            let same = Rc::ptr_eq(&now, &map_page) && versions(&now, block, 1) == seen;
             if same || is_on(Mutation::ZeroRace) {
                 self.note_discarded((layer, chunk), &now, (block, 1));
                 return self.apply_trim(layer, chunk, &now, block, 1);

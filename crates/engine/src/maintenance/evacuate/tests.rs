@@ -2,7 +2,7 @@
 
 use crate::shard::probe::{Probe, run};
 use crate::tiering::access_stats::By;
-use crate::tiering::unreadable::Unread;
+use crate::tiering::unreadable::UnreadableBlocks;
 use block::IoBuf;
 use futures_util::future::join;
 use std::cell::Cell;
@@ -25,11 +25,11 @@ fn a_chunk_moves_within_the_journals_room_with_a_barrier_after_each_record() {
         shard.checkpoint().await.unwrap();
         shard.state.borrow_mut().journal.ring = RING;
         probe.take_time(TRANSFER_NS);
-        let leaf = shard.leaf(volume, 0, false).await.unwrap().unwrap();
-        let from = leaf.page.borrow().slot(0).vdrive();
+        let map_page = shard.map_page(volume, 0, false).await.unwrap().unwrap();
+        let from = map_page.page.borrow().slot(0).vdrive();
         let ended = Cell::new(false);
         let evacuation = async {
-            let mut unread = Unread::default();
+            let mut unread = UnreadableBlocks::default();
             let moved = shard.evacuate_chunk(volume, 0, from, &mut unread).await;
             ended.set(true);
             moved

@@ -182,7 +182,7 @@ impl Shard {
             there && page.crc(block) == seen.page.crc(block)
         };
         match entry.tree.lookup(seen.chunk) {
-            Lookup::Loaded(leaf) => holds(&leaf.page.borrow()),
+            Lookup::Loaded(map_page) => holds(&map_page.page.borrow()),
             Lookup::OnDisk(ptr) => ptr == seen.ptr && holds(&seen.page),
             _ => false,
         }
@@ -203,11 +203,11 @@ impl Shard {
                     return Ok(None);
                 };
                 match entry.tree.lookup(chunk) {
-                    Lookup::Loaded(leaf) => {
+                    Lookup::Loaded(map_page) => {
                         return Ok(Some(Snapshot {
                             volume,
                             chunk,
-                            page: leaf.page.borrow().clone(),
+                            page: map_page.page.borrow().clone(),
                             ptr: entry.tree.ptr(chunk).unwrap_or_default(),
                         }));
                     }

@@ -187,15 +187,15 @@ impl Shard {
                 None => return false,
             },
             Which::Volume(volume) => {
-                let leaf = match state
+                let map_page = match state
                     .volumes
                     .get(&volume)
                     .map(|entry| entry.tree.lookup(key))
                 {
-                    Some(Lookup::Loaded(leaf)) => leaf.clone(),
+                    Some(Lookup::Loaded(map_page)) => map_page.clone(),
                     _ => return false,
                 };
-                self.mark_dirty(&mut state, volume, key, &leaf);
+                self.mark_dirty(&mut state, volume, key, &map_page);
             }
         }
         true

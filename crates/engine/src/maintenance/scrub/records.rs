@@ -69,8 +69,8 @@ impl Shard {
         let meta = self.vdrive(VdriveId(0))?;
         let mut wrong = Vec::new();
         let mut bytes = 0;
-        for leg in 0..meta.parts_count() {
-            let read = meta.bad_on(leg, block, count, check).await;
+        for member in 0..meta.parts_count() {
+            let read = meta.bad_on(member, block, count, check).await;
             let Some(bad) = read.map_err(|error| drive_error(error, "the scrub stops"))? else {
                 continue;
             };
@@ -78,18 +78,18 @@ impl Shard {
             wrong.extend(
                 bad.into_iter()
                     .filter(|index| counts(*index))
-                    .map(|index| (leg, index)),
+                    .map(|index| (member, index)),
             );
         }
         part.count(bytes, bytes / BLOCK as u64);
-        for (leg, index) in &wrong {
+        for (member, index) in &wrong {
             part.scrub.note(ScrubFault {
                 volume: None,
                 offset: 0,
                 length: 0,
                 place: FaultPlace::Part {
                     vdrive: VdriveId(0),
-                    part: *leg,
+                    part: *member,
                     block: block + *index as u64,
                 },
                 error: DriveError::Checksum,

@@ -13,10 +13,10 @@ async fn scarce(handle: &Handle, name: &str) -> (Probe, [Rc<Cell<bool>>; 2]) {
     let probe = Probe::open(handle, name).await;
     let had: [Rc<Cell<bool>>; 2] = Default::default();
     let mut rooms = Vec::new();
-    while let Some(room) = probe.shard.journal_room_now(Work::Mover).unwrap() {
+    while let Some(room) = probe.shard.try_journal_room(Work::Mover).unwrap() {
         rooms.push(room);
     }
-    probe.shard.hold_checkpoints().await.unwrap();
+    probe.shard.pause_checkpoints().await.unwrap();
     let (shard, told) = (probe.shard.clone(), had[0].clone());
     handle.spawn(async move {
         let _room = shard.room_between_checkpoints().await.unwrap();
@@ -40,10 +40,10 @@ async fn scarce(handle: &Handle, name: &str) -> (Probe, [Rc<Cell<bool>>; 2]) {
 fn room_that_came_during_a_checkpoint_is_not_left_to_others() {
     run(|handle| async move {
         let (probe, [merge, other]) = scarce(&handle, "kept").await;
-        probe.shard.let_checkpoints_go();
+        probe.shard.resume_checkpoints();
         // As the loop does before the next one.
         handle.yield_now().await;
-        probe.shard.hold_checkpoints().await.unwrap();
+        probe.shard.pause_checkpoints().await.unwrap();
         handle.sleep(1_000_000).await;
         assert!(merge.get() && other.get(), "one after the other");
     });

@@ -17,7 +17,7 @@ impl Keeper {
 
     /// Brings those up to date a second later, and again until there is none.
     pub(super) async fn follow(self: Arc<Self>, handle: Handle) {
-        while !self.legs.is_closed() {
+        while !self.members.is_closed() {
             handle.sleep(FOLLOW_AFTER_NS).await;
             let _following = take(&self.following).await;
             if !self.follow_once(&handle).await || !self.has_older() {
@@ -40,17 +40,19 @@ impl Keeper {
         (following, take(&self.turn).await)
     }
 
-    /// Members whose labels are older than the pool's.
+    /// Drives of the pool whose labels are older than the pool's.
     fn older(&self) -> Vec<(Target, u64)> {
         let generation = self.generation.load(Ordering::Acquire);
-        let (members, _) = self.targets();
+        let (pool_drives, _) = self.targets();
         let labelled = lock(&self.labelled);
-        let with_own = members
+        let with_own = pool_drives
             .into_iter()
-            .filter_map(|member| Some((labelled.get(&member.0).copied()?, member)));
+            .filter_map(|pool_drive| Some((labelled.get(&pool_drive.0).copied()?, pool_drive)));
         with_own
-            .filter(|(own, member)| *own < generation && !member.2.silent.load(Ordering::Relaxed))
-            .map(|(own, member)| (member, own))
+            .filter(|(own, pool_drive)| {
+                *own < generation && !pool_drive.2.silent.load(Ordering::Relaxed)
+            })
+            .map(|(own, pool_drive)| (pool_drive, own))
             .collect()
     }
 
@@ -59,7 +61,7 @@ impl Keeper {
     async fn follow_once(&self, handle: &Handle) -> bool {
         let writing = take(&self.turn).await;
         let older = self.older();
-        if self.legs.is_closed() || older.is_empty() {
+        if self.members.is_closed() || older.is_empty() {
             return true;
         }
         let over = |generation: u64, own: u64| generation % 2 == own % 2;
@@ -86,7 +88,7 @@ impl Keeper {
                 Ok(()) => self.note(id, generation),
                 Err(failed) => {
                     tracing::warn!(pool = self.name, error = %failed.error, "a label was not written");
-                    self.legs
+                    self.members
                         .take_drive_out(id, &failed.error.message, failed.flush);
                 }
             }

@@ -1,15 +1,15 @@
-//! Labels that are written while legs come and go, on one thread.
+//! Labels that are written while members come and go, on one thread.
 
 use super::*;
-use crate::vdrive::{Leg, StaleMap};
+use crate::vdrive::{Member, StaleMap};
 use block::{Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
 use format::{Features, MetaConfig, Policy, ScrubConfig};
 use reactor::Clock;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Legs of the metadata region, each on a drive of the same number.
-const LEGS: u64 = 3;
+/// Members of the metadata region, each on a drive of the same number.
+const MEMBERS: u64 = 3;
 
 struct Still;
 
@@ -91,7 +91,7 @@ impl DriveQueue for Taking {
     }
 }
 
-fn config(legs: u64) -> PoolConfig {
+fn config(members: u64) -> PoolConfig {
     let part = |drive: u64| PartConfig {
         drive: DriveId(drive.into()).to_string(),
         offset: 0,
@@ -107,7 +107,7 @@ fn config(legs: u64) -> PoolConfig {
         shards: 1,
         group_blocks: 512,
         meta: MetaConfig {
-            parts: (0..legs).map(part).collect(),
+            parts: (0..members).map(part).collect(),
             journal_blocks: 64,
         },
         drives: Vec::new(),
@@ -140,51 +140,51 @@ fn opened(
     config: PoolConfig,
     generation: u64,
     drives: BTreeMap<DriveId, u64>,
-    members: Vec<Member>,
-    legs: &Arc<Legs>,
+    pool_drives: Vec<PoolDrive>,
+    members: &Arc<Members>,
 ) -> Arc<Keeper> {
     let found = Labelled { generation, drives };
     Keeper::new(
         PoolId(1),
         config,
         found,
-        members,
-        legs.clone(),
+        pool_drives,
+        members.clone(),
         Arc::default(),
     )
 }
 
-/// Brings the second leg up to date.
-fn second_comes_back(legs: &Arc<Legs>) -> Hook {
-    let legs = legs.clone();
+/// Brings the second member up to date.
+fn second_comes_back(members: &Arc<Members>) -> Hook {
+    let members = members.clone();
     Box::new(move || {
-        let leg = legs.get((0, 1)).unwrap();
-        assert!(legs.begin_sync((0, 1)) && legs.end_sync((0, 1), leg.absences()));
+        let member = members.get((0, 1)).unwrap();
+        assert!(members.begin_sync((0, 1)) && members.end_sync((0, 1), member.absences()));
     })
 }
 
 /// What a barrier is told while the keeper runs.
-fn recorded(handle: &Handle, keeper: &Arc<Keeper>, legs: &Arc<Legs>) -> Option<bool> {
+fn recorded(handle: &Handle, keeper: &Arc<Keeper>, members: &Arc<Members>) -> Option<bool> {
     handle.spawn(keeper.clone().run(handle.clone()));
-    legs.enforce();
+    members.enforce();
     let told = Rc::new(RefCell::new(None));
-    let (give, waits) = (told.clone(), legs.clone());
+    let (give, waits) = (told.clone(), members.clone());
     handle.spawn(async move { *give.borrow_mut() = Some(waits.recorded().await) });
     while handle.run_ready(64) > 0 {}
     told.take()
 }
 
 #[test]
-fn a_leg_that_comes_back_while_labels_are_written_gets_one_too() {
+fn a_member_that_comes_back_while_labels_are_written_gets_one_too() {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
-    let legs = Arc::<Legs>::default();
+    let members = Arc::<Members>::default();
     let in_flush = Arc::<Mutex<Option<Hook>>>::default();
-    let mut members = Vec::new();
-    for index in 0..LEGS {
+    let mut pool_drives = Vec::new();
+    for index in 0..MEMBERS {
         let drive = DriveId(index.into());
         let id = (0, index as usize);
-        legs.add(Arc::new(Leg::new(id, drive, true, StaleMap::new(8))));
-        members.push(Member {
+        members.add(Arc::new(Member::new(id, drive, true, StaleMap::new(8))));
+        pool_drives.push(PoolDrive {
             id: drive,
             spec: "taking".into(),
             drive: Some(Arc::new(Taking {
@@ -195,12 +195,14 @@ fn a_leg_that_comes_back_while_labels_are_written_gets_one_too() {
             shared: Arc::default(),
         });
     }
-    let labelled = (0..LEGS).map(|index| (DriveId(index.into()), 1)).collect();
-    let keeper = opened(config(LEGS), 1, labelled, members, &legs);
+    let labelled = (0..MEMBERS)
+        .map(|index| (DriveId(index.into()), 1))
+        .collect();
+    let keeper = opened(config(MEMBERS), 1, labelled, pool_drives, &members);
     // Two are out. While labels tell of it, one of them is brought up to date.
-    assert!(legs.take_out((0, 1), "test", false) && legs.take_out((0, 2), "test", false));
-    *lock(&in_flush) = Some(second_comes_back(&legs));
-    assert_eq!(recorded(&handle, &keeper, &legs), Some(true));
+    assert!(members.take_out((0, 1), "test", false) && members.take_out((0, 2), "test", false));
+    *lock(&in_flush) = Some(second_comes_back(&members));
+    assert_eq!(recorded(&handle, &keeper, &members), Some(true));
     assert!(!keeper.has_older());
     // The third is still out, and its drive keeps the label that it had.
     assert_eq!(lock(&keeper.labelled)[&DriveId(2)], 1);
@@ -212,21 +214,21 @@ fn a_leg_that_comes_back_while_labels_are_written_gets_one_too() {
 #[test]
 fn no_label_goes_over_a_drives_newest_one_while_its_other_places_are_in_doubt() {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
-    let legs = Arc::<Legs>::default();
-    let only = Leg::new((0, 0), DriveId(0), true, StaleMap::new(8));
-    legs.add(Arc::new(only));
+    let members = Arc::<Members>::default();
+    let only = Member::new((0, 0), DriveId(0), true, StaleMap::new(8));
+    members.add(Arc::new(only));
     // One drive with the only metadata, and one without any.
     let drives = [Taking::default(), Taking::default()];
-    let member = |index: usize| Member {
+    let pool_drive = |index: usize| PoolDrive {
         id: DriveId(index as u128),
         spec: "taking".into(),
         drive: Some(Arc::new(drives[index].clone())),
         size: 1 << 30,
         shared: Arc::default(),
     };
-    let members = vec![member(0), member(1)];
+    let pool_drives = vec![pool_drive(0), pool_drive(1)];
     let labelled = BTreeMap::from([(DriveId(0), 1), (DriveId(1), 1)]);
-    let keeper = opened(config(1), 1, labelled, members, &legs);
+    let keeper = opened(config(1), 1, labelled, pool_drives, &members);
     let places = label_slots_for(1).map(|slot| format::label_offsets(1 << 30)[slot]);
     let save = || {
         let (keeper, handle) = (keeper.clone(), handle.clone());
@@ -255,13 +257,13 @@ fn no_label_goes_over_a_drives_newest_one_while_its_other_places_are_in_doubt() 
 #[test]
 fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
-    let legs = Arc::<Legs>::default();
-    let drives: Vec<Taking> = (0..LEGS).map(|_| Taking::default()).collect();
-    let member = |(index, drive): (usize, &Taking)| {
+    let members = Arc::<Members>::default();
+    let drives: Vec<Taking> = (0..MEMBERS).map(|_| Taking::default()).collect();
+    let pool_drive = |(index, drive): (usize, &Taking)| {
         let id = DriveId(index as u128);
-        let leg = Leg::new((0, index), id, true, StaleMap::new(8));
-        legs.add(Arc::new(leg));
-        Member {
+        let member = Member::new((0, index), id, true, StaleMap::new(8));
+        members.add(Arc::new(member));
+        PoolDrive {
             id,
             spec: "taking".into(),
             drive: Some(Arc::new(drive.clone())),
@@ -269,27 +271,29 @@ fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() 
             shared: Arc::default(),
         }
     };
-    let members = drives.iter().enumerate().map(member).collect();
-    let labelled = (0..LEGS).map(|index| (DriveId(index.into()), 2)).collect();
-    let keeper = opened(config(LEGS), 2, labelled, members, &legs);
+    let pool_drives = drives.iter().enumerate().map(pool_drive).collect();
+    let labelled = (0..MEMBERS)
+        .map(|index| (DriveId(index.into()), 2))
+        .collect();
+    let keeper = opened(config(MEMBERS), 2, labelled, pool_drives, &members);
     // The second is away for generation 3 and there again before 4, which would go over its only label; the
     // first fails 3 and goes out, so that nobody can do without the second.
-    assert!(legs.take_out((0, 1), "test", false));
+    assert!(members.take_out((0, 1), "test", false));
     *lock(&drives[0].bad_flushes) = 1;
-    *lock(&drives[0].in_flush) = Some(second_comes_back(&legs));
-    assert_eq!(recorded(&handle, &keeper, &legs), Some(true));
+    *lock(&drives[0].in_flush) = Some(second_comes_back(&members));
+    assert_eq!(recorded(&handle, &keeper, &members), Some(true));
     assert_eq!(lock(&keeper.labelled)[&DriveId(1)], 5);
 }
 
 #[test]
 fn a_label_that_is_written_soon_is_not_answered_while_a_drive_with_metadata_was_passed_over() {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
-    let legs = Arc::<Legs>::default();
-    let member = |index: usize| {
+    let members = Arc::<Members>::default();
+    let pool_drive = |index: usize| {
         let id = DriveId(index as u128);
-        let leg = Leg::new((0, index), id, true, StaleMap::new(8));
-        legs.add(Arc::new(leg));
-        Member {
+        let member = Member::new((0, index), id, true, StaleMap::new(8));
+        members.add(Arc::new(member));
+        PoolDrive {
             id,
             spec: "taking".into(),
             drive: Some(Arc::new(Taking::default())),
@@ -297,10 +301,10 @@ fn a_label_that_is_written_soon_is_not_answered_while_a_drive_with_metadata_was_
             shared: Arc::default(),
         }
     };
-    let members = vec![member(0), member(1)];
+    let pool_drives = vec![pool_drive(0), pool_drive(1)];
     // The next generation would go over the newest label of the second.
     let labelled = BTreeMap::from([(DriveId(0), 3), (DriveId(1), 2)]);
-    let keeper = opened(config(2), 3, labelled, members, &legs);
+    let keeper = opened(config(2), 3, labelled, pool_drives, &members);
     let answered = Rc::new(RefCell::new(None));
     let (give, task, saved) = (answered.clone(), handle.clone(), keeper.clone());
     handle.spawn(async move {
@@ -338,8 +342,8 @@ fn known_bugs_are_found() {
 #[test]
 fn labels_are_written_where_the_end_was_when_the_drive_joined() {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
-    let legs = Arc::<Legs>::default();
-    legs.add(Arc::new(Leg::new(
+    let members = Arc::<Members>::default();
+    members.add(Arc::new(Member::new(
         (0, 0),
         DriveId(0),
         false,
@@ -349,7 +353,7 @@ fn labels_are_written_where_the_end_was_when_the_drive_joined() {
         grown: 8 << 20,
         ..Taking::default()
     };
-    let member = Member {
+    let pool_drive = PoolDrive {
         id: DriveId(0),
         spec: "taking".into(),
         drive: Some(Arc::new(drive.clone())),
@@ -357,7 +361,7 @@ fn labels_are_written_where_the_end_was_when_the_drive_joined() {
         shared: Arc::default(),
     };
     let labelled = BTreeMap::from([(DriveId(0), 1)]);
-    let keeper = opened(config(1), 1, labelled, vec![member], &legs);
+    let keeper = opened(config(1), 1, labelled, vec![pool_drive], &members);
     for _ in 0..2 {
         let (keeper, handle) = (keeper.clone(), handle.clone());
         let task = handle.clone();
@@ -372,7 +376,7 @@ fn labels_are_written_where_the_end_was_when_the_drive_joined() {
 #[test]
 fn a_drive_that_failed_a_label_is_not_said_to_have_it_by_the_next() {
     let drives = [Taking::default(), Taking::default()];
-    let member = |index: usize| Member {
+    let pool_drive = |index: usize| PoolDrive {
         id: DriveId(index as u128),
         spec: "taking".into(),
         drive: Some(Arc::new(drives[index].clone())),
@@ -393,9 +397,9 @@ fn a_drive_that_failed_a_label_is_not_said_to_have_it_by_the_next() {
         drives: vec![of(0), of(1)],
         ..config(2)
     };
-    let legs = Arc::<Legs>::default();
-    let members = vec![member(0), member(1)];
-    let keeper = opened(config.clone(), 6, labelled, members, &legs);
+    let members = Arc::<Members>::default();
+    let pool_drives = vec![pool_drive(0), pool_drive(1)];
+    let keeper = opened(config.clone(), 6, labelled, pool_drives, &members);
     let (asked, _) = keeper.targets();
     keeper.tell_labelled(&mut config, &asked, 7);
     // A crash while the seventh is written leaves what they have now.

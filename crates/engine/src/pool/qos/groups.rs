@@ -8,10 +8,10 @@ use format::{PoolConfig, QOS_GROUPS_MAX, QosGroupConfig};
 impl Pool {
     fn group_status(&self, config: &PoolConfig, group: &QosGroupConfig) -> QosGroup {
         let volumes = config.volumes.iter();
-        let members = volumes.filter(|volume| volume.group == group.id && !volume.deleting);
+        let pool_drives = volumes.filter(|volume| volume.group == group.id && !volume.deleting);
         QosGroup {
             name: group.name.clone(),
-            volumes: members.map(|volume| volume.name.clone()).collect(),
+            volumes: pool_drives.map(|volume| volume.name.clone()).collect(),
             qos: self.group_qos(config, group),
         }
     }
@@ -116,12 +116,12 @@ impl Pool {
     pub fn delete_group(&self, name: &str) -> Result<()> {
         let _changing = lock(&self.changing);
         let group = self.find_group(name)?;
-        let members = self.group_named(name)?.volumes;
-        if let Some(first) = members.first() {
+        let pool_drives = self.group_named(name)?.volumes;
+        if let Some(first) = pool_drives.first() {
             let text = format!(
                 "group {name} has {} volumes ({first} is the first): take them out of it with `convect volume set --group \
                  none`",
-                members.len()
+                pool_drives.len()
             );
             return error(ErrorCode::Busy, text);
         }

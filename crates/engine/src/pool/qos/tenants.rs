@@ -138,7 +138,7 @@ impl Pool {
     /// Tells the shards which volumes have which policies, and what follows of them for their placement. Whatever changes that,
     /// in the pool's description, is followed by this.
     pub(in crate::pool) fn tell_tenants(&self) -> Result<()> {
-        self.tell_knobs()?;
+        self.tell_settings()?;
         let of = {
             let config = lock(&self.config);
             let mut all = lock(&self.tenants);

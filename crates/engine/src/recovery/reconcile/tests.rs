@@ -4,7 +4,7 @@ use crate::io::read::slow_path::Looked;
 use crate::shard::state::{PoolShared, ShardConfig};
 use crate::space::{GroupTable, VdriveSpace};
 use crate::tiering::access_stats::By;
-use crate::vdrive::{DriveShared, Layout, Leg, Legs, PartIo, StaleMap, VdriveIo};
+use crate::vdrive::{DriveShared, Layout, Member, Members, PartIo, StaleMap, VdriveIo};
 use block::{DmaBuf, IoBuf};
 use format::LayoutConfig;
 use reactor::{Handle, Reactor};
@@ -21,16 +21,16 @@ fn vdrive(handle: &Handle, number: u8, name: &str) -> Rc<VdriveIo> {
     let blocks = PAGES + GROUP * u64::from(GROUPS);
     let spec = format!("ram:{name}?size={}", blocks * BLOCK as u64);
     let queue = drives::open(&spec).unwrap().queue(handle).unwrap();
-    let leg = Leg::new((0, 0), DriveId(1), false, StaleMap::new(GROUP));
+    let member = Member::new((0, 0), DriveId(1), false, StaleMap::new(GROUP));
     let shared = Arc::<DriveShared>::default();
-    let part = PartIo::new(handle, queue, &spec, 0, Arc::new(leg), shared);
+    let part = PartIo::new(handle, queue, &spec, 0, Arc::new(member), shared);
     let layout = Layout::new(LayoutConfig::Concat, &[blocks]);
-    let (legs, dma) = (Arc::<Legs>::default(), handle.dma().clone());
+    let (members, dma) = (Arc::<Members>::default(), handle.dma().clone());
     Rc::new(VdriveIo::new(
         VdriveId(number),
         layout,
         vec![part],
-        legs,
+        members,
         dma,
     ))
 }
@@ -55,12 +55,12 @@ fn shard(handle: &Handle, name: &str) -> Rc<Shard> {
         journal_blocks: 512,
         ram_bytes: 0,
         spare_groups: 0,
-        leaves: 64,
+        map_pages: 64,
         summaries: 0,
         ledger: 0,
     };
-    let legs = Arc::<Legs>::default();
-    let shared = Arc::new(PoolShared::new(table, SpacePolicy::FastFirst, legs));
+    let members = Arc::<Members>::default();
+    let shared = Arc::new(PoolShared::new(table, SpacePolicy::FastFirst, members));
     let vdrives = (0..2).map(|number| {
         let vdrive = vdrive(handle, number, &format!("{name}-{number}"));
         (VdriveId(number), vdrive)
@@ -76,8 +76,8 @@ fn content(handle: &Handle, byte: u8) -> DmaBuf {
     content
 }
 
-async fn leaf(shard: &Shard, chunk: u32) -> Rc<Leaf> {
-    shard.leaf(VOLUME, chunk, true).await.unwrap().unwrap()
+async fn map_page(shard: &Shard, chunk: u32) -> Rc<MapPage> {
+    shard.map_page(VOLUME, chunk, true).await.unwrap().unwrap()
 }
 
 /// The byte that the first block of a chunk is full of.
@@ -110,23 +110,23 @@ fn with_shard(name: &'static str, test: impl AsyncFnOnce(Rc<Shard>) + 'static) {
     ran.unwrap();
 }
 
-fn kept(chunks: &[u32]) -> Kept {
-    Kept {
+fn disputed(chunks: &[u32]) -> Disputed {
+    Disputed {
         chunks: chunks.iter().map(|chunk| (VOLUME, *chunk)).collect(),
-        ..Kept::default()
+        ..Disputed::default()
     }
 }
 
 #[test]
 fn what_is_kept_is_used_and_what_only_a_left_out_record_named_is_free() {
-    with_shard("kept-marks", async |shard| {
-        let slot = leaf(&shard, 0).await.page.borrow().slot(0);
+    with_shard("disputed-marks", async |shard| {
+        let slot = map_page(&shard, 0).await.page.borrow().slot(0);
         let nobodys = shard.state.borrow_mut().alloc.take_own_slot(Class::Fast);
         shard.state.borrow_mut().alloc.replay_slots(slot, 1, false);
         assert_ne!(shard.audit().await.unwrap().count, 0);
-        let mut kept = kept(&[0]);
-        kept.slots.extend(nobodys);
-        shard.keep(&kept).await.unwrap();
+        let mut disputed = disputed(&[0]);
+        disputed.slots.extend(nobodys);
+        shard.keep(&disputed).await.unwrap();
         let audit = shard.audit().await.unwrap();
         assert_eq!(audit.wrong, Vec::<String>::new());
         assert_eq!(first_byte(&shard, 0).await, Ok(1));
@@ -135,15 +135,15 @@ fn what_is_kept_is_used_and_what_only_a_left_out_record_named_is_free() {
 
 #[test]
 fn of_two_owners_of_a_slot_the_one_that_lies_there_has_it_and_the_other_is_lost() {
-    with_shard("kept-two", async |shard| {
-        let (first, second) = (leaf(&shard, 0).await, leaf(&shard, 1).await);
+    with_shard("disputed-two", async |shard| {
+        let (first, second) = (map_page(&shard, 0).await, map_page(&shard, 1).await);
         // What chunk 0 has was given to chunk 1 and written over.
         let (old, taken) = (first.page.borrow().slot(0), second.page.borrow().slot(0));
         first.page.borrow_mut().set_slot(0, taken);
         first.page.borrow_mut().set_crc(0, 99);
         shard.state.borrow_mut().alloc.replay_slots(old, 1, false);
         assert_ne!(shard.audit().await.unwrap().count, 0);
-        shard.keep(&kept(&[0, 1])).await.unwrap();
+        shard.keep(&disputed(&[0, 1])).await.unwrap();
         let audit = shard.audit().await.unwrap();
         assert_eq!(audit.wrong, Vec::<String>::new());
         assert_eq!(first_byte(&shard, 0).await, Err(ErrorKind::Medium));
@@ -153,22 +153,22 @@ fn of_two_owners_of_a_slot_the_one_that_lies_there_has_it_and_the_other_is_lost(
 
 #[test]
 fn of_two_owners_of_a_home_the_one_whose_records_count_has_it() {
-    with_shard("kept-home", async |shard| {
-        let (first, second) = (leaf(&shard, 0).await, leaf(&shard, 1).await);
-        let slots = [&first, &second].map(|leaf| leaf.page.borrow().slot(0));
+    with_shard("disputed-home", async |shard| {
+        let (first, second) = (map_page(&shard, 0).await, map_page(&shard, 1).await);
+        let slots = [&first, &second].map(|map_page| map_page.page.borrow().slot(0));
         let group = slots[0].block() / GROUP + 1;
         let home = Place::new(VdriveId(1), group * GROUP);
-        for (leaf, slot) in [&first, &second].into_iter().zip(slots) {
-            leaf.page.borrow_mut().set_home(home);
-            leaf.page.borrow_mut().set_crc(0, 99);
+        for (map_page, slot) in [&first, &second].into_iter().zip(slots) {
+            map_page.page.borrow_mut().set_home(home);
+            map_page.page.borrow_mut().set_crc(0, 99);
             let mut state = shard.state.borrow_mut();
             state.alloc.replay_slots(slot, 1, false);
-            shard.change(&mut state, VOLUME, leaf, 0, |page| {
+            shard.change(&mut state, VOLUME, map_page, 0, |page| {
                 page.set_slot(0, Place::NONE);
                 page.set_home_valid(0, true);
             });
         }
-        shard.keep(&kept(&[0])).await.unwrap();
+        shard.keep(&disputed(&[0])).await.unwrap();
         let audit = shard.audit().await.unwrap();
         assert_eq!(audit.wrong, Vec::<String>::new());
         assert!(first.page.borrow().home().is_none());

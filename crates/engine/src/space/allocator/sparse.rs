@@ -57,7 +57,7 @@ impl Allocator {
     }
 
     /// Whether any group of the shard has nothing; none of them is kept to be filled next.
-    pub fn let_go_of_empty(&mut self) -> bool {
+    pub fn release_empty_groups(&mut self) -> bool {
         let slots = &self.slots;
         let is_empty = |key: &GroupKey| slots.get(*key).is_some_and(|group| group.used == 0);
         for cursor in &mut self.cursors[Class::Fast as usize..] {

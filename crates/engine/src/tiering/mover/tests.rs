@@ -1,6 +1,6 @@
 //! What leaves the fast tier, and how much of it.
 
-use crate::maintenance::upkeep::Yielding;
+use crate::maintenance::upkeep::WritebackRate;
 use crate::shard::probe::{Probe, run};
 use crate::shard::state::Shard;
 use crate::space::Class;
@@ -49,8 +49,8 @@ fn copies(probe: &Probe) -> u64 {
 
 async fn rounds(probe: &Probe) {
     for _ in 0..ROUNDS {
-        let mut yielding = Yielding::default();
-        probe.shard.mover_round(&mut yielding).await.unwrap();
+        let mut writeback_rate = WritebackRate::default();
+        probe.shard.mover_round(&mut writeback_rate).await.unwrap();
     }
 }
 
@@ -80,7 +80,7 @@ fn what_is_used_stays_when_room_is_wanted() {
         let mut buf = IoBuf::zeroed(BLOCK);
         for block in (0..8).flat_map(|_| 0..hot) {
             let (by, offset) = (By::read(probe.volume), block * BLOCK as u64);
-            if let Err(looked) = shard.read_now(by, offset, &mut buf) {
+            if let Err(looked) = shard.try_read(by, offset, &mut buf) {
                 shard.read(by, offset, &mut buf, looked).await.unwrap();
             }
         }
@@ -90,12 +90,12 @@ fn what_is_used_stays_when_room_is_wanted() {
         }
         let mut there = 0;
         for chunk in 0..(hot / 256) as u32 {
-            let leaf = shard
-                .leaf(probe.volume, chunk, false)
+            let map_page = shard
+                .map_page(probe.volume, chunk, false)
                 .await
                 .unwrap()
                 .unwrap();
-            there += Shard::clean_copies(&leaf, u16::MAX).count() as u64;
+            there += Shard::clean_copies(&map_page, u16::MAX).count() as u64;
         }
         assert!(there * 10 >= hot * 9, "{there} of {hot}");
     });
@@ -113,7 +113,7 @@ fn the_ram_tier_holds_what_it_may_now() {
         let read = async |offset: u64| {
             let mut buf = IoBuf::zeroed(BLOCK);
             let by = By::read(probe.volume);
-            if let Err(looked) = shard.read_now(by, offset, &mut buf) {
+            if let Err(looked) = shard.try_read(by, offset, &mut buf) {
                 shard.read(by, offset, &mut buf, looked).await.unwrap();
             }
         };

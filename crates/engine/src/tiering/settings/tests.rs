@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::io::discard::WhenFull;
-use crate::maintenance::upkeep::Yielding;
+use crate::maintenance::upkeep::WritebackRate;
 use crate::shard::probe::{Probe, run};
 use crate::tiering::access_stats::By;
 use crate::tiering::writeback;
@@ -20,7 +20,7 @@ const CHUNK: u64 = CHUNK_BLOCKS as u64;
 /// A second volume, beside the probe's own.
 const OTHER: u32 = 77;
 
-fn config(id: u32, knobs: KnobsConfig) -> VolumeConfig {
+fn config(id: u32, settings: KnobsConfig) -> VolumeConfig {
     VolumeConfig {
         id,
         name: format!("v{id}"),
@@ -32,22 +32,22 @@ fn config(id: u32, knobs: KnobsConfig) -> VolumeConfig {
         next: 0,
         quota: 0,
         reservation: 0,
-        knobs,
+        knobs: settings,
         targets: format::TargetsConfig::default(),
         policy: 0,
         group: 0,
     }
 }
 
-/// Sets the knobs of a volume alone, as a pool does; returns them.
-fn set(probe: &Probe, volume: u32, knobs: KnobsConfig) -> Arc<Knobs> {
-    let daily = knobs.write_budget;
+/// Sets the settings of a volume alone, as a pool does; returns them.
+fn set(probe: &Probe, volume: u32, settings: KnobsConfig) -> Arc<VolumeSettings> {
+    let daily = settings.write_budget;
     let budget = (daily > 0).then(|| Arc::new(Budget::new(daily)));
-    let knobs = Arc::new(Knobs::new(&config(volume, knobs), None, budget));
+    let settings = Arc::new(VolumeSettings::new(&config(volume, settings), None, budget));
     probe
         .shard
-        .set_knobs(&BTreeMap::from([(volume, knobs.clone())]));
-    knobs
+        .set_settings(&BTreeMap::from([(volume, settings.clone())]));
+    settings
 }
 
 fn pinned(tier: TierConfig, mib: Range<u64>) -> KnobsConfig {
@@ -77,16 +77,16 @@ async fn both(handle: &Handle, name: &str, mib: u64) -> Probe {
                 .unwrap();
         }
     }
-    sink(&probe).await;
+    demote_all(&probe).await;
     probe
 }
 
 /// Everything that is newer on the fast tier goes down; copies stay.
-async fn sink(probe: &Probe) {
+async fn demote_all(probe: &Probe) {
     let shard = &probe.shard;
     while shard.state.borrow().dirty_chunks.has_ready() {
-        let sunk = shard.demote_batch(0, writeback::BATCH, true).await.unwrap();
-        assert!(sunk.blocks > 0 || !shard.state.borrow().dirty_chunks.has_ready());
+        let demoted = shard.demote_batch(0, writeback::BATCH, true).await.unwrap();
+        assert!(demoted.blocks > 0 || !shard.state.borrow().dirty_chunks.has_ready());
     }
 }
 
@@ -100,9 +100,12 @@ fn fast(probe: &Probe, volume: u32) -> u64 {
 async fn fast_of(probe: &Probe, mib: Range<u64>) -> u64 {
     let mut sum = 0;
     for chunk in mib {
-        let leaf = probe.shard.leaf(probe.volume, chunk as u32, false).await;
-        if let Some(leaf) = leaf.unwrap() {
-            let counts = probe.shard.count(&leaf.page.borrow());
+        let map_page = probe
+            .shard
+            .map_page(probe.volume, chunk as u32, false)
+            .await;
+        if let Some(map_page) = map_page.unwrap() {
+            let counts = probe.shard.count(&map_page.page.borrow());
             sum += counts.fast + counts.clean;
         }
     }
@@ -166,17 +169,17 @@ async fn cold(handle: &Handle, name: &str, mib: u64) -> Probe {
 
 #[test]
 fn pins_are_found_by_chunk() {
-    let mut knobs = KnobsConfig::default();
-    knobs
+    let mut settings = KnobsConfig::default();
+    settings
         .pin(MIB - (64 << 10), 128 << 10, Some(TierConfig::Fast))
         .unwrap();
-    knobs
+    settings
         .pin(MIB + (128 << 10), 64 << 10, Some(TierConfig::Slow))
         .unwrap();
-    knobs.pin(7 * MIB, 0, Some(TierConfig::Slow)).unwrap();
-    let knobs = Knobs::new(&config(1, knobs), None, None);
+    settings.pin(7 * MIB, 0, Some(TierConfig::Slow)).unwrap();
+    let settings = VolumeSettings::new(&config(1, settings), None, None);
     let of = |chunk| {
-        let pinned = knobs.pinned(chunk);
+        let pinned = settings.pinned(chunk);
         (pinned.fast, pinned.slow)
     };
     assert_eq!([0, 1, 2].map(of), [(1 << 15, 0), (1, 0b100), (0, 0)]);
@@ -220,7 +223,7 @@ fn what_is_pinned_to_the_fast_tier_stays_there_until_it_is_not_pinned_any_more()
         assert_eq!(evict(&probe, wanted).await, wanted - 4 * CHUNK);
         assert_eq!(fast_of(&probe, 4..8).await, 4 * CHUNK);
         assert!(!probe.shard.state.borrow().has_victims());
-        probe.shard.set_knobs(&BTreeMap::new());
+        probe.shard.set_settings(&BTreeMap::new());
         assert!(probe.shard.state.borrow().has_victims());
         assert_eq!(evict(&probe, wanted).await, 4 * CHUNK);
     });
@@ -246,7 +249,7 @@ fn blocks_that_are_pinned_are_not_packed_onto_the_slow_tier() {
             .unwrap();
         assert_eq!(fast_of(&probe, 100..101).await, 1);
         assert_eq!(fast_of(&probe, 101..102).await, 0);
-        probe.shard.set_knobs(&BTreeMap::new());
+        probe.shard.set_settings(&BTreeMap::new());
         probe.shard.state.borrow_mut().dirty_chunks.recall();
         probe
             .shard
@@ -275,7 +278,7 @@ fn what_is_cold_and_pinned_comes_up_in_the_background() {
         // Some of it is at home, some in slots of the slow tier.
         assert_eq!(fast_of(&probe, 0..101).await, 0);
         set(&probe, probe.volume, pinned(TierConfig::Fast, 4..101));
-        while probe.shard.raising.get() {
+        while probe.shard.promoting_pinned.get() {
             handle.sleep(1_000_000).await;
         }
         assert_eq!(fast_of(&probe, 0..4).await, 0);
@@ -301,20 +304,20 @@ fn what_is_pinned_to_the_slow_tier_goes_there_and_does_not_come_up() {
             .await
             .unwrap();
         set(&probe, probe.volume, pinned(TierConfig::Slow, 2..10));
-        let mut yielding = Yielding::default();
+        let mut writeback_rate = WritebackRate::default();
         // What was just written settles first.
         for _ in 0..10_000 {
             if fast_of(&probe, 2..10).await == 0 {
                 break;
             }
-            probe.shard.mover_round(&mut yielding).await.unwrap();
+            probe.shard.mover_round(&mut writeback_rate).await.unwrap();
             handle.sleep(1_000_000).await;
         }
         assert_eq!(fast_of(&probe, 2..10).await, 0);
         assert_eq!(fast_of(&probe, 0..2).await, 2 * CHUNK);
         assert_eq!(fast(&probe, OTHER), 4 * CHUNK);
         assert_eq!(read_hot(&probe, probe.volume, 2..4).await, 0);
-        probe.shard.set_knobs(&BTreeMap::new());
+        probe.shard.set_settings(&BTreeMap::new());
         assert!(read_hot(&probe, probe.volume, 2..4).await > 0);
     });
 }
@@ -343,11 +346,11 @@ fn a_volume_above_its_ceiling_gives_way_first() {
             let name = format!("ceiling-{ceiling}");
             let probe = both(&handle, &name, 16).await;
             probe.shard.looked_over.set(true);
-            let knobs = KnobsConfig {
+            let settings = KnobsConfig {
                 fast_ceiling: ceiling,
                 ..KnobsConfig::default()
             };
-            set(&probe, probe.volume, knobs);
+            set(&probe, probe.volume, settings);
             evict(&probe, 8 * CHUNK).await;
             let left = 16 * CHUNK - fast(&probe, OTHER);
             assert_eq!(left == 0, goes_first, "{left} blocks of the other left");
@@ -363,14 +366,14 @@ fn reads_bring_a_volume_to_its_ceiling_and_no_further() {
             fast_ceiling: 40 * BLOCK as u64,
             ..KnobsConfig::default()
         };
-        let knobs = set(&probe, probe.volume, ceiling);
+        let settings = set(&probe, probe.volume, ceiling);
         for _ in 0..4 {
             read_hot(&probe, probe.volume, 0..8).await;
             promote_all(&probe).await;
         }
         let has = fast(&probe, probe.volume);
         assert!((32..=40).contains(&has), "{has}");
-        assert_eq!(knobs.fast(), has as i64);
+        assert_eq!(settings.fast(), has as i64);
         set(&probe, probe.volume, KnobsConfig::default());
         read_hot(&probe, probe.volume, 0..8).await;
         promote_all(&probe).await;
@@ -387,9 +390,9 @@ fn promotion_pauses_when_its_budget_is_used_up() {
             ..KnobsConfig::default()
         };
         // It begins empty.
-        let knobs = set(&probe, probe.volume, budget.clone());
+        let settings = set(&probe, probe.volume, budget.clone());
         assert_eq!(read_hot(&probe, probe.volume, 0..4).await, 0);
-        let budget = knobs.budget.as_ref().unwrap();
+        let budget = settings.budget.as_ref().unwrap();
         budget.give_back(40 * BLOCK as u64);
         assert!(read_hot(&probe, probe.volume, 0..4).await > 0);
         promote_all(&probe).await;
@@ -407,8 +410,8 @@ fn what_a_volume_has_on_the_fast_tier_is_counted_whatever_happens_to_it() {
             fast_ceiling: MIB,
             ..KnobsConfig::default()
         };
-        let knobs = set(&probe, probe.volume, ceiling.clone());
-        let right = || assert_eq!(knobs.fast() as u64, fast(&probe, probe.volume));
+        let settings = set(&probe, probe.volume, ceiling.clone());
+        let right = || assert_eq!(settings.fast() as u64, fast(&probe, probe.volume));
         right();
         let buf = IoBuf::zeroed(5 * BLOCK);
         probe
@@ -422,7 +425,7 @@ fn what_a_volume_has_on_the_fast_tier_is_counted_whatever_happens_to_it() {
             .write(By::write(probe.volume), MIB / 2, &buf)
             .await
             .unwrap();
-        sink(&probe).await;
+        demote_all(&probe).await;
         right();
         probe
             .shard
@@ -435,17 +438,17 @@ fn what_a_volume_has_on_the_fast_tier_is_counted_whatever_happens_to_it() {
         // Others take their place with what there is.
         let next = set(&probe, probe.volume, ceiling);
         assert_eq!(next.fast() as u64, fast(&probe, probe.volume));
-        assert_eq!(knobs.fast(), 0);
+        assert_eq!(settings.fast(), 0);
         assert!(next.fast() > 0);
     });
 }
 
 #[test]
-fn what_is_written_after_a_snapshot_goes_by_the_same_knobs() {
+fn what_is_written_after_a_snapshot_goes_by_the_same_settings() {
     run(|handle| async move {
         let probe = both(&handle, "snapshot", 2).await;
         let shard = &probe.shard;
-        let knobs = set(&probe, probe.volume, pinned(TierConfig::Fast, 0..2));
+        let settings = set(&probe, probe.volume, pinned(TierConfig::Fast, 0..2));
         let next = OTHER + 1;
         shard.set_layers(&[format::LayerConfig {
             id: next,
@@ -453,7 +456,7 @@ fn what_is_written_after_a_snapshot_goes_by_the_same_knobs() {
             root: probe.volume,
             epoch: 1,
         }]);
-        shard.cut(&[(probe.volume, next)]);
+        shard.switch_layers(&[(probe.volume, next)]);
         let buf = IoBuf::zeroed(MIB as usize);
         for at in 0..4 {
             shard
@@ -461,29 +464,29 @@ fn what_is_written_after_a_snapshot_goes_by_the_same_knobs() {
                 .await
                 .unwrap();
         }
-        sink(&probe).await;
+        demote_all(&probe).await;
         let has = [probe.volume, next].map(|layer| fast(&probe, layer));
         assert_eq!(has, [2 * CHUNK, 4 * CHUNK]);
-        assert_eq!(knobs.fast() as u64, has.iter().sum::<u64>());
-        assert_eq!(knobs.live(), next);
+        assert_eq!(settings.fast() as u64, has.iter().sum::<u64>());
+        assert_eq!(settings.live(), next);
         // What is written twice is in both layers: what is a snapshot's alone is not held.
         evict(&probe, 100 * CHUNK).await;
         assert_eq!(
             [probe.volume, next].map(|layer| fast(&probe, layer)),
             [0, 2 * CHUNK]
         );
-        assert_eq!(knobs.fast() as u64, 2 * CHUNK);
+        assert_eq!(settings.fast() as u64, 2 * CHUNK);
     });
 }
 
 #[test]
 fn an_eager_volume_promotes_what_others_leave_and_a_thrifty_one_does_not() {
     let admission = |reaction| {
-        let knobs = KnobsConfig {
+        let settings = KnobsConfig {
             reaction,
             ..KnobsConfig::default()
         };
-        Knobs::new(&config(1, knobs), None, None).admission((1, 0), 0, 1)
+        VolumeSettings::new(&config(1, settings), None, None).admission((1, 0), 0, 1)
     };
     assert_eq!(admission(ReactionConfig::Normal), Admission::ByWorth(1.0));
     let (eager, thrifty) = (
@@ -496,13 +499,13 @@ fn an_eager_volume_promotes_what_others_leave_and_a_thrifty_one_does_not() {
 
 /// What an extent has to be worth, in times of the margin, and what it counts for once it is there.
 fn placed_by(level: Option<u8>, reaction: ReactionConfig) -> (f32, f32) {
-    let knobs = KnobsConfig {
+    let settings = KnobsConfig {
         reaction,
         ..KnobsConfig::default()
     };
-    let knobs = Knobs::new(&config(1, knobs), level, None);
-    match knobs.admission((1, 0), 0, 1) {
-        Admission::ByWorth(reluctance) => (reluctance, knobs.weight()),
+    let settings = VolumeSettings::new(&config(1, settings), level, None);
+    match settings.admission((1, 0), 0, 1) {
+        Admission::ByWorth(reluctance) => (reluctance, settings.weight()),
         other => panic!("{other:?}"),
     }
 }
@@ -546,12 +549,13 @@ fn what_level_1_has_in_ram_stays_for_a_round_longer() {
                 .await
                 .unwrap();
             shard.evict(u64::MAX).await.unwrap();
-            let knobs = Knobs::new(&config(volume, KnobsConfig::default()), level, None);
-            shard.set_knobs(&BTreeMap::from([(volume, Arc::new(knobs))]));
+            let settings =
+                VolumeSettings::new(&config(volume, KnobsConfig::default()), level, None);
+            shard.set_settings(&BTreeMap::from([(volume, Arc::new(settings))]));
             for chunk in places {
                 if chunk == 200 {
                     // What comes from now on is as others' is.
-                    shard.set_knobs(&BTreeMap::new());
+                    shard.set_settings(&BTreeMap::new());
                 }
                 let mut buf = IoBuf::zeroed(BLOCK);
                 let read = shard.look_and_read(By::read(volume), chunk * MIB, &mut buf);
@@ -559,8 +563,8 @@ fn what_level_1_has_in_ram_stays_for_a_round_longer() {
             }
             let mut there = 0;
             for chunk in [0, 100] {
-                let leaf = shard.leaf(volume, chunk, false).await.unwrap().unwrap();
-                there += usize::from(leaf.ram[0].get() != 0);
+                let map_page = shard.map_page(volume, chunk, false).await.unwrap().unwrap();
+                there += usize::from(map_page.ram[0].get() != 0);
             }
             stayed.push(there);
         }

@@ -1,4 +1,4 @@
-//! Which drives are flushed for what sinks, and when.
+//! Which drives are flushed for what is demoted, and when.
 
 use crate::shard::probe::{Probe, run};
 use crate::tiering::access_stats::By;
@@ -6,9 +6,9 @@ use block::IoBuf;
 use units::BLOCK;
 
 /// Hosts' barriers wait for the drives that bear what hosts wrote, and not for the heads of those that
-/// bear what has sunk.
+/// bear what has been demoted.
 #[test]
-fn a_barrier_does_not_flush_what_was_flushed_before_it_sank() {
+fn a_barrier_does_not_flush_what_was_flushed_before_it_was_demoted() {
     run(|handle| async move {
         let probe = Probe::open(&handle, "demote").await;
         let (shard, volume) = (&probe.shard, probe.volume);
@@ -18,7 +18,7 @@ fn a_barrier_does_not_flush_what_was_flushed_before_it_sank() {
         probe.since();
         // One block of a chunk: it is packed into a slot of the slow tier.
         shard.cool().await.unwrap();
-        assert_eq!(probe.since()[1], 1, "what sinks is flushed");
+        assert_eq!(probe.since()[1], 1, "what is demoted is flushed");
         shard.barrier().await.unwrap();
         assert!(
             matches!(probe.since(), [(1..), 0]),

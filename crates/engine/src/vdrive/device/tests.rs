@@ -67,7 +67,7 @@ impl Memory {
         io.done.send((buf, result));
     }
 
-    fn let_go(&self) {
+    fn release(&self) {
         self.holds_writes.set(false);
         for io in self.held.take() {
             self.answer(io);
@@ -92,29 +92,29 @@ impl DriveQueue for Memory {
 struct Scene {
     handle: Handle,
     drives: [Rc<Memory>; 2],
-    legs: Arc<Legs>,
+    members: Arc<Members>,
     vdrive: Rc<VdriveIo>,
 }
 
 fn scene() -> Scene {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
     let drives: [Rc<Memory>; 2] = Default::default();
-    let legs = Arc::<Legs>::default();
+    let members = Arc::<Members>::default();
     let parts = (0..2).map(|index| {
-        let leg = Leg::new(
+        let member = Member::new(
             (1, index),
             DriveId(index as u128),
             true,
             StaleMap::new(REGION),
         );
-        let leg = Arc::new(leg);
-        legs.add(leg.clone());
+        let member = Arc::new(member);
+        members.add(member.clone());
         PartIo::new(
             &handle,
             drives[index].clone(),
             "test",
             0,
-            leg,
+            member,
             Arc::default(),
         )
     });
@@ -124,20 +124,20 @@ fn scene() -> Scene {
         VdriveId(1),
         layout,
         parts,
-        legs.clone(),
+        members.clone(),
         handle.dma().clone(),
     );
     Scene {
         handle,
         drives,
-        legs,
+        members,
         vdrive: Rc::new(vdrive),
     }
 }
 
 impl Scene {
-    fn leg(&self, index: usize) -> Arc<Leg> {
-        self.legs.get((1, index)).unwrap()
+    fn member(&self, index: usize) -> Arc<Member> {
+        self.members.get((1, index)).unwrap()
     }
 
     /// Starts something; its result is there once it has ended.
@@ -177,20 +177,20 @@ impl Scene {
         self.run(async |vdrive| vdrive.flush().await)
     }
 
-    fn stale(&self, leg: usize) -> Vec<u64> {
-        self.leg(leg).stale.regions(128)
+    fn stale(&self, member: usize) -> Vec<u64> {
+        self.member(member).stale.regions(128)
     }
 }
 
 #[test]
-fn a_leg_that_fails_a_write_lacks_that_and_what_was_not_flushed() {
+fn a_member_that_fails_a_write_lacks_that_and_what_was_not_flushed() {
     let scene = scene();
     scene.wrote(0, 1).unwrap();
     scene.flush().unwrap();
     scene.wrote(2 * REGION, 1).unwrap();
     scene.drives[0].fails_writes.set(true);
     scene.wrote(5 * REGION, 1).unwrap();
-    assert_eq!(scene.leg(0).state(), LegState::Out);
+    assert_eq!(scene.member(0).state(), MemberState::Out);
     assert_eq!(scene.stale(0), [5]);
     // Nobody knows whether what came before is on it: the next flush could not reach it.
     scene.flush().unwrap();
@@ -207,30 +207,30 @@ fn a_flush_that_failed_is_never_believed() {
     scene.wrote(0, 1).unwrap();
     scene.drives[0].fails_flushes.set(true);
     scene.flush().unwrap();
-    assert_eq!(scene.leg(0).state(), LegState::Out);
-    assert!(scene.leg(0).stale.is_all(), "nobody knows what it lost");
+    assert_eq!(scene.member(0).state(), MemberState::Out);
+    assert!(scene.member(0).stale.is_all(), "nobody knows what it lost");
     scene.drives[0].fails_flushes.set(false);
     let before = scene.drives[0].flushes.get();
-    assert!(scene.legs.begin_sync((1, 0)));
+    assert!(scene.members.begin_sync((1, 0)));
     scene.flush().unwrap();
     assert_eq!(
         scene.drives[0].flushes.get(),
         before,
         "it is not asked again"
     );
-    assert_eq!(scene.leg(0).state(), LegState::Out);
+    assert_eq!(scene.member(0).state(), MemberState::Out);
 }
 
 #[test]
-fn the_last_leg_stays_in() {
+fn the_last_member_stays_in() {
     let scene = scene();
     scene.drives[0].fails_writes.set(true);
     scene.wrote(0, 1).unwrap();
     scene.drives[1].fails_writes.set(true);
     scene.wrote(0, 2).unwrap_err();
-    assert!(scene.leg(1).is_in());
-    assert!(!scene.legs.take_out((1, 1), "test", true));
-    assert_eq!(scene.legs.needed_on(DriveId(1)), Some(1));
+    assert!(scene.member(1).is_in());
+    assert!(!scene.members.take_out((1, 1), "test", true));
+    assert_eq!(scene.members.needed_on(DriveId(1)), Some(1));
     scene.drives[1].fails_flushes.set(true);
     scene.flush().unwrap_err();
     scene.drives[1].fails_flushes.set(false);
@@ -240,28 +240,28 @@ fn the_last_leg_stays_in() {
 #[test]
 fn a_barrier_waits_until_the_labels_tell_of_an_absence() {
     let scene = scene();
-    scene.legs.enforce();
-    scene.legs.recorded_upto(scene.legs.wanted());
+    scene.members.enforce();
+    scene.members.recorded_upto(scene.members.wanted());
     let wait = || {
-        let legs = scene.legs.clone();
-        scene.start(async move |_| legs.recorded().await)
+        let members = scene.members.clone();
+        scene.start(async move |_| members.recorded().await)
     };
     assert_eq!(wait().take(), Some(true));
     scene.drives[0].fails_writes.set(true);
     scene.wrote(0, 1).unwrap();
     let (first, second) = (wait(), wait());
     assert_eq!(first.take(), None);
-    scene.legs.recorded_upto(scene.legs.wanted());
+    scene.members.recorded_upto(scene.members.wanted());
     scene.turn();
     assert_eq!((first.take(), second.take()), (Some(true), Some(true)));
-    // A region that is written first while a leg is out is news too; the same again is none.
+    // A region that is written first while a member is out is news too; the same again is none.
     scene.wrote(50 * REGION, 1).unwrap();
     let third = wait();
     assert_eq!(third.take(), None);
-    scene.legs.record_failed();
+    scene.members.record_failed();
     scene.turn();
     assert_eq!(third.take(), Some(false));
-    scene.legs.recorded_upto(scene.legs.wanted());
+    scene.members.recorded_upto(scene.members.wanted());
     scene.wrote(50 * REGION, 2).unwrap();
     assert_eq!(wait().take(), Some(true));
 }
@@ -270,9 +270,9 @@ fn a_barrier_waits_until_the_labels_tell_of_an_absence() {
 fn a_range_is_copied_between_writes_to_it() {
     let scene = scene();
     scene.wrote(3, 1).unwrap();
-    scene.legs.take_out((1, 0), "test", true);
+    scene.members.take_out((1, 0), "test", true);
     scene.wrote(3, 2).unwrap();
-    assert!(scene.legs.begin_sync((1, 0)));
+    assert!(scene.members.begin_sync((1, 0)));
     // A write is in flight: the copy waits for it, and later ones to that range for the copy.
     scene.drives[1].holds_writes.set(true);
     let before = scene.write(3, 3);
@@ -281,27 +281,27 @@ fn a_range_is_copied_between_writes_to_it() {
     let after = scene.write(4, 4);
     assert_eq!(scene.wrote(100, 5), Ok(()), "others go on");
     assert!(copy.borrow().is_none() && after.borrow().is_none());
-    scene.drives[1].let_go();
+    scene.drives[1].release();
     scene.turn();
     assert_eq!(
         (before.take(), copy.take(), after.take()),
         (Some(Ok(())), Some(Ok(())), Some(Ok(())))
     );
-    let leg = |drive: usize| scene.drives[drive].blocks.borrow().clone();
-    assert_eq!(leg(0).get(&3), Some(&3));
-    assert_eq!(leg(0).get(&4), Some(&4));
+    let member = |drive: usize| scene.drives[drive].blocks.borrow().clone();
+    assert_eq!(member(0).get(&3), Some(&3));
+    assert_eq!(member(0).get(&4), Some(&4));
     // Nothing is read from it before it is up to date.
-    assert!(!scene.leg(0).is_in());
-    assert!(scene.legs.end_sync((1, 0), scene.leg(0).absences()));
-    assert!(scene.leg(0).is_in() && scene.stale(0).is_empty());
+    assert!(!scene.member(0).is_in());
+    assert!(scene.members.end_sync((1, 0), scene.member(0).absences()));
+    assert!(scene.member(0).is_in() && scene.stale(0).is_empty());
 }
 
 #[test]
-fn what_a_leg_reads_only_when_asked_again_is_copied() {
+fn what_a_member_reads_only_when_asked_again_is_copied() {
     let scene = scene();
-    scene.legs.take_out((1, 0), "test", true);
+    scene.members.take_out((1, 0), "test", true);
     scene.wrote(3, 2).unwrap();
-    assert!(scene.legs.begin_sync((1, 0)));
+    assert!(scene.members.begin_sync((1, 0)));
     // All together once, and the first block twice.
     scene.drives[1].fails_reads.set(3);
     let copy = scene.start(async |vdrive| vdrive.copy(0, 3, 2).await);
@@ -310,39 +310,40 @@ fn what_a_leg_reads_only_when_asked_again_is_copied() {
 }
 
 #[test]
-fn a_leg_that_went_out_again_meanwhile_is_not_up_to_date() {
+fn a_member_that_went_out_again_meanwhile_is_not_up_to_date() {
     let scene = scene();
-    scene.legs.take_out((1, 0), "test", false);
-    let absences = scene.leg(0).absences();
-    assert!(scene.legs.begin_sync((1, 0)));
+    scene.members.take_out((1, 0), "test", false);
+    let absences = scene.member(0).absences();
+    assert!(scene.members.begin_sync((1, 0)));
     scene.drives[0].fails_writes.set(true);
     scene.wrote(7 * REGION, 1).unwrap();
-    scene.legs.synced_upto((1, 0), absences, 100, 128);
+    scene.members.synced_upto((1, 0), absences, 100, 128);
     assert_eq!(scene.stale(0), [7], "what it missed stays known");
-    assert!(!scene.legs.end_sync((1, 0), absences));
-    assert!(scene.legs.begin_sync((1, 0)));
-    assert!(!scene.legs.end_sync((1, 0), absences));
+    assert!(!scene.members.end_sync((1, 0), absences));
+    assert!(scene.members.begin_sync((1, 0)));
+    assert!(!scene.members.end_sync((1, 0), absences));
 }
 
 #[test]
-fn what_a_damaged_map_names_beyond_the_end_is_an_error_and_no_leg_s_fault() {
+fn what_a_damaged_map_names_beyond_the_end_is_an_error_and_no_member_s_fault() {
     let scene = scene();
     for block in [1024, 1023 + (1 << 40), u64::MAX] {
         assert_eq!(scene.wrote(block, 1), Err(DriveError::Bounds));
         let read = scene.run(async move |vdrive| vdrive.read(block, 2, &|_, _| true).await);
         assert_eq!(read.err(), Some(DriveError::Bounds));
-        let read = scene.run(async move |vdrive| vdrive.read_every_leg(block, &|_, _| true).await);
+        let read =
+            scene.run(async move |vdrive| vdrive.read_every_member(block, &|_, _| true).await);
         assert_eq!(read.err(), Some(DriveError::Bounds));
         assert_eq!(scene.vdrive.places_of(block).len(), 1);
     }
     // Half of it is there.
     let read = scene.run(async |vdrive| vdrive.read(1023, 2, &|_, _| true).await);
     assert_eq!(read.err(), Some(DriveError::Bounds));
-    assert!(scene.leg(0).is_in() && scene.leg(1).is_in());
+    assert!(scene.member(0).is_in() && scene.member(1).is_in());
 }
 
 #[test]
-fn what_is_right_is_read_once_on_each_leg_and_what_is_not_once_more_alone() {
+fn what_is_right_is_read_once_on_each_member_and_what_is_not_once_more_alone() {
     let scene = scene();
     for drive in &scene.drives {
         drive
@@ -363,7 +364,7 @@ fn what_is_right_is_read_once_on_each_leg_and_what_is_not_once_more_alone() {
     ];
     assert_eq!(right, wanted);
     let mended = scene.drives[1].blocks.borrow()[&1];
-    assert_eq!(mended, 7, "the other leg had it");
+    assert_eq!(mended, 7, "the other member had it");
     let reads = scene.drives.each_ref().map(|drive| drive.reads.get());
     assert_eq!(reads, [3, 3]);
 }

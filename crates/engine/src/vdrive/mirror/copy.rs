@@ -1,11 +1,11 @@
-//! Bringing a mirror's leg up to date, range by range, beneath running writes.
+//! Bringing a mirror's member up to date, range by range, beneath running writes.
 //!
-//! A leg that is being copied to takes all writes. A range is copied while no write to it is in
+//! A member that is being copied to takes all writes. A range is copied while no write to it is in
 //! flight: writes that come meanwhile wait, and those that were sent before are waited for. Every
 //! block has one thread that writes it, so all of this is local to that thread.
 
 use crate::vdrive::verify::TRIES;
-use crate::vdrive::{Leg, LegState, Purpose, VdriveIo};
+use crate::vdrive::{Member, MemberState, Purpose, VdriveIo};
 use block::{DmaBuf, DriveError};
 use reactor::Event;
 use std::cell::Cell;
@@ -104,46 +104,46 @@ impl Gate {
 
 impl VdriveIo {
     /// A part, as all threads know it.
-    pub fn leg(&self, leg: usize) -> &Leg {
-        &self.parts[leg].leg
+    pub fn member(&self, member: usize) -> &Member {
+        &self.parts[member].member
     }
 
-    /// A leg that is out may lack what this thread has written and not flushed.
-    pub fn give_up_written(&self, leg: usize) {
+    /// A member that is out may lack what this thread has written and not flushed.
+    pub fn give_up_written(&self, member: usize) {
         let written = self.written.borrow();
-        if self.parts[leg].leg.stale.note_all(&written) {
-            self.legs.want();
+        if self.parts[member].member.stale.note_all(&written) {
+            self.members.want();
         }
     }
 
-    /// Waits for every write that this thread has begun: those after it know of a leg's return.
+    /// Waits for every write that this thread has begun: those after it know of a member's return.
     pub async fn settle_writes(&self) {
         if !is_on(Mutation::ResyncUnsettled) {
             self.gate.drain().await;
         }
     }
 
-    /// Copies blocks to a leg that is being brought up to date. Blocks that no other leg can read, several times in a row,
+    /// Copies blocks to a member that is being brought up to date. Blocks that no other member can read, several times in a row,
     /// are left as they are: nothing better is to be had.
     ///
     /// # Errors
-    /// When the leg is not being brought up to date any more, or fails: it is out then.
-    pub async fn copy(&self, leg: usize, block: u64, count: usize) -> Result<(), DriveError> {
+    /// When the member is not being brought up to date any more, or fails: it is out then.
+    pub async fn copy(&self, member: usize, block: u64, count: usize) -> Result<(), DriveError> {
         let _closed = self.gate.close(block, count as u64).await;
-        if self.parts[leg].leg.state() != LegState::Syncing {
+        if self.parts[member].member.state() != MemberState::Syncing {
             return Err(DriveError::Gone);
         }
-        let sources = self.legs_where(Leg::is_in);
+        let sources = self.members_where(Member::is_in);
         let first = *sources.first().ok_or(DriveError::Gone)?;
         let read = self.parts[first].read(block, self.dma.get(count * BLOCK));
         if let Ok(data) = read.await {
-            return self.put(leg, block, data).await;
+            return self.put(member, block, data).await;
         }
         for block in block..block + count as u64 {
             for source in (0..TRIES).flat_map(|_| &sources) {
                 let read = self.parts[*source].read(block, self.dma.get(BLOCK));
                 if let Ok(data) = read.await {
-                    self.put(leg, block, data).await?;
+                    self.put(member, block, data).await?;
                     break;
                 }
             }
@@ -151,23 +151,23 @@ impl VdriveIo {
         Ok(())
     }
 
-    async fn put(&self, leg: usize, block: u64, data: DmaBuf) -> Result<(), DriveError> {
-        let written = self.parts[leg].write(block, data, Purpose::Upkeep).await;
+    async fn put(&self, member: usize, block: u64, data: DmaBuf) -> Result<(), DriveError> {
+        let written = self.parts[member].write(block, data, Purpose::Upkeep).await;
         written.inspect_err(|error| {
             let why = format!("bringing it up to date failed: {error}");
-            self.legs.take_out((self.id.0, leg), &why, false);
+            self.members.take_out((self.id.0, member), &why, false);
         })
     }
 
-    /// Makes what a leg has durable.
+    /// Makes what a member has durable.
     ///
     /// # Errors
     /// When it fails: it is out then.
-    pub async fn flush_leg(&self, leg: usize) -> Result<(), DriveError> {
-        let flushed = self.parts[leg].flush().await;
+    pub async fn flush_member(&self, member: usize) -> Result<(), DriveError> {
+        let flushed = self.parts[member].flush().await;
         flushed.inspect_err(|error| {
             let why = format!("a flush failed: {error}");
-            self.legs.flush_failed((self.id.0, leg), &why);
+            self.members.flush_failed((self.id.0, member), &why);
         })
     }
 }

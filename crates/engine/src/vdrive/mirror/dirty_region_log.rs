@@ -1,4 +1,4 @@
-//! What was written while a mirror's leg was away: a bit a region.
+//! What was written while a mirror's member was away: a bit a region.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use units::mutation::{Mutation, is_on};
@@ -21,7 +21,7 @@ pub fn region_blocks(blocks: u64, group_blocks: u64) -> u64 {
         .max(group_blocks)
 }
 
-/// Regions of a part that a leg lacks. Any thread may add to it.
+/// Regions of a part that a member lacks. Any thread may add to it.
 #[derive(Debug)]
 pub struct StaleMap {
     region_blocks: u64,

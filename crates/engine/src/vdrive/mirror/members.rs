@@ -1,8 +1,8 @@
-//! Which legs of a pool's mirrors count: shared by all threads.
+//! Which members of a pool's mirrors count: shared by all threads.
 //!
-//! Responsible for: taking legs out, never the last one; what was written while a leg was out; and
+//! Responsible for: taking members out, never the last one; what was written while a member was out; and
 //! letting barriers wait until all of that is in the labels. Leaves out: writing the labels, which
-//! the pool's keeper does, and bringing a leg up to date.
+//! the pool's keeper does, and bringing a member up to date.
 
 use super::dirty_region_log::StaleMap;
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use units::DriveId;
 use units::mutation::{Mutation, is_on};
 
 /// A part of a vdrive: the vdrive (0 is the metadata region) and the part's index.
-pub type LegId = (u8, usize);
+pub type MemberId = (u8, usize);
 
-/// What a leg is good for. Parts of vdrives that are no mirrors are always in.
+/// What a member is good for. Parts of vdrives that are no mirrors are always in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LegState {
+pub enum MemberState {
     /// It holds everything.
     In,
     /// It is neither read nor written: it lacks what the stale map tells.
@@ -29,8 +29,8 @@ pub enum LegState {
 
 /// One part of a vdrive, as all threads know it.
 #[derive(Debug)]
-pub struct Leg {
-    id: LegId,
+pub struct Member {
+    id: MemberId,
     mirrored: bool,
     state: AtomicU8,
     /// Times that it went out: what was begun for one absence does not count for the next.
@@ -42,16 +42,16 @@ pub struct Leg {
     told: Mutex<Told>,
 }
 
-/// What is said of a leg, and rarely asked.
+/// What is said of a member, and rarely asked.
 #[derive(Clone, Debug)]
 struct Told {
     drive: DriveId,
     why: String,
 }
 
-impl Leg {
+impl Member {
     /// A part on `drive`; `mirrored` when other parts hold the same.
-    pub fn new(id: LegId, drive: DriveId, mirrored: bool, stale: StaleMap) -> Self {
+    pub fn new(id: MemberId, drive: DriveId, mirrored: bool, stale: StaleMap) -> Self {
         Self {
             id,
             mirrored,
@@ -67,22 +67,22 @@ impl Leg {
     }
 
     /// What it is good for now.
-    pub fn state(&self) -> LegState {
+    pub fn state(&self) -> MemberState {
         match self.state.load(Ordering::Acquire) {
-            0 => LegState::In,
-            1 => LegState::Out,
-            _ => LegState::Syncing,
+            0 => MemberState::In,
+            1 => MemberState::Out,
+            _ => MemberState::Syncing,
         }
     }
 
     /// Whether it may be read.
     pub fn is_in(&self) -> bool {
-        self.state() == LegState::In || is_on(Mutation::SyncingRead) && self.takes_writes()
+        self.state() == MemberState::In || is_on(Mutation::SyncingRead) && self.takes_writes()
     }
 
     /// Whether it takes writes.
     pub fn takes_writes(&self) -> bool {
-        self.state() != LegState::Out
+        self.state() != MemberState::Out
     }
 
     /// How often it went out.
@@ -108,7 +108,7 @@ impl Leg {
         locked(&self.told).drive
     }
 
-    fn set(&self, state: LegState) {
+    fn set(&self, state: MemberState) {
         self.state.store(state as u8, Ordering::Release);
     }
 }
@@ -123,23 +123,23 @@ struct Record {
     waiting: Vec<Waker>,
 }
 
-/// The legs of a pool.
+/// The members of a pool.
 #[derive(Default)]
-pub struct Legs {
-    table: Mutex<BTreeMap<LegId, Arc<Leg>>>,
+pub struct Members {
+    table: Mutex<BTreeMap<MemberId, Arc<Member>>>,
     /// Changes that have to be in the labels before a barrier that relies on them is answered.
     wanted: AtomicU64,
     /// How many of those are.
     recorded: AtomicU64,
-    /// Barriers wait for the labels: not before an opening makes something valid that a leg may lack.
+    /// Barriers wait for the labels: not before an opening makes something valid that a member may lack.
     enforced: AtomicBool,
     record: Mutex<Record>,
 }
 
-impl Legs {
+impl Members {
     /// Adds a part.
-    pub fn add(&self, leg: Arc<Leg>) {
-        locked(&self.table).insert(leg.id, leg);
+    pub fn add(&self, member: Arc<Member>) {
+        locked(&self.table).insert(member.id, member);
     }
 
     /// Forgets the parts of a vdrive.
@@ -148,19 +148,22 @@ impl Legs {
     }
 
     /// A part.
-    pub fn get(&self, id: LegId) -> Option<Arc<Leg>> {
+    pub fn get(&self, id: MemberId) -> Option<Arc<Member>> {
         locked(&self.table).get(&id).cloned()
     }
 
     /// Every part.
-    pub fn all(&self) -> Vec<(LegId, Arc<Leg>)> {
+    pub fn all(&self) -> Vec<(MemberId, Arc<Member>)> {
         let table = locked(&self.table);
-        table.iter().map(|(id, leg)| (*id, leg.clone())).collect()
+        table
+            .iter()
+            .map(|(id, member)| (*id, member.clone()))
+            .collect()
     }
 
-    /// Takes a leg out, unless nothing else has what it holds; tells whether it is out now.
+    /// Takes a member out, unless nothing else has what it holds; tells whether it is out now.
     /// With `forget`, nothing on it counts any more and all of it has to be copied.
-    pub fn take_out(&self, id: LegId, why: &str, forget: bool) -> bool {
+    pub fn take_out(&self, id: MemberId, why: &str, forget: bool) -> bool {
         let table = locked(&self.table);
         let outcome = take_out(&table, id, why, forget);
         drop(table);
@@ -171,23 +174,23 @@ impl Legs {
     }
 
     /// A drive failed a flush: nobody knows what it has of what was written since the last one.
-    /// All of its legs go out that others can stand in for.
-    pub fn flush_failed(&self, id: LegId, why: &str) {
+    /// All of its members go out that others can stand in for.
+    pub fn flush_failed(&self, id: MemberId, why: &str) {
         let table = locked(&self.table);
-        let Some(drive) = table.get(&id).map(|leg| leg.drive()) else {
+        let Some(drive) = table.get(&id).map(|member| member.drive()) else {
             return;
         };
         drop(table);
         self.take_drive_out(drive, why, true);
     }
 
-    /// Takes out all legs on a drive that others can stand in for; true when none is left in.
+    /// Takes out all members on a drive that others can stand in for; true when none is left in.
     pub fn take_drive_out(&self, drive: DriveId, why: &str, forget: bool) -> bool {
         let table = locked(&self.table);
-        let of_drive: Vec<LegId> = table
+        let of_drive: Vec<MemberId> = table
             .values()
-            .filter(|leg| leg.drive() == drive)
-            .map(|leg| leg.id)
+            .filter(|member| member.drive() == drive)
+            .map(|member| member.id)
             .collect();
         let outcomes: Vec<_> = of_drive
             .into_iter()
@@ -200,58 +203,60 @@ impl Legs {
         !outcomes.contains(&None)
     }
 
-    /// Why the legs on a drive cannot all go out: the first vdrive that nothing else holds.
+    /// Why the members on a drive cannot all go out: the first vdrive that nothing else holds.
     pub fn needed_on(&self, drive: DriveId) -> Option<u8> {
         let table = locked(&self.table);
         let needed = table
             .values()
-            .find(|leg| leg.drive() == drive && leg.is_in() && !has_other(&table, leg));
-        needed.map(|leg| leg.id.0)
+            .find(|member| member.drive() == drive && member.is_in() && !has_other(&table, member));
+        needed.map(|member| member.id.0)
     }
 
-    /// A leg that is out takes writes from now on.
-    pub fn begin_sync(&self, id: LegId) -> bool {
+    /// A member that is out takes writes from now on.
+    pub fn begin_sync(&self, id: MemberId) -> bool {
         let table = locked(&self.table);
-        let Some(leg) = table.get(&id) else {
+        let Some(member) = table.get(&id) else {
             return false;
         };
-        if leg.state() == LegState::Out {
-            leg.set(LegState::Syncing);
+        if member.state() == MemberState::Out {
+            member.set(MemberState::Syncing);
         }
-        leg.state() == LegState::Syncing
+        member.state() == MemberState::Syncing
     }
 
-    /// A leg holds everything now, if it has not gone out since it had `absences`.
-    pub fn end_sync(&self, id: LegId, absences: u64) -> bool {
+    /// A member holds everything now, if it has not gone out since it had `absences`.
+    pub fn end_sync(&self, id: MemberId, absences: u64) -> bool {
         let table = locked(&self.table);
-        let Some(leg) = table.get(&id) else {
+        let Some(member) = table.get(&id) else {
             return false;
         };
-        if leg.state() != LegState::Syncing || leg.absences() != absences {
+        if member.state() != MemberState::Syncing || member.absences() != absences {
             return false;
         }
-        leg.stale.clear();
-        leg.since.store(0, Ordering::Release);
-        locked(&leg.told).why.clear();
-        leg.set(LegState::In);
+        member.stale.clear();
+        member.since.store(0, Ordering::Release);
+        locked(&member.told).why.clear();
+        member.set(MemberState::In);
         true
     }
 
-    /// Regions of a leg up to and with `last`, of `count`, are up to date and durable on it, if it
+    /// Regions of a member up to and with `last`, of `count`, are up to date and durable on it, if it
     /// has not gone out since it had `absences`.
-    pub fn synced_upto(&self, id: LegId, absences: u64, last: u64, count: u64) {
+    pub fn synced_upto(&self, id: MemberId, absences: u64, last: u64, count: u64) {
         let table = locked(&self.table);
-        let same = |leg: &&Arc<Leg>| leg.state() == LegState::Syncing && leg.absences() == absences;
-        if let Some(leg) = table.get(&id).filter(same) {
-            leg.stale.clear_upto(last, count);
+        let same = |member: &&Arc<Member>| {
+            member.state() == MemberState::Syncing && member.absences() == absences
+        };
+        if let Some(member) = table.get(&id).filter(same) {
+            member.stale.clear_upto(last, count);
         }
     }
 
-    /// A leg lies on another drive from now on, which holds nothing of it yet.
-    pub fn put_on(&self, id: LegId, drive: DriveId) {
-        if let Some(leg) = locked(&self.table).get(&id) {
-            leg.stale.set_all();
-            let mut told = locked(&leg.told);
+    /// A member lies on another drive from now on, which holds nothing of it yet.
+    pub fn put_on(&self, id: MemberId, drive: DriveId) {
+        if let Some(member) = locked(&self.table).get(&id) {
+            member.stale.set_all();
+            let mut told = locked(&member.told);
             told.drive = drive;
             told.why = "its drive was replaced".to_owned();
         }
@@ -356,30 +361,40 @@ impl Legs {
     }
 }
 
-fn has_other(table: &BTreeMap<LegId, Arc<Leg>>, leg: &Leg) -> bool {
-    leg.mirrored
+fn has_other(table: &BTreeMap<MemberId, Arc<Member>>, member: &Member) -> bool {
+    member.mirrored
         && table
-            .range((leg.id.0, 0)..=(leg.id.0, usize::MAX))
-            .any(|((_, part), other)| *part != leg.id.1 && other.is_in())
+            .range((member.id.0, 0)..=(member.id.0, usize::MAX))
+            .any(|((_, part), other)| *part != member.id.1 && other.is_in())
 }
 
-/// None when the leg stays, else whether the labels have to tell something new.
-fn take_out(table: &BTreeMap<LegId, Arc<Leg>>, id: LegId, why: &str, forget: bool) -> Option<bool> {
-    let leg = table.get(&id)?;
-    if leg.state() == LegState::In && !has_other(table, leg) {
+/// None when the member stays, else whether the labels have to tell something new.
+fn take_out(
+    table: &BTreeMap<MemberId, Arc<Member>>,
+    id: MemberId,
+    why: &str,
+    forget: bool,
+) -> Option<bool> {
+    let member = table.get(&id)?;
+    if member.state() == MemberState::In && !has_other(table, member) {
         return None;
     }
-    let mut news = leg.state() != LegState::Out;
+    let mut news = member.state() != MemberState::Out;
     // The metadata region is small: all of it is copied.
     if forget || id.0 == 0 {
-        news |= !leg.stale.is_all();
-        leg.stale.set_all();
+        news |= !member.stale.is_all();
+        member.stale.set_all();
     }
-    if leg.state() != LegState::Out {
-        leg.set(LegState::Out);
-        leg.absences.fetch_add(1, Ordering::AcqRel);
-        locked(&leg.told).why = why.to_owned();
-        tracing::warn!(vdrive = id.0, leg = id.1, why, "a mirror's leg is out");
+    if member.state() != MemberState::Out {
+        member.set(MemberState::Out);
+        member.absences.fetch_add(1, Ordering::AcqRel);
+        locked(&member.told).why = why.to_owned();
+        tracing::warn!(
+            vdrive = id.0,
+            member = id.1,
+            why,
+            "a mirror's member is out"
+        );
     }
     Some(news)
 }

@@ -1,7 +1,7 @@
 //! A drive that keeps requests to itself, on a clock that is only a number.
 
 use super::*;
-use crate::vdrive::{Layout, Leg, Legs, PartIo, Purpose, StaleMap, VdriveIo};
+use crate::vdrive::{Layout, Member, Members, PartIo, Purpose, StaleMap, VdriveIo};
 use block::DriveIo;
 use format::LayoutConfig;
 use reactor::Clock;
@@ -42,7 +42,7 @@ impl DriveQueue for Holding {
 }
 
 impl Holding {
-    fn let_go(&self) {
+    fn release(&self) {
         self.holds.set(false);
         for io in self.held.take() {
             io.done.send((io.buf, Ok(())));
@@ -55,7 +55,7 @@ struct Scene {
     clock: Virtual,
     drives: Vec<Rc<Holding>>,
     shared: Vec<Arc<DriveShared>>,
-    legs: Arc<Legs>,
+    members: Arc<Members>,
     vdrive: Rc<VdriveIo>,
 }
 
@@ -63,41 +63,41 @@ fn scene(layout: LayoutConfig, drives: usize) -> Scene {
     let clock = Virtual::default();
     let handle = Handle::simulated(Box::new(clock.clone()), 1).unwrap();
     let drives: Vec<Rc<Holding>> = (0..drives).map(|_| Rc::default()).collect();
-    let legs = Arc::<Legs>::default();
+    let members = Arc::<Members>::default();
     let shared: Vec<_> = drives
         .iter()
         .map(|_| DriveShared::new(DriveLimits::default(), Default::default()))
         .collect();
     let part = |(index, drive): (usize, &Rc<Holding>)| {
         let mirrored = layout == LayoutConfig::Mirror;
-        let leg = Leg::new(
+        let member = Member::new(
             (1, index),
             DriveId(index as u128),
             mirrored,
             StaleMap::new(8),
         );
-        let leg = Arc::new(leg);
-        legs.add(leg.clone());
+        let member = Arc::new(member);
+        members.add(member.clone());
         let shared = shared[index].clone();
-        PartIo::new(&handle, drive.clone(), "test", 0, leg, shared)
+        PartIo::new(&handle, drive.clone(), "test", 0, member, shared)
     };
     let parts: Vec<_> = drives.iter().enumerate().map(part).collect();
     let layout = Layout::new(layout, &vec![1024; drives.len()]);
     let dma = handle.dma().clone();
-    let vdrive = VdriveIo::new(VdriveId(1), layout, parts, legs.clone(), dma);
+    let vdrive = VdriveIo::new(VdriveId(1), layout, parts, members.clone(), dma);
     Scene {
         handle,
         clock,
         drives,
         shared,
-        legs,
+        members,
         vdrive: Rc::new(vdrive),
     }
 }
 
 impl Scene {
-    fn is_in(&self, leg: usize) -> bool {
-        self.legs.get((1, leg)).unwrap().is_in()
+    fn is_in(&self, member: usize) -> bool {
+        self.members.get((1, member)).unwrap().is_in()
     }
 
     /// Runs a future to its end, with time passing; returns it and the seconds that it took.
@@ -132,7 +132,7 @@ impl Scene {
 }
 
 #[test]
-fn a_mirror_goes_on_without_a_leg_that_does_not_answer() {
+fn a_mirror_goes_on_without_a_member_that_does_not_answer() {
     for write in [true, false] {
         let scene = scene(LayoutConfig::Mirror, 2);
         scene.drives[0].holds.set(true);
@@ -150,12 +150,12 @@ fn a_mirror_goes_on_without_a_leg_that_does_not_answer() {
 }
 
 #[test]
-fn the_last_leg_is_kept_though_it_does_not_answer() {
+fn the_last_member_is_kept_though_it_does_not_answer() {
     let scene = scene(LayoutConfig::Mirror, 2);
     scene.drives.iter().for_each(|drive| drive.holds.set(true));
     assert_eq!(scene.write().0, Err(DriveError::Timeout));
     assert!(scene.read().0.is_err());
-    assert!((0..2).any(|leg| scene.is_in(leg)));
+    assert!((0..2).any(|member| scene.is_in(member)));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn without_a_mirror_it_is_an_error_and_what_was_given_up_cannot_land_on_what_fol
     let taken = drive.taken.get();
     assert_eq!(scene.write(), (Err(DriveError::Timeout), 0));
     assert_eq!(drive.taken.get(), taken, "it was not even sent");
-    drive.let_go();
+    drive.release();
     assert_eq!(scene.write(), (Ok(()), 0));
     assert_eq!(scene.read(), (Ok(()), 0));
 }
@@ -192,7 +192,7 @@ fn what_is_answered_in_time_is_no_timeout_and_an_idle_drive_has_no_timer() {
         let (slow, handle) = (drive.clone(), scene.handle.clone());
         scene.handle.spawn(async move {
             handle.sleep(29 * SECOND).await;
-            slow.let_go();
+            slow.release();
         });
         assert_eq!(scene.read(), (Ok(()), 29));
     }
@@ -214,7 +214,7 @@ fn time_in_which_the_loop_stood_still_is_not_the_drives() {
         // The process is stopped, and what the drive answered meanwhile is seen a moment later.
         clock.0.set(clock.0.get() + 300 * SECOND);
         stopper.sleep(SECOND).await;
-        slow.let_go();
+        slow.release();
     });
     assert_eq!(scene.write(), (Ok(()), 302));
     drive.holds.set(true);

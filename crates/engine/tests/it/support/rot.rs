@@ -122,7 +122,7 @@ impl Scene {
         let known: BTreeMap<Vec<u8>, u64> = (0..VOLUME * MIB / BLOCK)
             .map(|block| (wanted(block)[..32].to_vec(), block))
             .collect();
-        // What has sunk leaves free slots behind that still look like it.
+        // What has been demoted leaves free slots behind that still look like it.
         let stale = |drive: usize| !self.mirrored && drive < 2;
         let images = self.images.iter().enumerate();
         for (drive, image) in images.filter(|(drive, _)| !stale(*drive)) {

@@ -1,7 +1,7 @@
 //! Reads that wait for a slow drive, by what their volumes were promised.
 
 use super::Looked;
-use crate::cache::fill::Why;
+use crate::cache::fill::FillReason;
 use crate::cache::readahead::{STREAMS, at_home};
 use crate::shard::probe::{Probe, run};
 use crate::tiering::access_stats::By;
@@ -29,8 +29,8 @@ async fn cold(handle: &Handle, name: &str) -> Probe {
         let buf = IoBuf::zeroed(CHUNK);
         shard.write(by, chunk * CHUNK as u64, &buf).await.unwrap();
     }
-    let sunk = shard.demote_batch(0, writeback::BATCH, false);
-    sunk.await.unwrap();
+    let demoted = shard.demote_batch(0, writeback::BATCH, false);
+    demoted.await.unwrap();
     shard.evict(u64::MAX).await.unwrap();
     probe
 }
@@ -97,10 +97,10 @@ fn what_level_1_waits_for_is_fetched_first_whoever_began_it() {
         for chunk in 0..20 {
             let (shard, order, volume) = (shard.clone(), order.clone(), probe.volume);
             handle.spawn(async move {
-                let leaf = shard.leaf(volume, chunk, false).await.unwrap().unwrap();
-                let wanted = at_home(&leaf, u16::MAX);
-                let why = Why::Dense(Due::new(5, u64::MAX));
-                let fetch = shard.fetch_extents((volume, chunk), &leaf, u16::MAX, &wanted, why);
+                let map_page = shard.map_page(volume, chunk, false).await.unwrap().unwrap();
+                let wanted = at_home(&map_page, u16::MAX);
+                let why = FillReason::Dense(Due::new(5, u64::MAX));
+                let fetch = shard.fetch_extents((volume, chunk), &map_page, u16::MAX, &wanted, why);
                 fetch.await.unwrap();
                 order.borrow_mut().push(chunk);
             });

@@ -184,7 +184,7 @@ fn what_lies_in_the_layers_of_snapshots_is_bypassed_too() {
             epoch,
         };
         shard.set_layers(&[layer(probe.volume, 0, 1), layer(next, probe.volume, 2)]);
-        shard.cut(&[(probe.volume, next)]);
+        shard.switch_layers(&[(probe.volume, next)]);
         let writes = By::write(probe.volume).bypassed(true);
         let buf = IoBuf::from_bytes(vec![7; 64 << 10].into());
         for at in 0..8 {

@@ -22,11 +22,11 @@ fn allow(probe: &Probe, blocks: u64) -> Arc<Budget> {
 
 /// A volume's budget alone, with so many blocks in it.
 fn allow_volume(probe: &Probe, volume: u32, blocks: u64) -> Arc<Budget> {
-    let knobs = KnobsConfig {
+    let settings = KnobsConfig {
         write_budget: 4096,
         ..KnobsConfig::default()
     };
-    let budget = set(probe, volume, knobs).budget.clone().unwrap();
+    let budget = set(probe, volume, settings).budget.clone().unwrap();
     assert!(budget.is_empty(probe.shard.handle.now_ns()));
     budget.give_back(bytes(blocks));
     budget
@@ -136,7 +136,7 @@ fn every_byte_that_a_drive_saw_is_counted_once_by_what_it_was_for() {
         drop(probe);
 
         let probe = both(&handle, "wear-2", 4).await;
-        let [quick, slow] = right(&probe, "writing and sinking");
+        let [quick, slow] = right(&probe, "writing and demoting");
         assert_eq!(
             (quick.hosts, quick.promotion, quick.upkeep),
             (8 * MIB, 0, 0)

@@ -2,7 +2,7 @@
 //! drives that still have labels are old.
 
 use super::labels::{self, on_loop};
-use super::members::Member;
+use super::pool_drives::PoolDrive;
 use super::{Result, error};
 use crate::control::types::ErrorCode;
 use block::{DriveError, DriveQueueExt};
@@ -15,7 +15,7 @@ use units::{BLOCK, PoolId, ShardId};
 /// Blocks of a journal read together.
 const READ: u64 = 256;
 
-/// The newest that a leg of the metadata region tells of a shard.
+/// The newest that a member of the metadata region tells of a shard.
 #[derive(Clone, Copy, Default, Debug)]
 struct Told {
     /// Generation of the checkpoint.
@@ -54,30 +54,34 @@ pub(super) fn refuse_older(
     remote: &Remote,
     pool: PoolId,
     config: &PoolConfig,
-    members: &[Member],
+    pool_drives: &[PoolDrive],
 ) -> Result<()> {
     let mut here = vec![Told::default(); usize::from(config.shards)];
     let mut unlabelled = Vec::new();
     for part in &config.meta.parts {
-        let member = members.iter().find(|it| it.id.to_string() == part.drive);
-        let Some(member) = member else { continue };
-        if let Some(drive) = &member.drive {
+        let pool_drive = pool_drives
+            .iter()
+            .find(|it| it.id.to_string() == part.drive);
+        let Some(pool_drive) = pool_drive else {
+            continue;
+        };
+        if let Some(drive) = &pool_drive.drive {
             let told = told(remote, drive, pool, config, part);
             if !part.out {
                 here.iter_mut()
                     .zip(told)
                     .for_each(|(known, told)| known.join(&told));
             }
-        } else if let Ok(drive) = drives::open(&member.spec)
+        } else if let Ok(drive) = drives::open(&pool_drive.spec)
             && matches!(labels::read(remote, &drive), Ok(None))
         {
             // One with a label was left out by who named the drives.
-            unlabelled.push((member, told(remote, &drive, pool, config, part)));
+            unlabelled.push((pool_drive, told(remote, &drive, pool, config, part)));
         }
     }
-    for (member, told) in unlabelled {
+    for (pool_drive, told) in unlabelled {
         let mut both = told.iter().zip(&here);
-        let spec = &member.spec;
+        let spec = &pool_drive.spec;
         if told.iter().any(|told| told.unknown) {
             return error(
                 ErrorCode::Refused,
@@ -116,7 +120,7 @@ impl Told {
     }
 }
 
-/// What a leg tells, by shard, and whether that is all.
+/// What a member tells, by shard, and whether that is all.
 fn told(
     remote: &Remote,
     drive: &Arc<dyn OpenDrive>,

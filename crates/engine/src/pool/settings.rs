@@ -1,22 +1,22 @@
-//! Knobs of volumes: what somebody chose for their placement (docs/placement.md), changed while they are
+//! Settings of volumes: what somebody chose for their placement (docs/placement.md), changed while they are
 //! used.
 
 use super::shards::ask_all;
 use super::{Pool, Result, error, lock};
 use crate::control::knobs::{KnobsChange, KnobsStatus, Pin, Reaction};
 use crate::control::types::{ErrorCode, IoCounters, Tier};
-use crate::shard::{Audit, Budget, Knobs};
+use crate::shard::{Audit, Budget, VolumeSettings};
 use format::{KnobsConfig, PoolConfig, ReactionConfig, TierConfig, VolumeConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{BLOCK, VdriveId, format_bytes};
 
-/// Knobs, by what they were made of: a volume's description, and its service level.
-type Made = (VolumeConfig, Option<u8>, Arc<Knobs>);
+/// Settings, by what they were made of: a volume's description, and its service level.
+type Made = (VolumeConfig, Option<u8>, Arc<VolumeSettings>);
 
-/// The knobs of the volumes that have some, or whose service level says where they are kept, by the volumes' numbers.
+/// The settings of the volumes that have some, or whose service level says where they are kept, by the volumes' numbers.
 #[derive(Default)]
-pub(crate) struct AllKnobs(BTreeMap<u32, Made>);
+pub(crate) struct AllSettings(BTreeMap<u32, Made>);
 
 /// The service level of a volume with a policy, its own or its group's.
 fn level_of(config: &PoolConfig, volume: &VolumeConfig) -> Option<u8> {
@@ -28,14 +28,14 @@ fn level_of(config: &PoolConfig, volume: &VolumeConfig) -> Option<u8> {
     Some(policy.level)
 }
 
-impl AllKnobs {
+impl AllSettings {
     /// Follows a pool's description. False when there were none and are none.
     pub fn follow(&mut self, config: &PoolConfig) -> bool {
         let had = !self.0.is_empty();
         let with = config.volumes.iter();
         let with = with.filter(|volume| {
             let chosen = volume.knobs != KnobsConfig::default();
-            (chosen || Knobs::has_weight(level_of(config, volume))) && !volume.deleting
+            (chosen || VolumeSettings::has_weight(level_of(config, volume))) && !volume.deleting
         });
         let mut next = BTreeMap::new();
         for volume in with {
@@ -44,24 +44,24 @@ impl AllKnobs {
             let same = known.as_ref().filter(|(of, was, _)| {
                 (&of.knobs, of.live(), *was) == (&volume.knobs, volume.live(), level)
             });
-            let knobs = match same {
-                Some((_, _, knobs)) => knobs.clone(),
+            let settings = match same {
+                Some((_, _, settings)) => settings.clone(),
                 None => {
-                    let budget = known.and_then(|(_, _, knobs)| knobs.budget.clone());
+                    let budget = known.and_then(|(_, _, settings)| settings.budget.clone());
                     let daily = volume.knobs.write_budget;
                     let budget = budget.filter(|budget| budget.daily() == daily);
                     let new = (daily > 0).then(|| Arc::new(Budget::new(daily)));
-                    Arc::new(Knobs::new(volume, level, budget.or(new)))
+                    Arc::new(VolumeSettings::new(volume, level, budget.or(new)))
                 }
             };
-            next.insert(volume.id, (volume.clone(), level, knobs));
+            next.insert(volume.id, (volume.clone(), level, settings));
         }
         self.0 = next;
         had || !self.0.is_empty()
     }
 
     /// By the layers whose placement goes by them.
-    pub fn of_layers(&self, config: &PoolConfig) -> BTreeMap<u32, Arc<Knobs>> {
+    pub fn of_layers(&self, config: &PoolConfig) -> BTreeMap<u32, Arc<VolumeSettings>> {
         let holders = config.holders().into_iter();
         holders
             .filter_map(|(layer, volume)| Some((layer, self.0.get(&volume)?.2.clone())))
@@ -71,21 +71,23 @@ impl AllKnobs {
     /// Blocks that each of those volumes is known to have on the fast tier.
     pub fn fast(&self) -> BTreeMap<u32, i64> {
         let all = self.0.iter();
-        all.map(|(id, (_, _, knobs))| (*id, knobs.fast())).collect()
+        all.map(|(id, (_, _, settings))| (*id, settings.fast()))
+            .collect()
     }
 
     /// Compares that with what shards found, unless it is not as it was `before` they looked: what is pinned
     /// comes up while nothing else happens, too.
     pub fn audit(&self, config: &PoolConfig, before: &BTreeMap<u32, i64>, audit: &mut Audit) {
         let holders = config.holders();
-        let still = |id: &u32, knobs: &Knobs| before.get(id) == Some(&knobs.fast());
+        let still = |id: &u32, settings: &VolumeSettings| before.get(id) == Some(&settings.fast());
         let all = self.0.iter();
-        for (id, (volume, _, knobs)) in all.filter(|(id, (_, _, knobs))| still(id, knobs)) {
+        for (id, (volume, _, settings)) in all.filter(|(id, (_, _, settings))| still(id, settings))
+        {
             let layers = audit.fast.iter();
             let mine = layers.filter(|(layer, _)| holders.get(layer) == Some(id));
             let has = mine.map(|(_, blocks)| blocks).sum::<u64>() as i64;
-            if knobs.fast() != has {
-                let (name, counted) = (&volume.name, knobs.fast());
+            if settings.fast() != has {
+                let (name, counted) = (&volume.name, settings.fast());
                 audit.count += 1;
                 audit.wrong.push(format!(
                     "volume {name} counts {counted} blocks on the fast tier, and has {has}"
@@ -102,12 +104,12 @@ fn tier_of(tier: Tier) -> TierConfig {
     }
 }
 
-/// A volume's knobs as they are asked for.
+/// A volume's settings as they are asked for.
 ///
 /// # Errors
 /// `Invalid` when there are none like that.
 pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<KnobsConfig> {
-    let mut knobs = volume.knobs.clone();
+    let mut settings = volume.knobs.clone();
     let wrong = |wrong: String| {
         let text = format!("volume {} would have {wrong}: choose others", volume.name);
         error(ErrorCode::Invalid, text)
@@ -116,29 +118,35 @@ pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<Kno
         None => Ok(before),
         Some(bytes) => format::whole_limit(what, bytes),
     };
-    let limits = whole("floor", change.fast_floor, knobs.fast_floor)
+    let limits = whole("floor", change.fast_floor, settings.fast_floor)
         .and_then(|floor| {
             Ok((
                 floor,
-                whole("ceiling", change.fast_ceiling, knobs.fast_ceiling)?,
+                whole("ceiling", change.fast_ceiling, settings.fast_ceiling)?,
             ))
         })
         .and_then(|(floor, ceiling)| {
-            let budget = whole("write budget", change.write_budget, knobs.write_budget)?;
+            let budget = whole("write budget", change.write_budget, settings.write_budget)?;
             Ok((floor, ceiling, budget))
         });
     match limits {
-        Ok(limits) => (knobs.fast_floor, knobs.fast_ceiling, knobs.write_budget) = limits,
+        Ok(limits) => {
+            (
+                settings.fast_floor,
+                settings.fast_ceiling,
+                settings.write_budget,
+            ) = limits
+        }
         Err(text) => return wrong(text),
     }
-    knobs.promotion_off = change.promotion.map_or(knobs.promotion_off, |on| !on);
+    settings.promotion_off = change.promotion.map_or(settings.promotion_off, |on| !on);
     if let Some(names) = &change.bypass
-        && let Err(text) = knobs.bypass(names)
+        && let Err(text) = settings.bypass(names)
     {
         return error(ErrorCode::Invalid, text);
     }
-    knobs.reaction = match change.reaction {
-        None => knobs.reaction,
+    settings.reaction = match change.reaction {
+        None => settings.reaction,
         Some(Reaction::Eager) => ReactionConfig::Eager,
         Some(Reaction::Normal) => ReactionConfig::Normal,
         Some(Reaction::Thrifty) => ReactionConfig::Thrifty,
@@ -154,16 +162,16 @@ pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<Kno
             ));
         }
         let length = pin.length.unwrap_or(0);
-        if let Err(text) = knobs.pin(pin.offset, length, pin.tier.map(tier_of)) {
+        if let Err(text) = settings.pin(pin.offset, length, pin.tier.map(tier_of)) {
             return wrong(text);
         }
     }
-    Ok(knobs)
+    Ok(settings)
 }
 
 /// What holds for a volume's placement.
 pub(super) fn status(
-    knobs: &KnobsConfig,
+    settings: &KnobsConfig,
     budget: Option<&Budget>,
     bypassed: &IoCounters,
 ) -> KnobsStatus {
@@ -176,22 +184,22 @@ pub(super) fn status(
         },
     };
     KnobsStatus {
-        promotion: !knobs.promotion_off,
-        pins: knobs.pins.iter().map(pin).collect(),
-        fast_floor: knobs.fast_floor,
-        fast_ceiling: knobs.fast_ceiling,
-        reaction: match knobs.reaction {
+        promotion: !settings.promotion_off,
+        pins: settings.pins.iter().map(pin).collect(),
+        fast_floor: settings.fast_floor,
+        fast_ceiling: settings.fast_ceiling,
+        reaction: match settings.reaction {
             ReactionConfig::Eager => Reaction::Eager,
             ReactionConfig::Normal => Reaction::Normal,
             ReactionConfig::Thrifty => Reaction::Thrifty,
         },
-        bypass: knobs.bypass.clone(),
+        bypass: settings.bypass.clone(),
         bypassed: [
             bypassed.bypassed_reads,
             bypassed.bypassed_writes,
             bypassed.bypassed_blocks,
         ],
-        write_budget: knobs.write_budget,
+        write_budget: settings.write_budget,
         budget_used: budget.map_or(0, Budget::used),
         budget_left: budget.map_or(0, Budget::left),
     }
@@ -200,17 +208,17 @@ pub(super) fn status(
 impl Pool {
     /// What a volume's promotion may write, if that is limited.
     pub(super) fn budget(&self, volume: u32) -> Option<Arc<Budget>> {
-        let all = lock(&self.knobs);
+        let all = lock(&self.settings);
         all.0.get(&volume)?.2.budget.clone()
     }
 
-    /// Tells the shards by whose knobs layers go. Whatever changes that, in the pool's description, is
+    /// Tells the shards by whose settings layers go. Whatever changes that, in the pool's description, is
     /// followed by this.
-    pub(super) fn tell_knobs(&self) -> Result<()> {
+    pub(super) fn tell_settings(&self) -> Result<()> {
         let of = {
             let config = lock(&self.config);
             lock(&self.initiators).follow(&config);
-            let mut all = lock(&self.knobs);
+            let mut all = lock(&self.settings);
             match all.follow(&config) {
                 false => return Ok(()),
                 true => Arc::new(all.of_layers(&config)),
@@ -218,7 +226,7 @@ impl Pool {
         };
         ask_all(&self.shards, move |shard| {
             let of = of.clone();
-            async move { shard.set_knobs(&of) }
+            async move { shard.set_settings(&of) }
         })
         .map(drop)
     }
@@ -235,17 +243,17 @@ impl Pool {
         (blocks - blocks / 16) * BLOCK as u64
     }
 
-    /// Refuses knobs that the pool cannot keep to, as a volume's description would have them.
+    /// Refuses settings that the pool cannot keep to, as a volume's description would have them.
     ///
     /// # Errors
     /// `Invalid` when there is no such tier or they contradict each other, `Refused` when others were promised
     /// too much of the fast tier.
-    pub(super) fn check_knobs(&self, before: &VolumeConfig, after: &VolumeConfig) -> Result<()> {
+    pub(super) fn check_settings(&self, before: &VolumeConfig, after: &VolumeConfig) -> Result<()> {
         let config = self.config();
-        let (name, knobs, size) = (&after.name, &after.knobs, after.size);
+        let (name, settings, size) = (&after.name, &after.knobs, after.size);
         for (tier, word) in [(TierConfig::Fast, "fast"), (TierConfig::Slow, "slow")] {
             let has = config.vdrives.iter().any(|vdrive| vdrive.tier == tier);
-            if !has && knobs.pins.iter().any(|pin| pin.tier == tier) {
+            if !has && settings.pins.iter().any(|pin| pin.tier == tier) {
                 let text = format!(
                     "volume {name} cannot be pinned to the {word} tier, which pool {} has not: add a \
                      {word} vdrive first",
@@ -254,8 +262,8 @@ impl Pool {
                 return error(ErrorCode::Invalid, text);
             }
         }
-        let (floor, ceiling) = (knobs.fast_floor, knobs.fast_ceiling);
-        let claimed = knobs.claimed(size);
+        let (floor, ceiling) = (settings.fast_floor, settings.fast_ceiling);
+        let claimed = settings.claimed(size);
         if ceiling > 0 && claimed > ceiling {
             let (what, more) = match claimed == floor {
                 true => ("a floor of", floor),
@@ -290,11 +298,11 @@ impl Pool {
         error(ErrorCode::Refused, text)
     }
 
-    /// Refuses that a vdrive leaves which volumes have for themselves by their knobs.
+    /// Refuses that a vdrive leaves which volumes have for themselves by their settings.
     ///
     /// # Errors
     /// `Refused`.
-    pub(super) fn check_knobs_without(&self, vdrive: u8, config: &PoolConfig) -> Result<()> {
+    pub(super) fn check_settings_without(&self, vdrive: u8, config: &PoolConfig) -> Result<()> {
         let volumes = config.volumes.iter().filter(|volume| !volume.deleting);
         let claimed: u64 = volumes
             .map(|volume| volume.knobs.claimed(volume.size))
@@ -312,7 +320,7 @@ impl Pool {
         error(ErrorCode::Refused, text)
     }
 
-    /// Changes a volume's knobs, targets and policy, as they were checked.
+    /// Changes a volume's settings, targets and policy, as they were checked.
     pub(super) fn set_chosen(&self, after: &VolumeConfig) -> Result<()> {
         self.update_soon(|config| {
             let volumes = config.volumes.iter_mut();

@@ -11,7 +11,7 @@ use units::DriveId;
 
 /// A drive of an open pool.
 #[derive(Clone)]
-pub struct Member {
+pub struct PoolDrive {
     /// Its id.
     pub id: DriveId,
     /// How it was opened.

@@ -1,6 +1,6 @@
 //! Taking snapshots (docs/snapshots.md).
 //!
-//! Hosts wait from the moment at which the first shard holds its volumes until the last one has cut them. So
+//! Hosts wait from the moment at which the first shard quiesces its volumes until the last one has switched them. So
 //! all of it is one task on the loop of the labels: no other thread has to come to the processor in between.
 
 use super::labels::on_loop;
@@ -19,7 +19,7 @@ use units::mutation::{Mutation, is_on};
 pub(super) const GROUP_MAX: usize = 256;
 
 /// Volumes, and the layers that are to take their writes.
-type Cuts = Vec<(u32, u32)>;
+type Switches = Vec<(u32, u32)>;
 
 /// A snapshot that is to be.
 pub(super) struct NewSnapshot {
@@ -80,8 +80,8 @@ impl Pool {
         let ids: BTreeSet<u32> = of.iter().map(|volume| volume.id).collect();
         let pool = self.clone();
         on_loop(&self.remote, move |handle| async move {
-            let cuts = pool.hold_for(&handle, &of).await?;
-            let durable = pool.cut(cuts).await?;
+            let switches = pool.quiesce(&handle, &of).await?;
+            let durable = pool.switch_layers(switches).await?;
             pool.name_snapshot(&handle, (&of, new), durable, note).await
         })??;
         let config = self.config();
@@ -93,8 +93,8 @@ impl Pool {
         Ok(taken.map(status).collect())
     }
 
-    /// Holds volumes in all shards, which know the layers that are to take their writes; labels tell of those.
-    async fn hold_for(&self, handle: &Handle, of: &[VolumeConfig]) -> Result<Cuts> {
+    /// Quiesces volumes in all shards, which know the layers that are to take their writes; labels tell of those.
+    async fn quiesce(&self, handle: &Handle, of: &[VolumeConfig]) -> Result<Switches> {
         let mut ahead = BTreeSet::new();
         let mut known = of.iter().all(|volume| volume.next != 0);
         loop {
@@ -107,36 +107,36 @@ impl Pool {
                 };
                 Ok(of.iter().filter_map(announce).collect())
             };
-            let cuts: Cuts = match known || is_on(Mutation::SnapshotUnreserved) {
+            let switches: Switches = match known || is_on(Mutation::SnapshotUnreserved) {
                 true => announce(&mut lock(&self.config))?,
                 // They are there before anything is written to them.
                 false => self.update_on_loop(handle, announce).await?,
             };
-            ahead = self.hold_if_ready(&cuts).await?;
+            ahead = self.quiesce_if_ready(&switches).await?;
             if ahead.is_empty() {
-                return Ok(cuts);
+                return Ok(switches);
             }
             known = false;
         }
     }
 
-    /// Holds the volumes, unless some of the layers take writes already, since a snapshot could not be named:
+    /// Quiesces the volumes, unless some of the layers take writes already, since a snapshot could not be named:
     /// those volumes.
-    async fn hold_if_ready(&self, cuts: &Cuts) -> Result<BTreeSet<u32>> {
-        let told = self.layers_to_tell(cuts.iter().map(|(_, layer)| *layer));
-        let wanted = cuts.clone();
+    async fn quiesce_if_ready(&self, switches: &Switches) -> Result<BTreeSet<u32>> {
+        let told = self.layers_to_tell(switches.iter().map(|(_, layer)| *layer));
+        let wanted = switches.clone();
         let answers = all(&self.shards, move |shard| {
             let (told, wanted) = (told.clone(), wanted.clone());
-            async move { shard.hold_if_ready(&told, &wanted) }
+            async move { shard.quiesce_if_ready(&told, &wanted) }
         });
         let answers = answers.await?;
-        if answers.iter().all(|answer| *answer == Ready::Held) {
+        if answers.iter().all(|answer| *answer == Ready::Quiesced) {
             return Ok(BTreeSet::new());
         }
-        let volumes: Vec<u32> = cuts.iter().map(|(volume, _)| *volume).collect();
+        let volumes: Vec<u32> = switches.iter().map(|(volume, _)| *volume).collect();
         all(&self.shards, move |shard| {
             let volumes = volumes.clone();
-            async move { shard.let_go(volumes.into_iter()) }
+            async move { shard.resume_volumes(volumes.into_iter()) }
         })
         .await?;
         // What is written after a snapshot needs pages of its own: none is taken when there would soon be none left
@@ -147,7 +147,7 @@ impl Pool {
             return error(ErrorCode::NoSpace, text);
         }
         let ahead = answers.into_iter().filter_map(|answer| match answer {
-            Ready::Ahead(volumes) => Some(volumes),
+            Ready::SwitchedAlready(volumes) => Some(volumes),
             _ => None,
         });
         Ok(ahead.flatten().collect())
@@ -155,11 +155,11 @@ impl Pool {
 
     /// Has shards write to volumes' new layers, all from one moment on, and makes durable what was written before:
     /// the inner error says that it could not be.
-    async fn cut(&self, cuts: Cuts) -> Result<Result<()>> {
-        let cut = move |shard: std::rc::Rc<crate::shard::Shard>| {
-            let cuts = cuts.clone();
+    async fn switch_layers(&self, switches: Switches) -> Result<Result<()>> {
+        let switch = move |shard: std::rc::Rc<crate::shard::Shard>| {
+            let switches = switches.clone();
             async move {
-                shard.cut(&cuts);
+                shard.switch_layers(&switches);
                 shard.barrier().await
             }
         };
@@ -169,7 +169,7 @@ impl Pool {
         };
         let mut results = Vec::new();
         for shards in self.shards.chunks(together) {
-            results.extend(all(shards, cut.clone()).await?);
+            results.extend(all(shards, switch.clone()).await?);
         }
         let durable: std::result::Result<(), _> = results.into_iter().collect();
         Ok(durable.or_else(|failed| {
@@ -219,7 +219,7 @@ impl Pool {
 
     /// Those of the volumes whose announced layers take writes already.
     fn written_ahead(&self, of: &[VolumeConfig]) -> Result<BTreeSet<u32>> {
-        let announced: Cuts = of
+        let announced: Switches = of
             .iter()
             .filter(|volume| volume.next != 0)
             .map(|volume| (volume.id, volume.next))
