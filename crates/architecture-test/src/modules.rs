@@ -163,7 +163,8 @@ impl Modules {
     }
 
     /// Which children of a module use which of its other children, by the module.
-    fn edges(&self) -> BTreeMap<Path, BTreeMap<String, BTreeSet<String>>> {
+    #[must_use]
+    pub fn edges(&self) -> BTreeMap<Path, BTreeMap<String, BTreeSet<String>>> {
         let mut edges = BTreeMap::<Path, BTreeMap<String, BTreeSet<String>>>::new();
         for (from, code) in &self.code {
             let uses = self.uses.get(from).into_iter().flatten();

@@ -3,8 +3,8 @@
 //! A crate that is listed here is held to the limits below. What is not there yet is named with its present figure: it
 //! may only fall, and when it does, the figure here falls with it.
 
-use architecture_test::{Modules, sources_under};
-use std::collections::BTreeMap;
+use architecture_test::{Modules, root, sources_under};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most fields of a struct.
 const FIELDS_MAX: usize = 25;
@@ -77,7 +77,7 @@ fn no_siblings_use_each_other_in_a_circle() {
     for of in CRATES {
         let cycles = modules(of).cycles();
         let over = cycles.iter().map(|(path, circles)| {
-            let children = circles.iter().map(std::collections::BTreeSet::len);
+            let children = circles.iter().map(BTreeSet::len);
             (
                 name(&["crate".to_owned()], &path.join("::")),
                 children.sum(),
@@ -89,4 +89,47 @@ fn no_siblings_use_each_other_in_a_circle() {
         }
         check("children in circles", over, of.cycles);
     }
+}
+
+/// The rows of a module head's table of parts: their names, and what each may see.
+fn table(head: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let rows = head.lines().filter_map(|line| line.strip_prefix("//! | `"));
+    rows.flat_map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let sees: BTreeSet<String> = cells[2]
+            .split(", ")
+            .filter(|name| *name != "–")
+            .map(str::to_owned)
+            .collect();
+        let parts = cells[0]
+            .split(", ")
+            .map(|part| part.trim_matches('`').to_owned());
+        parts
+            .map(move |part| (part, sees.clone()))
+            .collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+#[test]
+fn parts_of_the_manager_see_what_the_table_at_their_head_says() {
+    let head = root().join("crates/daemon/src/manager/mod.rs");
+    let table = table(&std::fs::read_to_string(head).expect("a module head"));
+    assert!(table.len() > 20, "the table is gone: {table:?}");
+    let edges = modules(&CRATES[0]).edges();
+    let mut beyond = Vec::new();
+    for (part, used) in &edges[&vec!["manager".to_owned()]] {
+        // Helpers, which are no parts, are left out: they have no state.
+        let used: BTreeSet<_> = used
+            .iter()
+            .filter(|name| table.contains_key(*name))
+            .collect();
+        match table.get(part) {
+            Some(sees) if used.iter().copied().eq(sees) => {}
+            Some(sees) => beyond.push(format!("{part} uses {used:?}, and its row says {sees:?}")),
+            None if part == "core" || used.is_empty() => {}
+            None => beyond.push(format!("{part} is no part and uses {used:?}")),
+        }
+    }
+    assert!(beyond.is_empty(), "{}", beyond.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! The end of the log of changes in the pools' labels.
+//! The end of the audit log, stored in the pools' labels so that a log that was cut short is noticed.
 
 use crate::Control;
 use crate::sync::lock;

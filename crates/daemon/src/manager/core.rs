@@ -1,4 +1,4 @@
-//! The manager: what its parts are, how each gets what it needs, and the order of start and stop.
+//! The composition root: which parts there are, what each is given, and the order of start and stop.
 
 use super::anchors::AuditAnchors;
 use super::diagnostics::Diagnostics;

@@ -1,9 +1,10 @@
-//! What pools did for hosts, and what another fast tier would: latency by source, what-if; why a block lies where it
-//! does is in `explain`.
+//! Diagnostics: read latency by the tier that served, forecasts for other sizes of the fast tier; placement of single
+//! blocks is in `explain`.
 
 mod explain;
 
-use super::registry::{PoolRegistry, Result};
+use super::Result;
+use super::registry::PoolRegistry;
 use super::status_cache::StatusCache;
 use super::volumes::Volumes;
 use crate::control::PoolCalls;

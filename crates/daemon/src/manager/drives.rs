@@ -1,7 +1,8 @@
-//! The drives of open pools and of this host, one by one.
+//! Drives of open pools and block devices of this host: probed and listed with wear and health.
 
+use super::Result;
 use super::health::DriveHealthMonitor;
-use super::registry::{PoolRegistry, Result};
+use super::registry::PoolRegistry;
 use super::wear::WearMonitor;
 use crate::control::{Control, PoolCalls};
 use crate::mapping::ToApi;

@@ -1,10 +1,14 @@
-//! Exports: made, kept in the pool, started again with it.
+//! Exports: created, stored in their pool, and started again whenever that is opened.
+//!
+//! An export is created or changed at the front end first and then in the pool; when that fails, the first is undone, so
+//! that what runs and what is stored agree. An export that cannot be started is listed with its error and retried.
 
 mod request_memory;
 mod reservations;
 mod sessions;
 
-use super::registry::{PoolRegistry, Result};
+use super::Result;
+use super::registry::PoolRegistry;
 use super::uses::Uses;
 use crate::control::{Control, PoolCalls};
 use crate::mapping::ToApi;

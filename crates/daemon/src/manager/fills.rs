@@ -1,4 +1,4 @@
-//! Pools that fill: watched, told of once at each level, and shown with what is to be expected.
+//! Fill levels of pools: observed, forecast by their trend, and warned of once at each level.
 
 use super::exports::Exports;
 use crate::Control;

@@ -1,4 +1,4 @@
-//! What is found wrong at a look, and what it is about.
+//! Findings: what is wrong at a poll, and the object that it is about.
 
 use crate::events::Finding;
 use api::v1::{EventCode, Subject, SubjectKind};

@@ -1,9 +1,9 @@
-//! Other daemons beside this one.
+//! This daemon beside the others that it monitors.
 
+use super::Result;
 use super::jobs::Jobs;
 use super::notifications::Notifications;
 use super::pools::Pools;
-use super::registry::Result;
 use crate::names::check_name;
 use crate::servers::{Seen, SeenPool, Servers};
 use crate::state::StateFiles;

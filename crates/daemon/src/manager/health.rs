@@ -1,7 +1,10 @@
-//! What disks tell of their health: asked rarely, remembered, and told of.
+//! Drive health (SMART): disks are asked every ten minutes with a time limit, and what they report becomes alerts.
+//!
+//! One disk at a time is asked, and one that sleeps is not woken up. A program that does not end is left behind and its
+//! disk not asked again until it has.
 
+use super::Result;
 use super::findings::{finding, of_drive};
-use super::registry::Result;
 use crate::Control;
 use crate::events::Finding;
 use crate::host_drives::block_devices;

@@ -1,4 +1,4 @@
-//! Figures over time: what was done since the last look is written down.
+//! The history: counters of all objects are sampled once a second and written down as rates.
 
 mod figures;
 mod sample;

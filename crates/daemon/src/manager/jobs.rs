@@ -1,6 +1,7 @@
-//! Jobs, with what became of those of the last daemon.
+//! Jobs of this daemon's engine, of the daemon itself and of earlier daemons, by numbers that outlive it.
 
-use super::registry::{PoolRegistry, Result};
+use super::Result;
+use super::registry::PoolRegistry;
 use crate::clock::now_s;
 use crate::control::{Control, PoolCalls};
 use crate::jobs::{Fate, Ledger, OwnJob};

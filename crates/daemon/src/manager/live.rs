@@ -1,4 +1,4 @@
-//! What viewers are told.
+//! Live status for viewers: counters of pools and volumes, and maps.
 
 use super::jobs::Jobs;
 use super::status_cache::StatusCache;

@@ -1,10 +1,11 @@
-//! Figures for a scrape: what is known now, gathered without waiting for work under way.
+//! Prometheus metrics: gathered from the current status without waiting for work in progress.
 
+use super::Result;
 use super::diagnostics::Diagnostics;
 use super::exports::Exports;
 use super::jobs::Jobs;
 use super::pools::Pools;
-use super::registry::{PoolRegistry, Result};
+use super::registry::PoolRegistry;
 use super::status_cache::StatusCache;
 use crate::mapping::ToApi;
 use crate::metrics::{self, Format, Page, PoolFigures, Times};

@@ -1,32 +1,32 @@
-//! What the daemon does, as plain blocking calls: the engine's, and exports on top of them.
+//! The daemon's operations as plain blocking calls: the engine's, and exports, jobs, events and history on top of them.
 //!
 //! [`Manager`] is the composition root: it makes the parts and gives each what it needs, and no part knows it. A part
 //! owns its state; beside the engine it sees only parts of lines above its own in this table.
 //!
 //! | part | responsible for | sees |
 //! | --- | --- | --- |
-//! | `registry` | which pools are open or should be, the lock of changes | – |
-//! | `anchors` | the end of the log of changes in the pools' labels | – |
+//! | `registry` | which pools are open or should be, calls of the engine about one, the lock of changes | – |
+//! | `anchors` | the end of the audit log in the pools' labels | – |
 //! | `status_cache` | one status of all pools a second, shared by all readers | – |
-//! | `health`, `wear` | what disks report of themselves, what was written to them | – |
+//! | `health`, `wear` | SMART health of disks, bytes written to them | – |
 //! | `jobs` | jobs of this daemon and of those before it | registry |
 //! | `exports` | exports, sessions, hosts' memory | registry |
-//! | `fills` | how pools fill | exports |
-//! | `history` | figures over time | exports |
-//! | `schedules` | snapshots that are due | registry, exports |
+//! | `fills` | fill levels of pools and their trend | exports |
+//! | `history` | metrics over time | exports |
+//! | `schedules` | snapshot schedules | registry, exports |
 //! | `transfers` | snapshots sent and received as streams | registry, exports, jobs |
 //! | `volumes` | volumes | registry, exports, jobs |
 //! | `snapshots` | snapshots and clones | registry, exports, volumes |
-//! | `qos` | policies, groups, what is promised | registry, volumes, history |
-//! | `diagnostics` | latency by source, what-if, why a block lies where it does | registry, status_cache, volumes |
-//! | `playback` | maps of volumes as they were | status_cache, volumes |
+//! | `qos` | policies, groups, admission checks | registry, volumes, history |
+//! | `diagnostics` | latency by tier, forecasts, placement of a block | registry, status_cache, volumes |
+//! | `playback` | recorded maps of volumes | status_cache, volumes |
 //! | `pools` | pools, their vdrives and scrubs | registry, jobs, exports, anchors, fills, wear, health |
-//! | `drives` | single drives | wear, health |
+//! | `drives` | single drives | registry, wear, health |
 //! | `notifications` | events, alerts and their targets | – |
-//! | `observe` | what is wrong, found once a second | all above but volumes, pools and what stands on them |
+//! | `observe` | findings, once a second | registry, status_cache, exports, jobs, schedules, fills, wear, health, history, notifications |
 //! | `fleet` | other daemons beside this one | pools, jobs, notifications |
-//! | `live` | what viewers are told | status_cache, jobs, volumes |
-//! | `metrics` | what a scrape is told | registry, status_cache, exports, jobs, pools, diagnostics |
+//! | `live` | live status for viewers | status_cache, jobs, volumes |
+//! | `metrics` | Prometheus metrics | registry, status_cache, exports, jobs, pools, diagnostics |
 //! | `ram` | RAM tiers while the host is short of memory | – |
 
 mod anchors;
@@ -57,6 +57,9 @@ mod transfers;
 mod uses;
 mod volumes;
 mod wear;
+
+/// What parts answer.
+type Result<T> = std::result::Result<T, api::v1::Problem>;
 
 pub use core::{Manager, ManagerConfig};
 pub use health::SmartConfig;

@@ -1,6 +1,6 @@
-//! Events as they are asked for, and those of the daemon itself.
+//! Events and alerts as the API shows them, the daemon's own events, and the targets that are notified.
 
-use super::registry::Result;
+use super::Result;
 use crate::ServeError;
 use crate::clock::now_s;
 use crate::delivery::{Targets, deliver_now};

@@ -1,4 +1,5 @@
-//! What is wrong with pools, drives, exports, schedules, jobs and log-ins, looked at again and again.
+//! The poller: once a second it compares the state of pools, drives, exports, schedules, jobs and log-ins with what is
+//! right, and hands its findings to the events, which raise and clear alerts.
 
 mod goals;
 

@@ -1,6 +1,6 @@
-//! Maps of volumes looked at again and again, and told as they were (docs/access.md).
+//! Playback: maps of volumes are recorded in turn for a fiftieth of the time, and shown as they were (docs/access.md).
 
-use super::registry::Result;
+use super::Result;
 use super::status_cache::StatusCache;
 use super::volumes::Volumes;
 use crate::Control;

@@ -1,14 +1,15 @@
-//! Pools: opened again after a restart, and kept on the list for the next one.
+//! Pools: create, open, close, destroy, change settings; and opened again after a restart of the daemon.
 
 mod drives;
 mod scrubs;
 
+use super::Result;
 use super::anchors::AuditAnchors;
 use super::exports::Exports;
 use super::fills::FillMonitor;
 use super::health::DriveHealthMonitor;
 use super::jobs::Jobs;
-use super::registry::{PoolRegistry, Result};
+use super::registry::PoolRegistry;
 use super::wear::WearMonitor;
 use crate::ScrubSchedule;
 use crate::control::{Control, PoolCalls};

@@ -1,8 +1,9 @@
-//! Quality of service: policies of pools, what they promise, and what volumes attained.
+//! Quality of service: policies and groups of pools, admission checks, and what volumes attained.
 
+use super::Result;
 use super::history::History;
 use super::promises::QosBottlenecks;
-use super::registry::{PoolRegistry, Result};
+use super::registry::PoolRegistry;
 use super::volumes::Volumes;
 use crate::admission;
 use crate::control::PoolCalls;

@@ -1,4 +1,4 @@
-//! RAM tiers, each of its size, less while the host is short of memory.
+//! RAM tiers: each of its configured size, shrunk while the host is short of memory.
 
 use crate::memory::available;
 use crate::ram::{ALL, Memory, share};

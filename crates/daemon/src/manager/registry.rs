@@ -3,6 +3,7 @@
 //! Every part that asks the engine stands on this one: an error of the engine about a pool becomes the reason why that
 //! pool is not open, where it should be.
 
+use super::Result;
 use crate::control::{Control, PoolCalls};
 use crate::mapping::ToApi;
 use crate::state::{KnownPool, StateDir};
@@ -12,9 +13,6 @@ use engine::{EngineError, ErrorCode, PoolStatus};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-
-/// What parts answer.
-pub(super) type Result<T> = std::result::Result<T, Problem>;
 
 /// A pool that should be open and is not.
 #[derive(Clone)]

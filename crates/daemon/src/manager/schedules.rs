@@ -1,7 +1,8 @@
-//! Schedules of snapshots: set by people, and carried out when the time has come.
+//! Snapshot schedules: set by users; due snapshots are taken and expired ones deleted.
 
+use super::Result;
 use super::exports::Exports;
-use super::registry::{PoolRegistry, Result};
+use super::registry::PoolRegistry;
 use crate::clock::now_s;
 use crate::control::{Control, PoolCalls};
 use crate::names::check_name;

@@ -1,7 +1,8 @@
-//! Snapshots and clones.
+//! Snapshots and clones: create, list, rename, hold, delete, diff, clone, promote, roll back.
 
+use super::Result;
 use super::exports::Exports;
-use super::registry::{PoolRegistry, Result};
+use super::registry::PoolRegistry;
 use super::volumes::Volumes;
 use crate::clock::now_s;
 use crate::control::{Control, PoolCalls};

@@ -1,4 +1,7 @@
-//! One look a second at all pools, which everybody shares who need not know it to the moment.
+//! The status of all pools, polled once a second and shared by all readers that need not have it to the moment.
+//!
+//! Polling asks each shard once. A status is shared for 1.2 s; a reader that finds none so new polls for itself, and one
+//! that waits for the next is woken by whoever polls first.
 
 use crate::Control;
 use crate::clock::since_1970;
@@ -7,12 +10,12 @@ use engine::PoolLook;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A look that is older is not shared; who waits for the next one so long looks for itself.
+/// A status that is older is not shared; a reader that waits so long for the next polls for itself.
 const FRESH: Duration = Duration::from_millis(1200);
 
-/// What was seen at a look.
+/// The status of all pools at one poll.
 pub struct CachedStatus {
-    /// Its number: each look has the next one.
+    /// Its number: each poll has the next one.
     pub number: u64,
     began: Instant,
     /// When: milliseconds since 1970.
@@ -47,7 +50,7 @@ impl StatusCache {
         }
     }
 
-    /// Looks now, for all who wait for it.
+    /// Polls now, for all who wait for it.
     pub fn refresh(&self) -> Arc<CachedStatus> {
         let (began, at) = (Instant::now(), since_1970());
         let mut pools = self.control.look();
@@ -64,7 +67,7 @@ impl StatusCache {
         Arc::clone(&newest)
     }
 
-    /// The newest look, unless that is old.
+    /// The newest status; polled now when that is old.
     pub fn recent(&self) -> Arc<CachedStatus> {
         let newest = Arc::clone(&lock(&self.newest));
         match newest.number == 0 || newest.began.elapsed() > FRESH {
@@ -73,14 +76,15 @@ impl StatusCache {
         }
     }
 
-    /// The first look after the one of this number, whoever makes it; after 0, one that is made now.
+    /// The first status after the one of this number, whoever polls it; after 0, one that is polled now.
     pub fn after(&self, number: u64) -> Arc<CachedStatus> {
         if number == 0 {
             return self.refresh();
         }
         let newest = lock(&self.newest);
-        let old =
-            |look: &mut Arc<CachedStatus>| look.number <= number || look.began.elapsed() > FRESH;
+        let old = |status: &mut Arc<CachedStatus>| {
+            status.number <= number || status.began.elapsed() > FRESH
+        };
         let waited = self.refreshed.wait_timeout_while(newest, FRESH, old);
         let (newest, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let mut found = Arc::clone(&newest);

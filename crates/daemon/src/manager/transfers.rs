@@ -1,4 +1,4 @@
-//! Snapshots on their way from and to other pools, as streams.
+//! Snapshot transfers: snapshots sent and received as streams (docs/stream.md).
 
 mod receive;
 mod send;

@@ -1,4 +1,4 @@
-//! Volumes and snapshots that are being sent or received.
+//! Volumes and snapshots that a transfer uses, so that nobody deletes or exports them meanwhile.
 
 use crate::sync::lock;
 use std::collections::BTreeMap;

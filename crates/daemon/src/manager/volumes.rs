@@ -1,9 +1,10 @@
-//! Volumes, with what exports add to them.
+//! Volumes: create, list, resize, change settings, delete, map.
 
+use super::Result;
 use super::exports::Exports;
 use super::jobs::Jobs;
 use super::promises::QosBottlenecks;
-use super::registry::{PoolRegistry, Result};
+use super::registry::PoolRegistry;
 use crate::control::PoolCalls;
 use crate::mapping::{self, ToApi, ToEngine};
 use crate::names::check_name;

@@ -1,4 +1,4 @@
-//! What is written to drives: kept in the labels from time to time, and told by the day.
+//! Wear: bytes written to drives, stored in their labels every ten minutes, and rates by the day.
 
 use crate::Control;
 use crate::clock::now_s;

@@ -1,9 +1,9 @@
-//! Why a block lies where it does: the engine's log, by the wall clock.
+//! Why a block is stored where it is: the engine's placement log, by the wall clock.
 
 use super::Diagnostics;
 use crate::clock::now_s;
 use crate::control::PoolCalls;
-use crate::manager::registry::Result;
+use crate::manager::Result;
 use crate::mapping::ToApi;
 use api::v1;
 use units::EXTENT;

@@ -1,4 +1,4 @@
-//! The memory that hosts' requests and unread answers may take: of all hosts together, and of each volume's.
+//! Memory budgets for hosts' requests and unread answers: one for all hosts, and a part of it for each volume.
 
 use reactor::Budget;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What hosts have reserved of volumes, kept in their pools (docs/iscsi.md).
+//! Persistent reservations of SCSI hosts, stored in the labels of their pools (docs/iscsi.md).
 
 use crate::Control;
 use crate::sync::lock;

@@ -1,7 +1,7 @@
-//! Hosts' sessions: listed and ended.
+//! Sessions of hosts: listed and disconnected.
 
 use super::Exports;
-use crate::manager::registry::Result;
+use crate::manager::Result;
 use crate::sync::lock;
 use api::v1::{Problem, Session, SessionList};
 use std::collections::BTreeMap;

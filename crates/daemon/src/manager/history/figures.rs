@@ -1,8 +1,8 @@
-//! What is asked of the figures over time, with what follows from them: percentiles, mix, queue depth.
+//! Queries of the history: metrics over time, with percentiles, read share and queue depth (Little's law).
 
 use super::History;
 use crate::history::{Counts, Found, Kind, Missing, Query, Values, time, usual_size};
-use crate::manager::registry::Result;
+use crate::manager::Result;
 use api::v1::{self, Problem, ProblemCode};
 use engine::{SIZE_BOUNDS, Spread, TIME_BOUNDS};
 

@@ -1,4 +1,4 @@
-//! Figures of a second: what pools, tiers, vdrives, drives, volumes, policies and exports did since the last look. Pure.
+//! One sample of the history: rates of pools, tiers, vdrives, drives, volumes, policies and exports since the last one. Pure.
 //!
 //! What has parts did what its parts did: a drive that is there no more takes nothing back of what its tier did before.
 

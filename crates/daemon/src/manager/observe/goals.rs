@@ -1,4 +1,4 @@
-//! Volumes of which something is expected, at each look.
+//! Volumes that miss the IOPS, bandwidth or latency that is expected of them.
 
 use crate::events::Finding;
 use crate::goals::Goal;

@@ -1,8 +1,8 @@
-//! The vdrives of pools: added and removed, and drives that leave mirrors, return and are replaced.
+//! Vdrives of pools and their drives: add, remove, online, offline, replace.
 
 use super::Pools;
 use crate::control::PoolCalls;
-use crate::manager::registry::Result;
+use crate::manager::Result;
 use crate::mapping::ToEngine;
 use api::v1;
 

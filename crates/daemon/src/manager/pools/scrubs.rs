@@ -1,9 +1,9 @@
-//! Scrubs: asked for, and those that are due.
+//! Scrubs: started on request and when they are due.
 
 use super::Pools;
 use crate::clock::now_s;
 use crate::control::PoolCalls;
-use crate::manager::registry::Result;
+use crate::manager::Result;
 use crate::mapping::ToApi;
 use api::v1;
 use engine::{EngineError, ScrubSpec};

@@ -1,9 +1,9 @@
-//! Snapshots received from streams (docs/stream.md).
+//! Receiving a stream into a volume, resumable from the last position that was flushed (docs/stream.md).
 
 use super::Transfers;
 use crate::control::PoolCalls;
 use crate::jobs::OwnJob;
-use crate::manager::registry::Result;
+use crate::manager::Result;
 use crate::manager::uses::Use;
 use crate::mapping;
 use crate::names::check_name;

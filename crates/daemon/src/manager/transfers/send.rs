@@ -1,9 +1,9 @@
-//! Snapshots sent as streams (docs/stream.md).
+//! Sending a snapshot as a full or incremental stream (docs/stream.md).
 
 use super::Transfers;
 use crate::control::PoolCalls;
 use crate::jobs::OwnJob;
-use crate::manager::registry::Result;
+use crate::manager::Result;
 use crate::manager::uses::Use;
 use crate::mapping::ToApi;
 use crate::volume_io::{IN_FLIGHT, VolumeIo};
