@@ -410,7 +410,7 @@ impl Checker {
     }
 
     /// The newest label of a drive. Decoding is the dear part: labels rarely change.
-    fn label(&self, drive: usize, crashed: &Crashed) -> Option<Arc<Label>> {
+    pub(crate) fn label(&self, drive: usize, crashed: &Crashed) -> Option<Arc<Label>> {
         let offsets = label_offsets(self.kinds[drive].size);
         let firsts = offsets.map(|offset| offset / BLOCK as u64);
         let within = |block: &u64| {

@@ -13,13 +13,9 @@ use units::mutation::{Mutation, switch};
 /// and do not fail the gate.
 const NOT_YET: &[Mutation] = &[];
 /// Bugs that the simulation does not look for. Those about policies delay operations and spoil nothing: tests of the engine find
-/// them. Those about drives that were put back or cut short, and labels of such drives: tests of the engine and of its keeper of labels
-/// (`known_bugs_are_found`) find them, since the simulation's drives do not change in these ways.
+/// them. Those about labels of drives that were cut short, or that failed: tests of the engine's keeper of labels
+/// (`known_bugs_are_found`) find them.
 const BY_TESTS: &[Mutation] = &[
-    Mutation::OldTaken,
-    Mutation::OldUnsaid,
-    Mutation::MarksIgnored,
-    Mutation::ShortTaken,
     Mutation::LabelAtEnd,
     Mutation::FailedLabelled,
     Mutation::TurnUndue,
@@ -231,6 +227,13 @@ const FOCUS: &[(Mutation, Focus)] = &[
     (Mutation::TailMarkEarly, Focus::Kills),
     (Mutation::TailKept, Focus::Kills),
     (Mutation::TailAhead, Focus::Kills),
+    (Mutation::OldTaken, Focus::Drives),
+    (Mutation::OldUnsaid, Focus::Drives),
+    (Mutation::MarksIgnored, Focus::Drives),
+    (Mutation::ShortTaken, Focus::Drives),
+    (Mutation::OlderCounts, Focus::Drives),
+    (Mutation::SeenIgnored, Focus::Drives),
+    (Mutation::OldForgotten, Focus::Drives),
 ];
 
 /// Further seeds that a bug is looked for in: a number, so that a slow machine finds what a fast one does. Time bounds

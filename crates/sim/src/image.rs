@@ -99,6 +99,17 @@ impl Image {
         Arc::make_mut(leaf)[at] = content;
     }
 
+    /// A drive of `size` bytes, whole blocks, that holds the same as far as there is room, and zeroes behind.
+    pub fn resized(&self, size: u64) -> Self {
+        let mut image = Self::new(size);
+        for block in 0..(size / BLOCK as u64).min(self.blocks()) {
+            if let Some(content) = self.get(block) {
+                image.set(block, Some(content.clone()));
+            }
+        }
+        image
+    }
+
     /// Copies whole blocks from `first` on into `into`.
     pub fn read(&self, first: u64, into: &mut [u8]) {
         for (block, into) in (first..).zip(into.chunks_exact_mut(BLOCK)) {

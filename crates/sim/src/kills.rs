@@ -83,6 +83,11 @@ impl Watch {
         self.kills.blind.get()
     }
 
+    /// What crashes leave is looked at from now on, or not.
+    pub fn see_crashes(&self, seen: bool) {
+        self.kills.blind.set(!seen);
+    }
+
     fn kill_after(&self, steps: u64) {
         self.kills.to_go.set(steps);
     }

@@ -40,9 +40,11 @@ mod sectors;
 mod shadow;
 mod shrink;
 mod snapshots;
+mod tamper;
 mod tempo;
 mod tools;
 mod transfer;
+mod trial;
 mod world;
 mod young;
 

@@ -191,6 +191,9 @@ impl Run {
     }
 
     pub fn end_life(&mut self) -> Step {
+        if self.plan.tampered {
+            return self.tamper();
+        }
         match self.random.one_in(4) || self.plan.killed {
             true => self.kill(),
             false => self.cut_power(),

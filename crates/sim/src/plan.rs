@@ -134,6 +134,8 @@ pub struct Plan {
     pub midway: bool,
     /// Every life ends with a kill, on a host whose memory outlives the engine.
     pub killed: bool,
+    /// Somebody changes drives between lives.
+    pub tampered: bool,
     /// Memory for maps in bytes: what there is of them, or so little that pages come and go.
     pub map_cache: u64,
     /// Memory for what is read, in bytes.
@@ -244,6 +246,7 @@ impl Plan {
             knobs: Random::new(random.clone().next().rotate_left(8)).one_in(4) && !groups,
             midway: Random::new(random.clone().next().rotate_left(24)).one_in(4) && !groups,
             killed: false,
+            tampered: false,
             map_cache: match Random::new(random.clone().next().rotate_left(32)).one_in(4) {
                 true => 96 << 10,
                 false => MEMORY.map_cache,

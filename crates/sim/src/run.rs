@@ -13,6 +13,7 @@ use crate::oracle::Wrong;
 use crate::plan::{ALL_CHUNKS, Bent, Focus, Plan};
 use crate::races::Together;
 use crate::random::Random;
+use crate::tamper::History;
 use crate::transfer::Transfer;
 use crate::world::World;
 use block::{Completion, HostMemory};
@@ -308,6 +309,8 @@ pub struct Run {
     pub over: bool,
     /// Volumes that held more than their quotas then.
     pub beyond: BTreeSet<u32>,
+    /// Earlier moments that drives may be put back to.
+    pub tampering: History,
     pub outcome: Outcome,
 }
 
@@ -398,6 +401,7 @@ impl Run {
             lost: false,
             over: false,
             beyond: BTreeSet::new(),
+            tampering: History::new(seed),
             outcome: Outcome::default(),
         }
     }

@@ -630,7 +630,7 @@ fn spec_of(begin: &Begin, start: u64) -> ReceiveSpec {
     }
 }
 
-fn submit(
+pub(crate) fn submit(
     device: &dyn BlockDevice,
     (kind, tag): (OpKind, u64),
     sectors: &Range<u64>,

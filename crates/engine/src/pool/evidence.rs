@@ -48,7 +48,18 @@ pub(super) fn weigh(
         label: &found.label,
     });
     let drives: Vec<_> = drives.collect();
+    if is_on(Mutation::OldForgotten) {
+        config.old.clear();
+    }
+    let before = is_on(Mutation::OlderCounts).then(|| config.clone());
     let mut evidence = config.judge(generation, &drives);
+    if let Some(before) = before {
+        *config = before;
+    }
+    let seen = match is_on(Mutation::SeenIgnored) {
+        true => 0,
+        false => options.seen,
+    };
     if is_on(Mutation::ShortTaken) {
         evidence.short.clear();
     }
@@ -71,10 +82,9 @@ pub(super) fn weigh(
             drive.spec, drive.generation, drive.expected
         ));
     }
-    if generation < options.seen {
+    if generation < seen {
         old.push(format!(
-            "the newest label on its drives is {generation}, and this host has seen {}",
-            options.seen
+            "the newest label on its drives is {generation}, and this host has seen {seen}"
         ));
     }
     if !old.is_empty() && !options.accept_old {
@@ -98,12 +108,12 @@ pub(super) fn weigh(
         generation: old.generation,
         expected: old.expected,
     }));
-    if generation < options.seen {
+    if generation < seen {
         accepted.extend(drives.iter().map(|drive| OldConfig {
             drive: drive.label.drive.to_string(),
             shard: 0,
             generation: drive.label.generation,
-            expected: options.seen,
+            expected: seen,
         }));
     }
     accept(config, accepted);

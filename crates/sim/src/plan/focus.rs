@@ -72,6 +72,8 @@ pub enum Focus {
     Control,
     /// The engine is killed again and again, on a host whose memory outlives it.
     Kills,
+    /// Drives are put back, cut short, exchanged, copied or emptied between lives.
+    Drives,
 }
 
 impl Focus {
@@ -312,6 +314,12 @@ impl Plan {
                 self.live_only();
                 self.healthy();
                 (self.killed, self.bent, self.calm.slow) = (true, Bent::Lives, 0);
+            }
+            Focus::Drives => {
+                self.live_only();
+                self.healthy();
+                (self.tampered, self.bent, self.calm.slow) = (true, Bent::Lives, 0);
+                (self.rich, self.snapshots, self.limits) = (false, false, false);
             }
         }
     }
