@@ -234,6 +234,7 @@ const FOCUS: &[(Mutation, Focus)] = &[
     (Mutation::OlderCounts, Focus::Drives),
     (Mutation::SeenIgnored, Focus::Drives),
     (Mutation::OldForgotten, Focus::Drives),
+    (Mutation::LostOpened, Focus::Drives),
 ];
 
 /// Further seeds that a bug is looked for in: a number, so that a slow machine finds what a fast one does. Time bounds

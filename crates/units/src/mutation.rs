@@ -110,6 +110,7 @@ mutations! {
     OlderCounts, "older-member-counts", "A member of a mirror that was put back counts as if it were up to date.";
     SeenIgnored, "seen-label-ignored", "A pool is opened from drives that are all older than what its host has seen.";
     OldForgotten, "old-drive-forgotten", "What was accepted though it is old is forgotten at the next opening.";
+    LostOpened, "opened-without-lost", "A pool is opened without a drive whose data no other drive has.";
     OldUnsaid, "old-drive-not-told", "What is accepted though it is old is not noted in the labels.";
     OpeningUnflushed, "opening-without-flush", "An opening takes labels for durable that a killed engine did not flush.";
     MergeForgotten, "merge-without-checkpoint", "A merged layer leaves the label while the journal still tells of it.";

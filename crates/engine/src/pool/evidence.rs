@@ -193,11 +193,10 @@ pub(super) fn check_missing(
         }
     };
     let mirror = |layout| layout == LayoutConfig::Mirror;
-    let is_lost = lost(&config.meta.parts, true)
-        || config
-            .vdrives
-            .iter()
-            .any(|vdrive| lost(&vdrive.parts, mirror(vdrive.layout)));
+    let mut vdrives = config.vdrives.iter();
+    let is_lost = (lost(&config.meta.parts, true)
+        || vdrives.any(|vdrive| lost(&vdrive.parts, mirror(vdrive.layout))))
+        && !is_on(Mutation::LostOpened);
     let (pool, names, cut) = (&config.name, missing.join(", "), cut.join(", "));
     let message = match (is_lost, missing.is_empty()) {
         (true, true) => format!(
