@@ -202,9 +202,9 @@ impl<T> Gate<T> {
 
     /// Whether [`Gate::release`] would find something in a new turn, unless it rests.
     pub fn can_release(&self, now_ns: u64) -> bool {
-        let has_next =
-            !self.queue.is_empty() || !self.paced.is_empty() && self.pace.has_room(now_ns);
-        has_next && self.window.has_room()
+        let has_next = !self.queue.is_empty();
+        let has_paced = !self.paced.is_empty() && self.pace.has_room(now_ns);
+        has_next && self.is_pacing() || (has_next || has_paced) && self.window.has_room()
     }
 
     /// Whether volumes are paced for others: operations pass as time does, then.
@@ -242,7 +242,14 @@ impl<T> Gate<T> {
         // Until the next tick says better: a small part of what each would have of everything.
         let least = CAPACITY / 20 / busy;
         let share = floor.saturating_mul(ns).clamp(least, CAPACITY);
-        self.entries.add(volume, key, tenant, share, now_ns)
+        let level = tenant.as_ref().map(|of| of.policy().level);
+        let favoured = self.pace.favours();
+        let is_paced = favoured.is_some_and(|favoured| level.is_none_or(|level| level > favoured));
+        let slot = self.entries.add(volume, key, tenant, share, now_ns);
+        if let Some(entry) = self.entries.at(slot).filter(|_| is_paced) {
+            entry.exempt = 0;
+        }
+        slot
     }
 
     /// Whether one volume alone is busy, and nothing limits it.
@@ -306,12 +313,13 @@ impl<T> Gate<T> {
     /// Whether an operation may pass at once. It counts as under way then, until [`Gate::done`]; else it is to be given
     /// to [`Gate::hold`].
     pub fn admit(&mut self, request: Request, now_ns: u64) -> bool {
-        let blocked = !self.queue.is_empty() || !self.window.has_room() || self.is_over();
+        let has_room = self.window.has_room() && !self.is_over();
         let slot = self.slot(request.volume, now_ns);
         let Some(entry) = self.entries.at(slot) else {
             return true;
         };
         entry.retag(self.virtual_ns);
+        let blocked = !self.queue.is_empty() || !has_room && !entry.is_favoured();
         let waits = entry.is_paced() && !(self.paced.is_empty() && self.pace.has_room(now_ns));
         if blocked || waits || !entry.held.is_empty() || !entry.allows(now_ns) {
             self.was_blocked |= blocked;
@@ -406,9 +414,15 @@ impl<T> Gate<T> {
         Due::new(policy.level, deadline_ns)
     }
 
+    /// Whether one for whom others are paced is next: what is under way is mostly its own, and it would have all of it if it
+    /// were alone.
+    fn is_next_exempt(&self) -> bool {
+        self.is_pacing() && !self.queue.is_empty()
+    }
+
     /// Releases what may go on in this turn; it counts as under way from then on.
     pub fn release(&mut self, now_ns: u64, mut out: impl FnMut(T)) {
-        while self.window.has_room() && !self.is_over() {
+        while self.is_next_exempt() || self.window.has_room() && !self.is_over() {
             let Some(slot) = self.dequeue(now_ns) else {
                 return;
             };

@@ -58,6 +58,8 @@ const KEEPS: f64 = 0.97;
 const CUT: f64 = 0.7;
 const GIVE: f64 = 0.15;
 const GROWS: f64 = 0.01;
+/// The most of those ticks that count.
+const CALM: u32 = 8;
 /// Part of itself by which the limit shrinks besides where nothing is had: operations may be cheap, and their time little.
 const SHRINKS: f64 = 0.3;
 /// Ticks at the least limit after which what a volume has is taken for what it wants, and ticks without any request after
@@ -329,7 +331,7 @@ impl Pace {
             let limit = limit.min(of.others.max(LEAST));
             limit + over * CUT - limit * SHRINKS * (1.0 - recent / aim)
         } else {
-            limited.calm += 1;
+            limited.calm = (limited.calm + 1).min(CALM);
             limit + over * GIVE + limit * GROWS * f64::from(limited.calm)
         };
         if limit > MOST {

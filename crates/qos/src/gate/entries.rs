@@ -151,7 +151,9 @@ impl<T> Entry<T> {
         let takes = cost * CAPACITY / self.share.max(1);
         self.finish = start.saturating_add(takes);
         self.idle = 0;
-        self.exempt = self.exempt.saturating_sub(1);
+        if self.is_favoured() {
+            self.exempt -= 1;
+        }
         start
     }
 
@@ -208,7 +210,7 @@ impl<T> Entry<T> {
     }
 
     /// Whether others are paced for it.
-    fn is_favoured(&self) -> bool {
+    pub fn is_favoured(&self) -> bool {
         self.exempt > 0 && self.exempt != u64::MAX
     }
 
