@@ -8,6 +8,9 @@
 //! While one volume alone is busy and nothing limits it, nothing is asked: its operations are only counted
 //! ([`Gate::pass_alone`]).
 //!
+//! While somebody misses a minimum and gains by it, the others are paced (`pace.rs`, `gate/pacing.rs`): they have a queue and
+//! a virtual time of their own.
+//!
 //! Leaves out: when it is ticked and who carries out what it lets pass (the engine's `shard/qos.rs`).
 
 mod entries;

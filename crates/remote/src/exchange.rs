@@ -310,12 +310,15 @@ mod tests {
         request.body(()).unwrap()
     }
 
+    /// A status, and what was read of the body.
+    type Answered = (u16, io::Result<Vec<u8>>);
+
     fn ask(
         request: Request<()>,
         body: &mut dyn Read,
         answer: &[u8],
         takes: usize,
-    ) -> (Result<(u16, io::Result<Vec<u8>>), Broken>, String) {
+    ) -> (Result<Answered, Broken>, String) {
         let mut sent = Vec::new();
         let peer = Peer {
             answer,
