@@ -122,7 +122,7 @@ checks+=,missing_required_header,use_after_free,ensure_resource_availability
 run_round() ( # SECONDS SEED CHECKS [ARG...]
   # It keeps what failed in the current folder, and would try that first in every later run.
   cd "$work"
-  timeout --kill-after=10 $(($1 + 120)) "$tools/bin/st" --config-file "$work/st.toml" run "$root/docs/api/openapi.json" \
+  timeout --kill-after=10 $(($1 + 600)) "$tools/bin/st" --config-file "$work/st.toml" run "$root/docs/api/openapi.json" \
     --url "$server" --tls-verify "$work/state/certificate.pem" -H "Authorization: Bearer $token" --no-color \
     --max-time "$1" --seed "$2" --checks "$3" --continue-on-failure --request-timeout 60 \
     --generation-database none --warnings off "${@:4}" >"$work/round" 2>&1
