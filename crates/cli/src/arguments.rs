@@ -425,7 +425,7 @@ pub enum Pool {
         /// Skip confirmation
         #[arg(long)]
         yes: bool,
-        /// Return at once; the job goes on in the background
+        /// Return immediately; the job continues in the background
         #[arg(long)]
         background: bool,
     },
@@ -441,7 +441,7 @@ pub enum Pool {
         /// Skip confirmation
         #[arg(long)]
         yes: bool,
-        /// Return at once; the job goes on in the background
+        /// Return immediately; the job continues in the background
         #[arg(long)]
         background: bool,
     },
@@ -466,7 +466,7 @@ pub enum Pool {
         /// Skip confirmation
         #[arg(long)]
         yes: bool,
-        /// Return at once; the job goes on in the background
+        /// Return immediately; the job continues in the background
         #[arg(long)]
         background: bool,
     },

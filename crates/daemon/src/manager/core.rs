@@ -51,7 +51,7 @@ pub struct ManagerConfig {
     pub request_memory: u64,
     /// Per cent of its size that may be written to a drive of the fast tier in a day before it is warned; 0: never.
     pub flash_daily_percent: u32,
-    /// Who is told of events, besides those that are created.
+    /// Notification targets, besides those that are created.
     pub targets: Vec<v1::TargetCreate>,
     /// Whether alerts also go to link-local addresses.
     pub alerts_link_local: bool,

@@ -139,7 +139,7 @@ impl Jobs {
         })
     }
 
-    /// Jobs that run and some of those of late, newest first.
+    /// Jobs that run and some recently ended ones, newest first.
     pub(super) fn recent(&self) -> Vec<Job> {
         match self.refresh() {
             Ok(()) => self.ledger.list(JOBS_OF_LATE),
@@ -155,7 +155,7 @@ impl Jobs {
         let found = self.list()?.items.into_iter().find(|known| known.id == job);
         found.ok_or_else(|| {
             Problem::not_found(format!(
-                "there is no job {job}: `convect job list` shows those of late"
+                "there is no job {job}: `convect job list` shows the recent ones"
             ))
         })
     }

@@ -42,7 +42,7 @@ families! {
     REQUEST_MEMORY Gauge "convect_request_memory_bytes" NONE "What requests of hosts under way and answers that they have not read take, beyond what each connection has of its own."
     REQUEST_MEMORY_LIMIT Gauge "convect_request_memory_limit_bytes" NONE "What they may take."
     REQUESTS_WAITING Gauge "convect_requests_waiting" NONE "Requests that wait for memory."
-    JOBS Gauge "convect_jobs" JOB "Jobs that run or are paused, and those of late that ended."
+    JOBS Gauge "convect_jobs" JOB "Jobs that run or are paused, and recently ended ones."
     JOBS_LEFT Gauge "convect_jobs_left_bytes" KIND "What jobs that have not ended have left to do."
 
     POOL_ABSENT Gauge "convect_pool_absent" POOL "1 for a pool that should be open and is not."

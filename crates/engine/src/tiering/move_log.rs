@@ -1,4 +1,4 @@
-//! What was moved of late, from where to where and why, and how often each was done at all.
+//! What was moved recently, from where to where and why, and how often each was done at all.
 //!
 //! Rings of fixed size that their shard owns: noting a move takes no memory and no lock, and what is looked
 //! for in them, when a person asks, is looked for in all of them. Leaves out: deciding anything.

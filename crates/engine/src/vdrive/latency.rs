@@ -1,4 +1,4 @@
-//! What reads of a vdrive cost of late, and so how soon the next one is answered.
+//! What reads of a vdrive have cost recently, and so how soon the next one is answered.
 //!
 //! A block that two vdrives have is read from the one that answers sooner ([`choose`]). A read is
 //! answered after the work in flight before it and its own, times what a unit of work takes while
