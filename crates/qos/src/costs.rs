@@ -4,7 +4,7 @@
 //! follow them: means at first, and exponential moving averages in the long run. They go down whenever the shard shows
 //! that it can do more, and up only while operations are held or very many are under way: a shard that is idle half of the
 //! time has not shown what it cannot do. Where classes are mixed, the sum of their times is known, and how it is divided is
-//! not: classes that were seen alone keep their ratios.
+//! not: classes that were seen alone keep their ratios, and others are told apart by ticks with different mixtures.
 
 use block::OpKind;
 use units::mutation::{Mutation, is_on};
@@ -22,8 +22,12 @@ const MOST_NS: f64 = 1e9;
 /// Operations that an estimate remembers, of those that were seen alone and of mixed ones.
 const REMEMBERED: f64 = 96.0;
 const REMEMBERED_MIXED: f64 = 24.0;
-/// Operations that have to be seen alone before ratios are kept by them.
+/// Operations that have to be seen alone before ratios are kept by them, and how much less than others these classes follow
+/// sums then.
 const KNOWN: f64 = 32.0;
+const TRUSTED: f64 = 0.25;
+/// Part of the ordinary in which the times of their own ends count besides: in one mixture they are all that tells them apart.
+const HINT: f64 = 0.05;
 /// The most that one tick takes over of a new estimate.
 const STEP: f64 = 0.5;
 
@@ -132,23 +136,57 @@ impl Costs {
             took += ended.ns as f64;
             count += f64::from(ended.count);
         }
-        let is_new: [bool; CLASSES] =
-            std::array::from_fn(|at| ended[at].count > 0 && self.seen[at] < KNOWN);
-        if is_new.contains(&true) {
-            for at in (0..CLASSES).filter(|at| is_new[*at]) {
-                self.follow(at, &ended[at], busy, REMEMBERED_MIXED);
+        let all: Vec<usize> = all().map(|(at, _)| at).collect();
+        let is_new = |of: &Self, at: usize| of.seen[at] < REMEMBERED_MIXED;
+        if all.iter().any(|at| is_new(self, *at)) {
+            for at in all {
+                if is_new(self, at) {
+                    self.follow(at, &ended[at], busy, REMEMBERED_MIXED);
+                }
             }
             return;
+        }
+        for at in all.iter().copied() {
+            let own = self.ns[at];
+            if self.seen[at] < KNOWN {
+                self.follow(at, &ended[at], busy, REMEMBERED_MIXED);
+                self.ns[at] = own + (self.ns[at] - own) * HINT;
+            }
         }
         let ratio = took / expected;
         if expected > 0.0 && (ratio < 1.0 || busy) {
             let step = (count / REMEMBERED).min(STEP);
-            let all: Vec<usize> = all().map(|(at, _)| at).collect();
-            for at in all {
-                let next = self.ns[at] * (1.0 + (ratio - 1.0) * step);
+            let parts = all.iter().map(|at| {
+                let count = f64::from(ended[*at].count);
+                self.ns[*at] * count / expected
+            });
+            let parts: Vec<f64> = parts.collect();
+            let weights = self.weights(&all, &parts);
+            for (at, weight) in all.into_iter().zip(weights) {
+                let factor = 1.0 + (ratio - 1.0) * step * weight;
+                let next = self.ns[at] * factor.clamp(1.0 - STEP, 1.0 + STEP);
                 self.ns[at] = next.clamp(LEAST_NS, MOST_NS);
             }
         }
+    }
+
+    /// How strongly the estimate of each of these classes follows the error of their sum, of which they have these parts:
+    /// all alike where all were seen alone. Else by their parts (normalised least mean squares), so that ticks of different
+    /// mixtures tell them apart, and those less that were seen alone.
+    fn weights(&self, classes: &[usize], parts: &[f64]) -> Vec<f64> {
+        let was_alone = |at: &usize| self.seen[*at] >= KNOWN;
+        if classes.iter().all(was_alone) {
+            return vec![1.0; classes.len()];
+        }
+        let both = classes.iter().zip(parts);
+        let weights: Vec<f64> = both
+            .map(|(at, part)| match was_alone(at) {
+                true => part * TRUSTED,
+                false => *part,
+            })
+            .collect();
+        let sum: f64 = weights.iter().zip(parts).map(|(a, b)| a * b).sum();
+        weights.iter().map(|weight| weight / sum).collect()
     }
 
     fn follow(&mut self, at: usize, ended: &Ended, busy: bool, remembered: f64) {

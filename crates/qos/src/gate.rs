@@ -651,17 +651,6 @@ impl<T> Gate<T> {
         (self.entries.len() > 1).then(|| sums / operations.max(1))
     }
 
-    /// What there is to be shared: while others are paced, what they have together, and the minimums of those for whom they
-    /// are.
-    fn to_share(&self, claims: &[Claim]) -> u64 {
-        let (Some(level), Some(limit)) = (self.pace.favours(), self.pace.limit()) else {
-            return CAPACITY;
-        };
-        let favoured = claims.iter().filter(|claim| claim.level <= level);
-        let floors: u64 = favoured.map(|claim| claim.floor).sum();
-        floors.saturating_add(limit)
-    }
-
     /// Shares the shard's time among those that are busy.
     fn share(&mut self) {
         let claim = |entry: &entries::Entry<T>| {
@@ -680,10 +669,17 @@ impl<T> Gate<T> {
                 weight: policy.weight,
             }
         };
-        let claims: Vec<Claim> = self.entries.iter().map(claim).collect();
-        let shares = shares(&claims, self.to_share(&claims));
-        for (entry, share) in self.entries.iter_mut().zip(shares) {
-            entry.set_share(share, self.virtual_ns);
+        // Those that are paced share what they have together, and never what those have for whom they are.
+        let limit = self.pace.limit().unwrap_or(CAPACITY);
+        for (paced, capacity) in [(false, CAPACITY), (true, limit)] {
+            let is_of = |entry: &&entries::Entry<T>| entry.is_paced() == paced;
+            let claims: Vec<Claim> = self.entries.iter().filter(is_of).map(claim).collect();
+            let shares = shares(&claims, capacity);
+            let entries = self.entries.iter_mut();
+            let entries = entries.filter(|entry| entry.is_paced() == paced);
+            for (entry, share) in entries.zip(shares) {
+                entry.set_share(share, self.virtual_ns);
+            }
         }
         self.queue_again();
     }

@@ -25,9 +25,12 @@ pub const JUDGED: f64 = 100.0;
 pub const AIM: f64 = 1.08;
 /// Levels.
 const LEVELS: usize = *format::QOS_LEVELS.end() as usize;
-/// The least that the others keep together: a fiftieth of the shard's time, in nanoseconds a second.
+/// The least that the others keep together: a fiftieth of the shard's time, in nanoseconds a second, and an operation for so
+/// many of the volumes that miss their minimum.
 const LEAST: f64 = 2e7;
-/// A limit above this limits nothing.
+const LEAST_OF: f64 = 64.0;
+/// A limit above this limits nothing, unless somebody waits for it all the same: what operations cost is known badly where
+/// few of them pass.
 const MOST: f64 = 2e9;
 /// Time for which the others may pass ahead of their limit, in nanoseconds.
 const AHEAD_NS: u64 = 500_000;
@@ -60,6 +63,10 @@ const GIVE: f64 = 0.15;
 const GROWS: f64 = 0.01;
 /// The most of those ticks that count.
 const CALM: u32 = 8;
+/// Part of the limit with which something was missed up to which it grows after that, and what that becomes in each tick:
+/// near where it is too much, it stays for seconds.
+const PLATEAU: f64 = 0.8;
+const RISES: f64 = 1.004;
 /// Part of itself by which the limit shrinks besides where nothing is had: operations may be cheap, and their time little.
 const SHRINKS: f64 = 0.3;
 /// Ticks at the least limit after which what a volume has is taken for what it wants, and ticks without any request after
@@ -78,6 +85,15 @@ pub struct Attained {
     pub used: f64,
     /// See there.
     pub others: f64,
+    /// What an operation of the others takes on average, in nanoseconds; 0 while that is not known.
+    pub others_mean: f64,
+}
+
+impl Attained {
+    /// The least that the others keep of the shard's time, in nanoseconds a second.
+    fn least(&self) -> f64 {
+        LEAST.max(self.had / LEAST_OF * self.others_mean)
+    }
 }
 
 /// The same of all levels, the most important first; none of a level that asked for nothing.
@@ -141,6 +157,8 @@ struct Limited {
     /// Ticks at the least limit, and those in a row in which all was had that is aimed at.
     stuck: u32,
     calm: u32,
+    /// Up to where the limit grows: less than that with which something was missed last.
+    ceiling: f64,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -217,8 +235,8 @@ impl Pace {
     }
 
     /// A tick has passed. `is_saturated`: the loop hardly slept in it; one that did has time for everybody, and no trial
-    /// begins.
-    pub fn tick(&mut self, attained: &ByLevel, is_saturated: bool) {
+    /// begins. `is_waited_for`: somebody waits for the limit.
+    pub fn tick(&mut self, attained: &ByLevel, is_saturated: bool, is_waited_for: bool) {
         let is_trial = matches!(self.state, State::Trial(_));
         for (level, known) in self.known.iter_mut().enumerate() {
             known.note(attained[level], is_trial && level >= self.level);
@@ -232,7 +250,7 @@ impl Pace {
             (_, None) if self.known[self.level].gone >= GONE => self.give_back(),
             (_, None) => {}
             (State::Trial(trial), Some(of)) => self.try_out(trial, of),
-            (State::Limited(limited), Some(of)) => self.follow(limited, of),
+            (State::Limited(limited), Some(of)) => self.follow(limited, of, is_waited_for),
         }
     }
 
@@ -264,12 +282,12 @@ impl Pace {
             count: 0,
             again,
         });
-        self.cut_to(of.others / 2.0);
+        self.cut_to(of.others / 2.0, of);
     }
 
-    fn cut_to(&mut self, limit: f64) {
+    fn cut_to(&mut self, limit: f64, of: Attained) {
         let limit = self.limit.map_or(limit, |before| before.min(limit));
-        self.limit = Some(limit.max(LEAST));
+        self.limit = Some(limit.max(of.least()));
     }
 
     fn try_out(&mut self, mut trial: Trial, of: Attained) {
@@ -282,7 +300,7 @@ impl Pace {
             return self.succeed(of.aim);
         }
         if trial.left > 0 {
-            self.cut_to(of.others * CUT);
+            self.cut_to(of.others * CUT, of);
             self.state = State::Trial(trial);
             return;
         }
@@ -310,14 +328,16 @@ impl Pace {
             again: AGAIN,
             stuck: 0,
             calm: 0,
+            ceiling: f64::INFINITY,
         });
     }
 
     /// Moves the limit towards what leaves what is wanted.
-    fn follow(&mut self, mut limited: Limited, of: Attained) {
+    fn follow(&mut self, mut limited: Limited, of: Attained, is_waited_for: bool) {
         let Some(limit) = self.limit else {
             return self.give_back();
         };
+        let least = of.least();
         let recent = self.known[self.level].recent;
         limited.wants = limited.wants.max(recent);
         if limited.again == 0 && limited.wants < of.aim * KEEPS && recent >= TELLING {
@@ -327,18 +347,23 @@ impl Pace {
         // What the operations that are missing would take, or those take that are too many.
         let over = (recent - aim) * of.used / of.had.max(1.0);
         let limit = if over < 0.0 {
+            let limit = limit.min(of.others.max(least));
+            if limited.calm > 0 {
+                limited.ceiling = limit * PLATEAU;
+            }
             limited.calm = 0;
-            let limit = limit.min(of.others.max(LEAST));
             limit + over * CUT - limit * SHRINKS * (1.0 - recent / aim)
         } else {
             limited.calm = (limited.calm + 1).min(CALM);
-            limit + over * GIVE + limit * GROWS * f64::from(limited.calm)
+            limited.ceiling *= RISES;
+            let grown = limit + over * GIVE + limit * GROWS * f64::from(limited.calm);
+            grown.min(limited.ceiling.max(limit))
         };
-        if limit > MOST {
+        if limit > MOST && !is_waited_for {
             return self.give_back();
         }
-        self.limit = Some(limit.max(LEAST));
-        limited.stuck = if limit <= LEAST { limited.stuck + 1 } else { 0 };
+        self.limit = Some(limit.clamp(least, least.max(10.0 * MOST)));
+        limited.stuck = if limit <= least { limited.stuck + 1 } else { 0 };
         limited.again = limited.again.saturating_sub(1);
         if limited.stuck >= STUCK {
             return self.succeed(recent);
@@ -363,8 +388,9 @@ mod tests {
                 aim,
                 used: 1e9 - others,
                 others,
+                others_mean: 0.0,
             });
-            pace.tick(&attained, true);
+            pace.tick(&attained, true, false);
             last = (had, others);
         }
         last
@@ -417,8 +443,9 @@ mod tests {
                 aim: 60_000.0,
                 used: 1e8,
                 others: 5e8,
+                others_mean: 0.0,
             });
-            pace.tick(&attained, false);
+            pace.tick(&attained, false, false);
             assert_eq!(pace.favours(), None);
         }
     }
@@ -428,7 +455,7 @@ mod tests {
         let mut pace = Pace::default();
         run(&mut pace, 100, 60_000.0, gains);
         assert!(pace.limit().is_some());
-        (0..GONE).for_each(|_| pace.tick(&ByLevel::default(), true));
+        (0..GONE).for_each(|_| pace.tick(&ByLevel::default(), true, false));
         assert_eq!((pace.favours(), pace.limit()), (None, None));
     }
 

@@ -8,6 +8,8 @@ use units::mutation::{Mutation, is_on};
 
 /// Part of its minimum that a volume keeps whatever others were promised.
 const KEPT: u64 = 100;
+/// Part of everything that these hundredths have together at most: levels count in the rest, however many volumes there are.
+const KEPT_MOST: u64 = 4;
 
 /// What a busy volume asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +69,7 @@ fn scaled(claims: &[Claim], capacity: u64) -> Vec<u64> {
         .iter()
         .map(|claim| match is_on(Mutation::QosNothingKept) {
             true => 0,
-            false => scale(claim.floor / KEPT, kept, room),
+            false => scale(claim.floor / KEPT, kept, room / KEPT_MOST),
         })
         .collect();
     let mut left = room.saturating_sub(shares.iter().sum());
@@ -132,8 +134,11 @@ mod tests {
         assert_eq!(got, [9700, 200, 100]);
         let claims: Vec<_> = (0..40).map(|at| claim(at % 5 + 1, 1_000_000)).collect();
         let got = shares(&claims, 1000);
-        assert!(got.iter().all(|share| (1..=25).contains(share)), "{got:?}");
-        assert!(got.iter().sum::<u64>() <= 1000);
+        // The hundredths are ten thousand of a thousand: all of them together have a fourth of it, and level 1 the rest.
+        let (first, last): (Vec<_>, Vec<_>) =
+            claims.iter().zip(&got).partition(|of| of.0.level == 1);
+        assert!(first.iter().all(|of| *of.1 == 101), "{got:?}");
+        assert!(last.iter().all(|of| *of.1 == 6), "{got:?}");
     }
 
     #[test]

@@ -154,9 +154,9 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::QosDebtKept, 8780),
     (Mutation::QosPacedNever, 200),
     (Mutation::QosPacedForEver, 200),
-    (Mutation::QosPacedForNothing, 400),
+    (Mutation::QosPacedForNothing, 800),
     (Mutation::QosPacedAll, 200),
-    (Mutation::QosPacedLate, 6400),
+    (Mutation::QosPacedLate, 71_200),
 ];
 
 /// Bugs that show among races, though their focus has none. Among races are power cuts in openings after kills.

@@ -5,8 +5,8 @@
 //! command until then.
 
 use super::arguments::Live;
-use super::scene::{self, USUAL, Volume, alone, settled, tenant, verdict};
-use crate::failure::{Failure, Result};
+use super::scene::{self, USUAL, Volume, alone, not_told, settled, tenant, verdict};
+use crate::failure::Result;
 use crate::interrupt;
 use crate::screen::{self, thousands};
 use crate::storm::Judged;
@@ -23,6 +23,8 @@ const FLOOR_PART: f64 = 0.5;
 const FLOOR_MS: u64 = 10;
 /// The cap as a part of what the volume gets without.
 const CAP_PART: f64 = 1.0 / 32.0;
+/// Below this, in IOPS, a cap's effect cannot be seen within [`SEEN`].
+const LEAST_CAP: f64 = 100.0;
 /// Rates are seen over this time, at each step of it.
 const SEEN: Duration = Duration::from_millis(10);
 const STEP: Duration = Duration::from_millis(1);
@@ -155,6 +157,24 @@ fn show(changes: &Changes, before: Judged, after: Judged, with: &Live) {
     );
 }
 
+/// The volume that is changed has too little for its rate to tell anything in the time that counts.
+fn show_not_told(control: &Judged, open: f64) -> Result<()> {
+    let why = format!(
+        "the volume that is changed gets {} IOPS beside policy 1, of which no change can be seen within {} ms: try again \
+         when the machine is quiet",
+        thousands(open),
+        LIMIT.as_millis()
+    );
+    not_told(&format!("effect within {} ms", LIMIT.as_millis()), &why);
+    let below = 100.0 - control.floor_percent;
+    let seen = format!(
+        "below its floor in {below:.2} % of {} windows without changes",
+        control.windows
+    );
+    not_told("no window of policy 1 lost by them", &seen);
+    Ok(())
+}
+
 fn go(stage: &Stage, volumes: &[Volume], with: &Live) -> Result<()> {
     let floor = (alone(&volumes[0], USUAL, 2)? * FLOOR_PART).floor();
     let (iops, latency) = ((floor as u64).to_string(), format!("{FLOOR_MS}ms"));
@@ -167,10 +187,8 @@ fn go(stage: &Stage, volumes: &[Volume], with: &Live) -> Result<()> {
     let (control, ()) = together(volumes, with.seconds, |_| Ok(()))?;
     let open = control.of(NAMES[CHANGED]).iops();
     let cap = (open * CAP_PART).floor();
-    if cap < 100.0 {
-        return Err(Failure::new(
-            "the machine is too slow now for a cap whose effect can be seen: try again when it is quiet",
-        ));
+    if cap < LEAST_CAP {
+        return show_not_told(&judged(&control, floor), open);
     }
     println!(
         "  policy 1 has a floor of {} IOPS; the volume that is changed gets {}, and {} when capped",

@@ -1,7 +1,7 @@
 //! Many volumes with policies: what each takes of memory, and that nothing is done for those that are idle.
 
 use super::arguments::Many;
-use super::scene::verdict;
+use super::scene::{not_told, verdict};
 use crate::failure::Result;
 use crate::interrupt;
 use crate::machine;
@@ -95,9 +95,12 @@ fn go(stage: &Stage, with: &Many) -> Result<()> {
     let bytes = bytes / f64::from(with.volumes);
     let bar = format!("at most {BYTES_MAX} bytes for the policy of a volume");
     match spread(&seen) > BYTES_MAX * f64::from(with.volumes) {
-        true => println!(
-            "  not told: {bar}: {bytes:.0}, while memory without policies differs by {} between looks",
-            units::format_bytes(spread(&seen) as u64)
+        true => not_told(
+            &bar,
+            &format!(
+                "{bytes:.0}, while memory without policies differs by {} between looks",
+                units::format_bytes(spread(&seen) as u64)
+            ),
         ),
         false => verdict(bytes <= BYTES_MAX, &bar, &format!("{bytes:.0}")),
     }

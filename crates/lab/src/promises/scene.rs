@@ -173,3 +173,8 @@ pub fn verdict(met: bool, bar: &str, seen: &str) {
     let word = if met { "met:   " } else { "MISSED:" };
     println!("  {word} {bar}: {seen}");
 }
+
+/// A line for a bar of which nothing could be seen, and why.
+pub fn not_told(bar: &str, why: &str) {
+    println!("  not told: {bar}: {why}");
+}
