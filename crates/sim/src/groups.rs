@@ -97,8 +97,9 @@ impl Oracle {
             let snapshot = self.volumes.get(snapshots.get(&given.volume)?)?;
             snapshot.sectors.get(at)?.only()
         };
+        let zeroes: Vec<&Given> = given.iter().filter(|other| other.version == 0).collect();
         let zeroed = |volume: u32, at: u64| {
-            let mut zeroes = given.iter().filter(|other| other.version == 0);
+            let mut zeroes = zeroes.iter();
             zeroes.any(|other| other.volume == volume && other.sectors.contains(&at))
         };
         let has = |given: &Given| {
@@ -116,13 +117,15 @@ impl Oracle {
                         && !zeroed(given.volume, at)
                 })
         };
-        for early in given.iter().filter(|early| lacks(early)) {
-            let Some(ended) = early.ended else { continue };
-            if let Some(late) = given.iter().find(|late| late.after >= ended && has(late)) {
-                return Err(Wrong(format!("a snapshot has {late:?} and not {early:?}")));
-            }
+        // Looked at once each: there may be thousands.
+        let had: Vec<&Given> = given.iter().filter(|given| has(given)).collect();
+        let newest = had.iter().map(|late| late.after).max();
+        let is_early = |early: &&Given| early.ended.is_some_and(|ended| Some(ended) <= newest);
+        if let Some(early) = given.iter().filter(is_early).find(|early| lacks(early)) {
+            let late = had.iter().find(|late| Some(late.after) >= early.ended);
+            return Err(Wrong(format!("a snapshot has {late:?} and not {early:?}")));
         }
-        Ok(given.iter().any(has) && given.iter().any(lacks))
+        Ok(!had.is_empty() && given.iter().any(lacks))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::content::Facts;
 use crate::medium::SECTOR;
 use format::crc32c;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use units::BLOCK;
 
@@ -12,6 +13,8 @@ pub struct Block {
     bytes: Box<[u8; BLOCK]>,
     crc: OnceLock<u32>,
     facts: OnceLock<Facts>,
+    /// Which of the slots of memory that is lent it may have (`lent.rs`).
+    slot: AtomicU32,
 }
 
 impl Block {
@@ -25,7 +28,18 @@ impl Block {
             bytes: bytes.try_into().expect("a whole block"),
             crc: OnceLock::new(),
             facts: OnceLock::new(),
+            slot: AtomicU32::new(0),
         }
+    }
+
+    /// The slot of lent memory that it was given last.
+    pub fn slot(&self) -> usize {
+        self.slot.load(Ordering::Relaxed) as usize
+    }
+
+    /// It was given a slot of lent memory.
+    pub fn set_slot(&self, slot: usize) {
+        self.slot.store(slot as u32, Ordering::Relaxed);
     }
 
     /// The same with one bit the other way.

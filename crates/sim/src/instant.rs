@@ -5,6 +5,7 @@
 
 use crate::content::{Facts, Sectors};
 use crate::image::{Block, Content, Crashed, Image};
+use crate::lent;
 use crate::medium::Loss;
 use crate::random::Random;
 use crate::shadow::{Known, Shadow};
@@ -21,6 +22,9 @@ use units::BLOCK;
 
 /// Writes and flushes that all drives of a checker were asked for since an opening began.
 pub type Turns = Arc<AtomicU64>;
+
+/// Memory that reads of a drive are answered from, whichever state it holds.
+pub type SharedShadow = Rc<RefCell<Shadow>>;
 
 /// Numbers drives.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -106,7 +110,7 @@ struct State {
     /// Blocks whose place is not the image.
     moved: Vec<u64>,
     log: Vec<(u64, Event)>,
-    shadow: Shadow,
+    shadow: SharedShadow,
     /// Blocks of what the crash left that were read, and what they held; zeroes are nothing.
     read: Vec<(u64, Option<Content>)>,
     /// Of those, where it was last seen that another state differs.
@@ -141,8 +145,8 @@ pub fn fits(io: &DriveIo, size: u64) -> bool {
 }
 
 impl Instant {
-    /// A drive that holds zeroes.
-    pub fn new(spec: &str, size: u64, turns: Turns) -> Arc<Self> {
+    /// A drive that holds zeroes, and answers reads from that memory.
+    pub fn new(spec: &str, size: u64, turns: Turns, shadow: SharedShadow) -> Arc<Self> {
         let state = State {
             held: Held {
                 crashed: Crashed::unchanged(Image::new(size)),
@@ -152,7 +156,7 @@ impl Instant {
             },
             moved: Vec::new(),
             log: Vec::new(),
-            shadow: Shadow::default(),
+            shadow,
             read: Vec::new(),
             differs: 0,
         };
@@ -345,12 +349,19 @@ impl State {
     /// What a read finds, in memory that is there already.
     fn lend(&mut self, first: u64, len: usize) -> Option<DmaBuf> {
         let held = &self.held;
-        if let (At::Written(cell), BLOCK) = (held.at[first as usize], len) {
-            return Some(held.cells[cell as usize].clone());
+        if len == BLOCK {
+            if let At::Written(cell) = held.at[first as usize] {
+                return Some(held.cells[cell as usize].clone());
+            }
+            match held.known(first) {
+                Known::Block(block) => return Some(lent::lend(block)),
+                Known::Zeroes => return Some(lent::lend(&lent::zeroes())),
+                Known::Else => {}
+            }
         }
         let read = |block: u64, into: &mut [u8]| held.read(block, into);
-        self.shadow
-            .read((first, len), |block| held.known(block), read)
+        let mut shadow = self.shadow.borrow_mut();
+        shadow.read((first, len), |block| held.known(block), read)
     }
 
     /// Nothing is written in place: a crash may need what was there.
@@ -446,7 +457,12 @@ mod tests {
 
     #[test]
     fn every_moment_of_an_opening_can_be_the_last() {
-        let drive = Instant::new("given:0", 1 << 20, Turns::default());
+        let drive = Instant::new(
+            "given:0",
+            1 << 20,
+            Turns::default(),
+            SharedShadow::default(),
+        );
         let mut random = Random::new(1);
         let pool = DmaPool::new();
         let state = drive.state();
@@ -473,7 +489,7 @@ mod tests {
     #[test]
     fn another_state_is_told_by_what_was_read_alone() {
         let size = 1 << 20;
-        let drive = Instant::new("given:0", size, Turns::default());
+        let drive = Instant::new("given:0", size, Turns::default(), SharedShadow::default());
         let block = |value| Arc::new(Block::of(&[value; BLOCK]));
         let blocks = [block(1), block(2), block(3)];
         let mut base = Image::new(size);

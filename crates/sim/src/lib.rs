@@ -21,6 +21,7 @@ mod image;
 mod instant;
 mod kills;
 mod knobs;
+mod lent;
 mod limits;
 mod lives;
 mod medium;

@@ -5,7 +5,7 @@
 //! over what was opened, with its own blocks beneath. Mostly these are states of one moment, that differ in what hosts wrote.
 
 use crate::image::Crashed;
-use crate::instant::{Instant, Places, Sight, Turns};
+use crate::instant::{Instant, Places, SharedShadow, Sight, Turns};
 use drives::OpenDrive;
 use engine::harness::Harness;
 use format::Label;
@@ -66,12 +66,14 @@ pub struct Opening {
 }
 
 impl Opening {
-    fn new(kinds: &[Kind], seed: u64) -> Self {
+    fn new(kinds: &[Kind], shadows: &[SharedShadow], seed: u64) -> Self {
         let turns = Turns::default();
-        let drive = |kind: &Kind| Instant::new(&kind.spec, kind.size, turns.clone());
+        let drive = |(kind, shadow): (&Kind, &SharedShadow)| {
+            Instant::new(&kind.spec, kind.size, turns.clone(), shadow.clone())
+        };
         Self {
             handle: Handle::simulated(Box::new(Still), seed).expect("an event descriptor"),
-            drives: kinds.iter().map(drive).collect(),
+            drives: kinds.iter().zip(shadows).map(drive).collect(),
             turns: turns.clone(),
             labels: Vec::new(),
             opened: None,
@@ -179,8 +181,10 @@ impl Openings {
     /// When the system has no event descriptor left.
     pub fn new(kinds: &[Kind], seed: u64) -> Self {
         let places = kinds.iter().map(|kind| Places::new(kind.size));
+        let shadows: Vec<_> = kinds.iter().map(|_| SharedShadow::default()).collect();
+        let opening = |_| Opening::new(kinds, &shadows, seed);
         Self {
-            all: (0..KEPT).map(|_| Opening::new(kinds, seed)).collect(),
+            all: (0..KEPT).map(opening).collect(),
             places: places.collect(),
         }
     }

@@ -2,6 +2,7 @@
 //! is copied, and who reads gets a part of that memory itself.
 
 use crate::image::Block;
+use crate::lent;
 use block::{DmaBuf, DmaPool};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use units::BLOCK;
 const LONG: u64 = 128;
 const SHORT: u64 = 16;
 /// Blocks that the windows of a drive have at most, of each kind; then all of that kind begin anew.
-const MOST: u64 = 4096;
+const MOST: u64 = 8192;
 /// Memory for windows that a thread has at hand, in bytes.
 const ARENA: usize = 1 << 30;
 
@@ -67,8 +68,8 @@ impl Contents {
     }
 }
 
-/// Memory for a window, whose contents are followed.
-fn memory_of(len: usize) -> DmaBuf {
+/// Memory whose contents are followed.
+pub fn memory_of(len: usize) -> DmaBuf {
     POOL.with(|pool| {
         CONTENTS.with(|contents| {
             if contents.arena.get() == (0, 0) {
@@ -79,6 +80,12 @@ fn memory_of(len: usize) -> DmaBuf {
         });
         pool.get(len)
     })
+}
+
+/// The memory of a block has that one from now on; or nobody knows what.
+pub fn note(memory: &[u8], block: Option<&Arc<Block>>) {
+    // A thread that ends may have forgotten them all.
+    let _ = CONTENTS.try_with(|contents| contents.set(memory, block));
 }
 
 /// What a block of a drive is known to hold.
@@ -115,15 +122,12 @@ impl Window {
 impl Drop for Window {
     /// Who still has a part of the memory may be alone with it from now on, and change it.
     fn drop(&mut self) {
-        // A thread that ends may have forgotten them all.
-        let _ = CONTENTS.try_with(|contents| {
-            let all = self.memory.chunks_exact(BLOCK);
-            all.for_each(|memory| contents.set(memory, None));
-        });
+        let all = self.memory.chunks_exact(BLOCK);
+        all.for_each(|memory| note(memory, None));
     }
 }
 
-/// The memory: windows of a drive where something was read.
+/// The memory: windows of a drive where something was read. All openings of the drive share it.
 pub struct Shadow {
     short: Windows,
     long: Windows,
@@ -169,11 +173,11 @@ impl Shadow {
                 return None;
             }
             let into = &mut window.memory[index * BLOCK..][..BLOCK];
-            let now = match known {
-                Known::Block(now) => Some(now),
-                _ => None,
-            };
-            CONTENTS.with(|contents| contents.set(into, now));
+            match &known {
+                Known::Block(now) => note(into, Some(now)),
+                Known::Zeroes => note(into, Some(&lent::zeroes())),
+                Known::Else => note(into, None),
+            }
             window.holds[index] = match known {
                 Known::Zeroes => {
                     into.fill(0);
