@@ -65,7 +65,7 @@ write copy 3
 [ "$(digest monday)" = "$before" ] || fail "writing to the clone changed the snapshot"
 
 say "a snapshot is exported to be written, by way of a clone that the export makes"
-refused "there is no front end" convect export create scratch pool/disk@monday scsi --writable
+refused "unknown protocol" convect export create scratch pool/disk@monday scsi --writable
 refused "is no snapshot" convect export create scratch pool/disk nbd --listen "unix:$work/scratch.sock" --writable
 refused "scratch.sock" convect export create scratch pool/disk@monday nbd --listen "unix:$work/none/scratch.sock" --writable
 no_scratch() { ! convect volume show pool/scratch; }

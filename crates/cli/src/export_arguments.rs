@@ -6,7 +6,7 @@ use clap::Subcommand;
 #[derive(Subcommand, Debug)]
 pub enum Export {
     /// Export a volume, now and after every start of the daemon
-    #[command(after_help = "Leave the parameters out to be told those of the front end.")]
+    #[command(after_help = "Without parameters it lists those of the protocol.")]
     Create {
         /// The export's name
         name: String,
@@ -14,7 +14,7 @@ pub enum Export {
         #[arg(value_name = "POOL/VOL[@SNAPSHOT]")]
         volume: String,
         /// The protocol: vhost-user-blk, nbd, fuse or iscsi
-        #[arg(value_name = "FRONT_END")]
+        #[arg(value_name = "PROTOCOL")]
         kind: String,
         /// Whose reads and writes all come through it, as `volume set --bypass` names them; may stand among the
         /// parameters as well

@@ -18,7 +18,7 @@ Example: convect qos check tank --policy mission-critical --volumes 3";
 /// `qos`.
 #[derive(Subcommand, Debug)]
 pub enum Qos {
-    /// Show what volumes with policies were promised and what they attain
+    /// Show the guarantees of volumes with policies and what they attain
     Status {
         /// The pool
         pool: String,

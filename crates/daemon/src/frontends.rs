@@ -25,7 +25,7 @@ fn names(of: impl Iterator<Item = &'static str>) -> String {
 pub fn find(rows: &'static [FrontEnd], kind: &str) -> Result<&'static FrontEnd, Problem> {
     rows.iter().find(|row| row.name == kind).ok_or_else(|| {
         Problem::invalid(format!(
-            "there is no front end '{kind}': choose one of {}",
+            "unknown protocol '{kind}': choose one of {}",
             names(rows.iter().map(|row| row.name))
         ))
     })

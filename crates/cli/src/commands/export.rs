@@ -24,7 +24,7 @@ fn show(export: &Export) -> String {
     let mut text = facts(&[
         ("export", export.name.clone()),
         ("volume", format!("{}/{}", export.pool, export.volume)),
-        ("front end", export.kind.clone()),
+        ("protocol", export.kind.clone()),
         ("parameters", parameters.join(" ")),
         ("initiator", export.initiator.clone().unwrap_or_default()),
         ("state", export.state.clone()),
@@ -60,7 +60,7 @@ fn front_end(client: &Client, kind: &str) -> Result<FrontEnd, Failure> {
     let found = list.items.into_iter().find(|row| row.name == kind);
     found.ok_or_else(|| {
         Failure::Usage(format!(
-            "there is no front end '{kind}': choose one of {}",
+            "unknown protocol '{kind}': choose one of {}",
             names.join(", ")
         ))
     })
@@ -170,7 +170,7 @@ pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             let head = [
                 "EXPORT",
                 "VOLUME",
-                "FRONT END",
+                "PROTOCOL",
                 "INITIATOR",
                 "STATE",
                 ">SESSIONS",

@@ -1,19 +1,19 @@
-//! How full pools are, as people read it.
+//! How full pools are, and when they will be full, as text.
 
 use api::v1::{Fill, FillPart, Pool, Trend};
 use units::{format_bytes, roughly};
 
-/// What is to be expected of a part.
+/// When a part will be full.
 fn outlook(fill: &Fill) -> String {
     match (fill.trend, fill.seconds_to_full) {
         (Trend::Filling, Some(_)) if fill.used >= fill.capacity => "full".to_owned(),
         (Trend::Filling, Some(left)) => {
             let seen = roughly(fill.trend_s.unwrap_or_default());
-            format!("full in about {}, as it grew for {seen}", roughly(left))
+            format!("full in about {} at the rate of the last {seen}", roughly(left))
         }
-        (Trend::Falling, _) => "becoming less".to_owned(),
+        (Trend::Falling, _) => "shrinking".to_owned(),
         (Trend::Steady, _) => "not growing".to_owned(),
-        _ => "no trend is known yet".to_owned(),
+        _ => "no trend yet".to_owned(),
     }
 }
 
@@ -26,7 +26,13 @@ pub fn share(part: u64, whole: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
-/// A pool's parts and what is to be expected of them.
+/// Provisioned space as a multiple of the pool's capacity.
+pub fn overcommit(pool: &Pool) -> String {
+    let ratio = pool.promised as f64 / pool.capacity.max(1) as f64;
+    format!("{ratio:.2}×")
+}
+
+/// A pool's parts and when each will be full.
 pub fn lines(pool: &Pool) -> Vec<(&'static str, String)> {
     let full = |fill: &Fill| {
         format!(
@@ -45,14 +51,14 @@ pub fn lines(pool: &Pool) -> Vec<(&'static str, String)> {
             of(FillPart::Space).map(outlook).unwrap_or_default(),
         ),
         (
-            "promised",
+            "provisioned",
             format!(
-                "{} to volumes, {} of what there is room for",
+                "{} ({} overcommit)",
                 format_bytes(pool.promised),
-                share(pool.promised, pool.capacity)
+                overcommit(pool)
             ),
         ),
-        ("to sink", of(FillPart::Fast).map(full).unwrap_or_default()),
+        ("dirty", of(FillPart::Fast).map(full).unwrap_or_default()),
         (
             "slow tier",
             of(FillPart::Slow).map(full).unwrap_or_default(),

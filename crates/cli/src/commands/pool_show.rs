@@ -1,6 +1,6 @@
 //! Pools and vdrives as people read them.
 
-use super::fill::{full_in, lines, share};
+use super::fill::{full_in, lines, overcommit, share};
 use super::{scrub, wear};
 use crate::arguments::Vdrive as Command;
 use crate::show::{facts, print, print_json, read, table};
@@ -108,7 +108,7 @@ pub fn status(pool: &Pool) -> String {
         (
             "fast tier",
             format!(
-                "{}: {} newer than its home, {} copies",
+                "{}: {} dirty, {} clean copies",
                 format_bytes(pool.fast_capacity),
                 format_bytes(pool.fast_dirty),
                 format_bytes(pool.fast_shadow)
@@ -155,7 +155,7 @@ pub fn list(pools: &PoolList) -> String {
             format_bytes(pool.used),
             share(pool.used, pool.capacity),
             full_in(pool),
-            share(pool.promised, pool.capacity),
+            overcommit(pool),
             format_bytes(pool.fast_capacity),
             pool.volumes.to_string(),
         ]
@@ -172,7 +172,7 @@ pub fn list(pools: &PoolList) -> String {
         ">USED",
         ">",
         ">FULL IN",
-        ">PROMISED",
+        ">OVERCOMMIT",
         ">FAST",
         ">VOLUMES",
     ];
