@@ -45,6 +45,8 @@ const IDLE_TICKS: u8 = 15;
 const ASKS: u64 = 4;
 /// A loop that sleeps for less than a fourth of a tick is saturated.
 const AWAKE: u64 = 4;
+/// While volumes are paced, [`Gate::can_release`] is to be asked at least this often, in nanoseconds.
+pub const PACING_STEP_NS: u64 = 500_000;
 /// Virtual time at which it is rebased to zero.
 const REBASE: u64 = 1 << 60;
 
@@ -213,14 +215,6 @@ impl<T> Gate<T> {
     /// Whether volumes are paced for others: operations pass as time does, then.
     pub fn is_pacing(&self) -> bool {
         self.pace.favours().is_some()
-    }
-
-    /// When that is next so though nothing ends; none while the gate waits for no time but its tick's.
-    pub fn next_release_ns(&self) -> Option<u64> {
-        match self.paced.is_empty() {
-            true => None,
-            false => self.pace.free_ns(),
-        }
     }
 
     /// The slot of a volume, which is busy from now on.

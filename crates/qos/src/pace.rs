@@ -218,11 +218,6 @@ impl Pace {
         self.limit.is_none() || self.paid_ns <= now_ns + ahead_ns
     }
 
-    /// When one of them may, while none may.
-    pub fn free_ns(&self) -> Option<u64> {
-        self.limit.map(|_| self.paid_ns)
-    }
-
     /// One of them passes, which takes so much of the shard's time.
     pub fn take(&mut self, cost_ns: u64, now_ns: u64) {
         let Some(limit) = self.limit else {

@@ -7,7 +7,7 @@
 use super::dispatch::{Counted, ShardOp, ShardPort, Taken, finish};
 use super::state::Shard;
 use block::{ErrorKind, IoError};
-use qos::{Costs, Due, Gate, Kind, Request, Tenant};
+use qos::{Costs, Due, Gate, Kind, PACING_STEP_NS, Request, Tenant};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -16,8 +16,6 @@ use std::task::{Poll, Waker};
 
 /// Time between two ticks of the gate, in nanoseconds.
 const TICK_NS: u64 = 20_000_000;
-/// While operations are paced, between two looks at whether some may pass, in nanoseconds.
-const STEP_NS: u64 = 500_000;
 
 /// A shard's gate, and who waits for it.
 pub(crate) struct Entrance {
@@ -209,7 +207,7 @@ impl Shard {
         loop {
             let now_ns = self.handle.now_ns();
             let step_ns = match entrance.gate.borrow().is_pacing() {
-                true => STEP_NS.min(next_ns.saturating_sub(now_ns)),
+                true => PACING_STEP_NS.min(next_ns.saturating_sub(now_ns)),
                 false => next_ns.saturating_sub(now_ns),
             };
             self.handle.sleep(step_ns).await;
