@@ -14,7 +14,7 @@ use crate::serve_arguments::Serve;
 use crate::server_arguments::Server;
 use crate::stream_arguments::{Receive, Send};
 use crate::target_arguments::Targets;
-use crate::way::Reach;
+use crate::transport::Reach;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;

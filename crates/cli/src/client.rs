@@ -1,9 +1,9 @@
-//! Asking the daemon: one request of HTTP/1.1 a connection, whichever way it goes, bounded in size
+//! Asking the daemon: one request of HTTP/1.1 a connection, over either transport, bounded in size
 //! and time.
 
 use crate::Failure;
 use crate::show;
-use crate::way::Way;
+use crate::transport::Transport;
 use api::v1::Problem;
 use api::{Method, Operation};
 use remote::{Answer, Broken, Connection, Patience, Request, exchange};
@@ -24,7 +24,7 @@ const JSON: &str = "application/json";
 
 /// What asks one daemon.
 pub struct Client {
-    way: Way,
+    transport: Transport,
 }
 
 /// Writes what would mean something in a path or query as `%XX`.
@@ -72,16 +72,16 @@ impl Read for Download {
 }
 
 impl Client {
-    /// What asks the daemon that this way leads to; nothing is asked yet.
-    pub fn new(way: Way) -> Self {
-        Self { way }
+    /// A client of the daemon that this transport reaches; nothing is sent yet.
+    pub fn new(transport: Transport) -> Self {
+        Self { transport }
     }
 
     /// The folder that relative paths of the daemon's files begin at; nothing where it has other files than this host.
     pub fn folder(&self) -> Option<PathBuf> {
-        match &self.way {
-            Way::Socket(_) => Some(std::env::current_dir().unwrap_or_else(|_| "/".into())),
-            Way::Server(_) => None,
+        match &self.transport {
+            Transport::Socket(_) => Some(std::env::current_dir().unwrap_or_else(|_| "/".into())),
+            Transport::Server(_) => None,
         }
     }
 
@@ -93,11 +93,14 @@ impl Client {
         (body, length): (&str, Option<usize>),
         source: &mut dyn Read,
     ) -> Result<Answer<Connection>, Failure> {
-        let connection = self.way.connect(patience)?;
+        let connection = self.transport.connect(patience)?;
         let request = Request::builder()
             .method(operation.route().method.as_str())
             .uri(target(operation, segments, query));
-        let request = self.way.authorized(request).header("Content-Type", body);
+        let request = self
+            .transport
+            .authorized(request)
+            .header("Content-Type", body);
         let request = match (length, operation.route().method) {
             (Some(0), Method::Get) => request,
             (Some(length), _) => request.header("Content-Length", length),
@@ -108,7 +111,7 @@ impl Client {
         let request = request.body(());
         let request = request.map_err(|error| Failure::Failed(error.to_string()))?;
         exchange(connection, request, source).map_err(|broken| match broken {
-            Broken::Connection(error) => self.way.unreachable(&error),
+            Broken::Connection(error) => self.transport.unreachable(&error),
             Broken::Answer(_) => self.no_daemon(),
             Broken::Source(error) => Failure::Failed(format!("the stream cannot be read: {error}")),
         })
@@ -117,7 +120,7 @@ impl Client {
     fn no_daemon(&self) -> Failure {
         Failure::Failed(format!(
             "what answers at {} is no convect daemon, or it ended meanwhile",
-            self.way.name()
+            self.transport.name()
         ))
     }
 
@@ -185,7 +188,7 @@ impl Client {
         self.judge(answer)?;
         Err(Failure::Failed(format!(
             "what answers at {} gives no stream: use the convect of its version",
-            self.way.name()
+            self.transport.name()
         )))
     }
 

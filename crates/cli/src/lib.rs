@@ -30,8 +30,8 @@ mod show;
 mod stream_arguments;
 mod target_arguments;
 mod top;
+mod transport;
 mod visible;
-mod way;
 
 pub use arguments::Arguments;
 pub use client::Client;
@@ -40,4 +40,4 @@ pub use iostat::{Load, load_line};
 pub use map::{Paint, cells_then, legend, strip};
 pub use parse::{drive_spec, front_end_parameters, object, vdrives};
 pub use run::main;
-pub use way::{Environment, Reach, Way, choose};
+pub use transport::{Environment, Reach, Transport, choose};

@@ -3,7 +3,7 @@
 use crate::arguments::{Arguments, Command};
 use crate::serve_arguments::Serve;
 use crate::show::print;
-use crate::way::{Environment, Reach, choose};
+use crate::transport::{Environment, Reach, choose};
 use crate::{Client, Failure, commands, visible};
 use clap::{CommandFactory, Parser};
 use std::path::{Path, PathBuf};

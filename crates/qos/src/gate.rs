@@ -6,16 +6,18 @@
 //! less than its share never waits for long, and what nobody else wants is anyone's.
 //!
 //! While one volume alone is busy and nothing limits it, nothing is asked: its operations are only counted
-//! ([`Gate::pass_alone`]).
+//! (`gate/alone.rs`).
 //!
 //! While somebody misses a minimum and gains by it, the others are paced (`pace.rs`, `gate/pacing.rs`): they have a queue and
 //! a virtual time of their own.
 //!
 //! Leaves out: when it is ticked and who carries out what it lets pass (the engine's `shard/qos.rs`).
 
+mod alone;
 mod entries;
 mod pacing;
 
+pub use self::alone::AloneEnded;
 use self::entries::{Entries, Held, VirtualTimes};
 use super::costs::{Costs, Kind, class};
 use super::due::Due;
@@ -249,53 +251,6 @@ impl<T> Gate<T> {
         slot
     }
 
-    /// Whether one volume alone is busy, and nothing limits it.
-    #[inline]
-    pub fn is_one_alone(&self) -> bool {
-        let is_free = |entry: &entries::Entry<T>| !entry.is_capped();
-        self.held == 0
-            && self.entries.len() == 1
-            && !self.window.is_limited()
-            && self.entries.iter().next().is_some_and(is_free)
-    }
-
-    /// How many of a row of operations pass without being asked for one by one: those of the one volume that is busy, while
-    /// nothing limits it. `asks` tells what one asks for, none if it is never held: the others count as under way then.
-    /// `is_like` tells sooner that two ask for the same.
-    #[inline]
-    pub fn pass_alone<O: Copy>(
-        &mut self,
-        row: impl Iterator<Item = O>,
-        is_like: impl Fn(O, O) -> bool,
-        asks: impl Fn(O) -> Option<Request>,
-    ) -> usize {
-        if !self.is_one_alone() {
-            return 0;
-        }
-        let (mut passed, mut before, mut like, mut count) = (0, None, None, 0);
-        for of in row {
-            if before.is_some_and(|before| is_like(before, of)) {
-                passed += 1;
-                count += 1;
-                continue;
-            }
-            let request = asks(of);
-            if request.is_some_and(|request| self.entries.find(request.volume).is_none()) {
-                break;
-            }
-            passed += 1;
-            self.begin(like, count);
-            (before, like, count) = (Some(of), request, 1);
-        }
-        if passed > 0 {
-            self.begin(like, count);
-            if let Some(entry) = self.entries.iter_mut().next() {
-                (entry.last_hold_ns, entry.idle) = (0, 0);
-            }
-        }
-        passed
-    }
-
     /// So many that are alike are under way from now on.
     fn begin(&mut self, like: Option<Request>, count: usize) {
         let Some(like) = like else {
@@ -477,6 +432,12 @@ impl<T> Gate<T> {
         if most > 0 && took_ns.saturating_add(entry.last_hold_ns) > most {
             entry.seen.late += count;
         }
+    }
+
+    /// The maximum latency of a volume in nanoseconds; 0 without one.
+    pub fn max_latency_ns(&self, volume: u32) -> u64 {
+        let tenant = self.tenants.get(&volume);
+        tenant.map_or(0, |of| of.policy().max_latency_ns)
     }
 
     /// Ticks begin: nothing was counted before.

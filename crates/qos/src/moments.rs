@@ -40,6 +40,12 @@ impl Moments {
         self.at_ns = now_ns;
     }
 
+    /// Counting goes on after a while in which nothing was counted: the time until then belongs to nobody.
+    pub fn resume(&mut self, costs: &Costs, now_ns: u64) {
+        self.close(costs);
+        self.at_ns = now_ns;
+    }
+
     /// The loop has had something to do since then.
     #[inline]
     pub fn wake(&mut self, awake_ns: u64) {

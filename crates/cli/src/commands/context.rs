@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::confirm::confirm;
 use crate::context_arguments::Context as Command;
 use crate::show::{print, print_json, table};
-use crate::way::{Context, Contexts, Environment, LOCAL, Reach};
+use crate::transport::{Context, Contexts, Environment, LOCAL, Reach};
 use remote::{Address, Trust, fingerprint};
 use std::path::PathBuf;
 

@@ -9,7 +9,10 @@ fn outlook(fill: &Fill) -> String {
         (Trend::Filling, Some(_)) if fill.used >= fill.capacity => "full".to_owned(),
         (Trend::Filling, Some(left)) => {
             let seen = roughly(fill.trend_s.unwrap_or_default());
-            format!("full in about {} at the rate of the last {seen}", roughly(left))
+            format!(
+                "full in about {} at the rate of the last {seen}",
+                roughly(left)
+            )
         }
         (Trend::Falling, _) => "shrinking".to_owned(),
         (Trend::Steady, _) => "not growing".to_owned(),

@@ -4,7 +4,7 @@ use super::target::text_of;
 use crate::confirm::confirm;
 use crate::server_arguments::Server as Command;
 use crate::show::{print, print_json, read, table};
-use crate::way::token;
+use crate::transport::token;
 use crate::{Client, Failure};
 use api::v1::{Server, ServerCreate, ServerList, ServerState};
 use api::{Operation, Secret};

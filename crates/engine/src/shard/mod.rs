@@ -8,6 +8,7 @@
 //! Everything runs as tasks of one loop; [`State`] is borrowed only between awaits, never across one. Leaves out: pools
 //! as a whole, names, and anything about other shards.
 
+mod alone;
 mod background;
 mod bench;
 mod by_export;

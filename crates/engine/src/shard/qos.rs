@@ -1,9 +1,11 @@
 //! The gate at the shard's entry (docs/qos.md): operations that arrive while the pool has volumes with policies pass
 //! through it, and it is ticked every 20 ms while anything does.
 //!
-//! Without policies nothing of this is entered: the port's batch is the shard's, and `is_on` is looked at once a batch and
-//! once for each row of operations that ended.
+//! Without policies nothing of this is entered: the port's batch is the shard's, and the mode is looked at once a batch and
+//! once for each row of operations that ended. While one volume alone is busy and nothing limits it, the gate follows only
+//! some of its operations, for their costs; the others are counted beside it (`shard/alone.rs`).
 
+use super::alone::Alone;
 use super::dispatch::{Counted, ShardOp, ShardPort, Taken, finish};
 use super::state::Shard;
 use block::{ErrorKind, IoError};
@@ -17,9 +19,30 @@ use std::task::{Poll, Waker};
 /// Time between two ticks of the gate, in nanoseconds.
 const TICK_NS: u64 = 20_000_000;
 
+/// Which way operations go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Past the gate: the pool has no policies.
+    Off,
+    /// Past the gate and counted beside it, as long as they are this volume's.
+    Alone(u32),
+    /// Through the gate.
+    On,
+}
+
+impl Mode {
+    fn of(is_needed: bool) -> Self {
+        match is_needed {
+            true => Self::On,
+            false => Self::Off,
+        }
+    }
+}
+
 /// A shard's gate, and who waits for it.
 pub(crate) struct Entrance {
-    is_on: Cell<bool>,
+    mode: Cell<Mode>,
+    alone: Alone,
     is_ticking: Cell<bool>,
     gate: RefCell<Gate<ShardOp>>,
     /// Whoever serves the port, while nothing is to be done.
@@ -32,11 +55,29 @@ impl Entrance {
     /// That of the shard with this number, through which everything passes.
     pub fn new(shard: usize) -> Self {
         Self {
-            is_on: Cell::new(false),
+            mode: Cell::new(Mode::Off),
+            alone: Alone::default(),
             is_ticking: Cell::new(false),
             gate: RefCell::new(Gate::new(shard)),
             waker: Cell::new(None),
             arrived: RefCell::default(),
+        }
+    }
+
+    /// Gives the gate the sums of what passed and ended beside it.
+    fn settle(&self, gate: &mut Gate<ShardOp>) {
+        gate.begin_alone(self.alone.take_passed());
+        if let Some(ended) = self.alone.take_ended() {
+            gate.end_alone(ended);
+        }
+    }
+
+    /// Has the gate follow all operations again, from `now_ns` on.
+    fn leave_alone(&self, gate: &mut Gate<ShardOp>, now_ns: u64) {
+        if let Mode::Alone(_) = self.mode.get() {
+            self.settle(gate);
+            gate.resume(now_ns);
+            self.mode.set(Mode::On);
         }
     }
 
@@ -72,9 +113,10 @@ impl Shard {
     pub fn set_tenants(&self, of: &Arc<BTreeMap<u32, Arc<Tenant>>>) {
         let entrance = &self.entrance;
         let mut gate = entrance.gate.borrow_mut();
+        entrance.leave_alone(&mut gate, self.handle.seen_ns());
         gate.set_tenants(of.clone());
         let is_needed = gate.is_needed() || entrance.is_ticking.get();
-        entrance.is_on.set(is_needed);
+        entrance.mode.set(Mode::of(is_needed));
         drop(gate);
         entrance.wake();
     }
@@ -91,14 +133,43 @@ impl Shard {
         waker: &Waker,
         into: &mut VecDeque<ShardOp>,
     ) -> Poll<Taken> {
-        match self.entrance.is_on.get() {
-            false => port.poll_take(waker, into),
-            true => self.poll_gate(port, waker, into),
+        match self.entrance.mode.get() {
+            Mode::Off => port.poll_take(waker, into),
+            Mode::Alone(volume) => self.poll_alone(volume, port, waker, into),
+            Mode::On => self.poll_gate(None, port, waker, into),
         }
     }
 
+    fn poll_alone(
+        self: &Rc<Self>,
+        volume: u32,
+        port: &ShardPort,
+        waker: &Waker,
+        into: &mut VecDeque<ShardOp>,
+    ) -> Poll<Taken> {
+        let taken = port.poll_take(waker, into);
+        match taken {
+            Poll::Ready(taken) if !into.is_empty() => {
+                let is_its = |op: &ShardOp| op.volume == volume;
+                let counts = |op: &&ShardOp| Kind::of(op.op.kind).is_some();
+                if into.iter().all(is_its)
+                    && self.entrance.alone.pass(into.iter().filter(counts).count())
+                {
+                    return Poll::Ready(taken);
+                }
+                let mut gate = self.entrance.gate.borrow_mut();
+                self.entrance.leave_alone(&mut gate, self.handle.seen_ns());
+                drop(gate);
+                self.poll_gate(Some(taken), port, waker, into)
+            }
+            _ => taken,
+        }
+    }
+
+    /// `taken`: what is in `into` already was taken from the port, and this came of it.
     fn poll_gate(
         self: &Rc<Self>,
+        mut taken: Option<Taken>,
         port: &ShardPort,
         waker: &Waker,
         into: &mut VecDeque<ShardOp>,
@@ -110,9 +181,10 @@ impl Shard {
         gate.begin_turn(self.handle.awake_ns());
         loop {
             // Who is alone takes as if there were no gate.
-            let taken = match gate.is_one_alone() {
-                true => port.poll_take(waker, into),
-                false => port.poll_take_all(waker, into),
+            let taken = match (taken.take(), gate.is_one_alone()) {
+                (Some(taken), _) => Poll::Ready(taken),
+                (None, true) => port.poll_take(waker, into),
+                (None, false) => port.poll_take_all(waker, into),
             };
             if taken == Poll::Ready(Taken::Closed) {
                 let held = gate.take_all();
@@ -135,8 +207,16 @@ impl Shard {
             let asks = |op: &ShardOp| request(op.volume, op.op.kind, op.op.len);
             let alone = gate.pass_alone(into.iter(), is_like, asks);
             if alone > 0 && alone == into.len() {
+                if let Some(last) = into.back()
+                    && entrance.alone.follow(alone)
+                {
+                    let most_ns = gate.max_latency_ns(last.volume);
+                    entrance.alone.start(most_ns);
+                    entrance.mode.set(Mode::Alone(last.volume));
+                }
                 return taken;
             }
+            entrance.alone.is_interrupted();
             self.let_in(&mut gate, into, alone, now);
             gate.release(now, |op| into.push_back(op));
             if !into.is_empty() {
@@ -214,6 +294,7 @@ impl Shard {
             let mut gate = entrance.gate.borrow_mut();
             let now_ns = self.handle.now_ns();
             let is_tick = now_ns >= next_ns;
+            entrance.settle(&mut gate);
             let goes_on = !is_tick || gate.tick(now_ns, self.handle.slept_ns());
             if is_tick {
                 next_ns = now_ns + TICK_NS;
@@ -226,7 +307,8 @@ impl Shard {
             }
             if !goes_on || self.closing.get() {
                 entrance.is_ticking.set(false);
-                entrance.is_on.set(gate.is_needed());
+                entrance.leave_alone(&mut gate, now_ns);
+                entrance.mode.set(Mode::of(gate.is_needed()));
                 return;
             }
         }
@@ -235,7 +317,7 @@ impl Shard {
     /// Whether operations are due something, as the pool has policies.
     #[inline]
     pub(crate) fn has_policies(&self) -> bool {
-        self.entrance.is_on.get()
+        self.entrance.mode.get() != Mode::Off
     }
 
     /// Whoever carries out a host's operation waits for a slow drive or for room, until this is dropped: it keeps the shard
@@ -266,8 +348,20 @@ impl Shard {
     /// `count` operations like this have ended, each of which took so long.
     #[inline]
     pub(super) fn note_ended(&self, of: Counted, count: u64, took_ns: u64, now_ns: u64) {
-        if self.entrance.is_on.get() {
-            self.leave_gate(of, count, took_ns, now_ns);
+        match self.entrance.mode.get() {
+            Mode::Off => {}
+            Mode::Alone(volume) if volume == of.volume => self.end_alone(of, count, took_ns),
+            _ => self.leave_gate(of, count, took_ns, now_ns),
+        }
+    }
+
+    fn end_alone(&self, of: Counted, count: u64, took_ns: u64) {
+        let entrance = &self.entrance;
+        if let Some(request) = request(of.volume, of.kind, of.len)
+            && !entrance.alone.end(request, count, took_ns)
+        {
+            entrance.settle(&mut entrance.gate.borrow_mut());
+            entrance.alone.end(request, count, took_ns);
         }
     }
 

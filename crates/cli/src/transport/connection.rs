@@ -1,4 +1,4 @@
-//! The way to one daemon: connections to it, and what requests show it.
+//! The transport to one daemon: connections and the credentials of requests.
 
 use crate::Failure;
 use remote::{Connection, Patience, Server, Timed, request};
@@ -6,15 +6,15 @@ use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-/// The way to one daemon.
-pub enum Way {
+/// The transport to one daemon.
+pub enum Transport {
     /// Its Unix socket, on this host.
     Socket(PathBuf),
     /// TLS.
     Server(Box<Server>),
 }
 
-impl Way {
+impl Transport {
     /// The daemon as messages name it.
     pub fn name(&self) -> String {
         match self {

@@ -1,7 +1,7 @@
 //! Which daemon a command is for: what the command line says, then the environment, then the current context, and
 //! else this host's socket.
 
-use super::{Context, Contexts, LOCAL, Way, token};
+use super::{Context, Contexts, LOCAL, Transport, token};
 use crate::Failure;
 use api::Secret;
 use clap::Args;
@@ -143,7 +143,7 @@ impl Reach {
         }
     }
 
-    fn server(&self, environment: &Environment, text: &str) -> Result<Way, Failure> {
+    fn server(&self, environment: &Environment, text: &str) -> Result<Transport, Failure> {
         let address = Address::parse(text)?;
         let Some(trust) = self.trust()? else {
             return Err(Failure::Usage(format!(
@@ -152,13 +152,21 @@ impl Reach {
             )));
         };
         let token = self.token(environment, None, &address)?;
-        Ok(Way::Server(Box::new(Server::new(address, &trust, token)?)))
+        Ok(Transport::Server(Box::new(Server::new(
+            address, &trust, token,
+        )?)))
     }
 
-    fn of_context(&self, environment: &Environment, context: &Context) -> Result<Way, Failure> {
+    fn of_context(
+        &self,
+        environment: &Environment,
+        context: &Context,
+    ) -> Result<Transport, Failure> {
         let (address, trust) = context.reach()?;
         let token = self.token(environment, context.token_file.as_deref(), &address)?;
-        Ok(Way::Server(Box::new(Server::new(address, &trust, token)?)))
+        Ok(Transport::Server(Box::new(Server::new(
+            address, &trust, token,
+        )?)))
     }
 
     /// The context that counts, if one does; nothing for this host's socket.
@@ -188,11 +196,11 @@ impl Reach {
     }
 }
 
-/// The way to the daemon that a command is for. Nothing is asked yet.
+/// The transport to the daemon that a command is for. Nothing is sent yet.
 ///
 /// # Errors
 /// When two are named, or one not well.
-pub fn choose(reach: &Reach, environment: &Environment) -> Result<Way, Failure> {
+pub fn choose(reach: &Reach, environment: &Environment) -> Result<Transport, Failure> {
     reach.check()?;
     if let Some(text) = &reach.server {
         return reach.server(environment, text);
@@ -211,7 +219,7 @@ pub fn choose(reach: &Reach, environment: &Environment) -> Result<Way, Failure> 
     let socket = given
         .cloned()
         .unwrap_or_else(|| daemon::Config::default().socket);
-    Ok(Way::Socket(socket))
+    Ok(Transport::Socket(socket))
 }
 
 #[cfg(test)]
@@ -267,8 +275,8 @@ mod tests {
             folder: Some(folder.to_owned()),
         };
         match choose(&reach, &environment) {
-            Ok(Way::Server(server)) => Ok(format!("{} {}", server.address(), server.token())),
-            Ok(way) => Ok(way.name()),
+            Ok(Transport::Server(server)) => Ok(format!("{} {}", server.address(), server.token())),
+            Ok(transport) => Ok(transport.name()),
             Err(failure) => Err(failure.to_string()),
         }
     }
