@@ -1,5 +1,5 @@
 //! What hosts went on to after the same things before comes into RAM before they ask for it, while the disk has little else
-//! to do (docs/placement.md, "What follows").
+//! to do (docs/placement.md, "Sequence prefetch").
 
 use super::fill::{FillReason, parts};
 use super::read_cache::Touch;
