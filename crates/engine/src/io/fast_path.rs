@@ -21,7 +21,7 @@ use std::rc::Rc;
 use units::{BLOCK, CHUNK, EXTENT_BLOCKS, Place};
 
 /// While a block of a longer read is copied, memory of the one so many further on is fetched. The next one's alone was no better
-/// than none (docs/benchmarks.md).
+/// than none (docs/benchmarks-log.md).
 const AHEAD: usize = 2;
 
 /// What a look at one block came to. It is small, as it comes back from each read.
