@@ -47,8 +47,10 @@ const IDLE_TICKS: u8 = 15;
 const ASKS: u64 = 4;
 /// A loop that sleeps for less than a fourth of a tick is saturated.
 const AWAKE: u64 = 4;
-/// While volumes are paced, [`Gate::can_release`] is to be asked at least this often, in nanoseconds.
-pub const PACING_STEP_NS: u64 = 500_000;
+/// While volumes are paced, bounds of the time between two looks at whether some may pass, in nanoseconds: what arrives
+/// meanwhile may be the first to wait, and not every operation is worth a look of its own.
+const LOOK_LEAST_NS: u64 = 50_000;
+const LOOK_MOST_NS: u64 = 500_000;
 /// Virtual time at which it is rebased to zero.
 const REBASE: u64 = 1 << 60;
 
@@ -217,6 +219,18 @@ impl<T> Gate<T> {
     /// Whether volumes are paced for others: operations pass as time does, then.
     pub fn is_pacing(&self) -> bool {
         self.pace.favours().is_some()
+    }
+
+    /// When [`Gate::can_release`] is to be asked next though nothing ends or arrives; none while time changes nothing before
+    /// the next tick.
+    pub fn next_look_ns(&self, now_ns: u64) -> Option<u64> {
+        let next_ns = match self.paced.is_empty() {
+            true => u64::MAX,
+            false => self.pace.free_ns()?,
+        };
+        let bounds = now_ns + LOOK_LEAST_NS..=now_ns + LOOK_MOST_NS;
+        self.is_pacing()
+            .then(|| next_ns.clamp(*bounds.start(), *bounds.end()))
     }
 
     /// The slot of a volume, which is busy from now on.

@@ -26,5 +26,5 @@ mod window;
 
 pub use costs::{Costs, Kind};
 pub use due::Due;
-pub use gate::{AloneEnded, Gate, PACING_STEP_NS, Request};
+pub use gate::{AloneEnded, Gate, Request};
 pub use tenant::Tenant;

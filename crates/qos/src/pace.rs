@@ -33,7 +33,7 @@ const LEAST_OF: f64 = 64.0;
 /// few of them pass.
 const MOST: f64 = 2e9;
 /// Time for which the others may pass ahead of their limit, in nanoseconds.
-const AHEAD_NS: u64 = 500_000;
+const AHEAD_NS: u64 = 300_000;
 /// Ticks in a second.
 const TICKS: f64 = 50.0;
 /// Ticks over which it is averaged what is usual, after which a trial may begin.
@@ -216,6 +216,11 @@ impl Pace {
     pub fn has_room(&self, now_ns: u64) -> bool {
         let ahead_ns = if self.is_open { AHEAD_NS } else { 0 };
         self.limit.is_none() || self.paid_ns <= now_ns + ahead_ns
+    }
+
+    /// When one of them may, while none may.
+    pub fn free_ns(&self) -> Option<u64> {
+        self.limit.map(|_| self.paid_ns)
     }
 
     /// One of them passes, which takes so much of the shard's time.

@@ -24,12 +24,7 @@ fn a_pool_says_how_full_it_is_and_when_it_will_be() {
             .on("GET /v1/pools", 200, &list)
             .on("GET /v1/pools/tank", 200, POOL);
     let listed = daemon.convect("pool list").out;
-    for words in [
-        "91.0 %",
-        " 3 h ",
-        "2.50×",
-        "note: pool tank: its space is",
-    ] {
+    for words in ["91.0 %", " 3 h ", "2.50×", "note: pool tank: its space is"] {
         assert!(listed.contains(words), "{words}: {listed}");
     }
     let shown = daemon.convect("pool status tank").out;

@@ -9,7 +9,7 @@ use super::alone::Alone;
 use super::dispatch::{Counted, ShardOp, ShardPort, Taken, finish};
 use super::state::Shard;
 use block::{ErrorKind, IoError};
-use qos::{Costs, Due, Gate, Kind, PACING_STEP_NS, Request, Tenant};
+use qos::{Costs, Due, Gate, Kind, Request, Tenant};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -286,11 +286,9 @@ impl Shard {
         let mut next_ns = self.handle.now_ns() + TICK_NS;
         loop {
             let now_ns = self.handle.now_ns();
-            let step_ns = match entrance.gate.borrow().is_pacing() {
-                true => PACING_STEP_NS.min(next_ns.saturating_sub(now_ns)),
-                false => next_ns.saturating_sub(now_ns),
-            };
-            self.handle.sleep(step_ns).await;
+            let look_ns = entrance.gate.borrow().next_look_ns(now_ns);
+            let until_ns = look_ns.map_or(next_ns, |look_ns| look_ns.min(next_ns));
+            self.handle.sleep(until_ns.saturating_sub(now_ns)).await;
             let mut gate = entrance.gate.borrow_mut();
             let now_ns = self.handle.now_ns();
             let is_tick = now_ns >= next_ns;

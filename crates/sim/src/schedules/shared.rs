@@ -17,7 +17,7 @@ use super::Tally;
 use super::draw::{MS, SECOND};
 use crate::random::Random;
 use format::QosPolicyConfig;
-use qos::{Gate, Kind, PACING_STEP_NS, Request, Tenant};
+use qos::{Gate, Kind, Request, Tenant};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -322,7 +322,7 @@ impl Loop {
         if self.gate.can_release(self.now_ns) {
             self.wake_shard();
         } else {
-            self.look_ns = (self.gate.is_pacing()).then(|| self.now_ns + PACING_STEP_NS);
+            self.look_ns = self.gate.next_look_ns(self.now_ns);
         }
     }
 
