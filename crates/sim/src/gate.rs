@@ -153,10 +153,10 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::QosNothingKept, 803),
     (Mutation::QosDebtKept, 8780),
     (Mutation::QosPacedNever, 200),
-    (Mutation::QosPacedForEver, 200),
+    (Mutation::QosPacedForEver, 600),
     (Mutation::QosPacedForNothing, 800),
     (Mutation::QosPacedAll, 200),
-    (Mutation::QosPacedLate, 71_200),
+    (Mutation::QosPacedLate, 12_000),
 ];
 
 /// Bugs that show among races, though their focus has none. Among races are power cuts in openings after kills.
