@@ -366,7 +366,8 @@ impl Pace {
         limited.stuck = if limit <= least { limited.stuck + 1 } else { 0 };
         limited.again = limited.again.saturating_sub(1);
         if limited.stuck >= STUCK {
-            return self.succeed(recent);
+            // Not what it has at this moment: that may be little by chance.
+            return self.succeed(recent.max(self.known[self.level].usual));
         }
         self.state = State::Limited(limited);
     }
