@@ -622,6 +622,7 @@ impl<T> Gate<T> {
 
     /// Shares the shard's time among those that are busy.
     fn share(&mut self) {
+        let favoured = self.pace.favours();
         let claim = |entry: &entries::Entry<T>| {
             let Some(tenant) = &entry.tenant else {
                 return Claim {
@@ -631,7 +632,12 @@ impl<T> Gate<T> {
                 };
             };
             let policy = tenant.policy();
-            let floor = entry.floor(&self.costs);
+            // One that others are paced for has its minimum already: what it asks for beyond that comes after theirs.
+            let has_minimum = entry.is_paced() && favoured.is_some_and(|of| policy.level <= of);
+            let floor = match has_minimum {
+                true => 0,
+                false => entry.floor(&self.costs),
+            };
             Claim {
                 level: policy.level,
                 floor: tenant.service().part(self.shard, floor),

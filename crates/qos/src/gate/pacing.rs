@@ -9,7 +9,7 @@ use units::mutation::{Mutation, is_on};
 const COUNTS: f64 = 1.3;
 /// Part of what is aimed at up to which a volume is exempt on average, and the time for which it may save that up, in
 /// seconds: what volumes ask for and what their drives give varies more from tick to tick than from window to window.
-const EXEMPT: f64 = 1.6;
+const EXEMPT: f64 = 1.2;
 const SAVED_S: f64 = 0.1;
 
 /// Operations that a volume may pass ahead of the others, of `left` before a tick of this length; it earns so many a second.
