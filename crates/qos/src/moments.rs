@@ -40,7 +40,7 @@ impl Moments {
         self.at_ns = now_ns;
     }
 
-    /// Counting goes on after a while in which nothing was counted: the time until then belongs to nobody.
+    /// Resumes accounting after a pause, whose time is charged to no operation.
     pub fn resume(&mut self, costs: &Costs, now_ns: u64) {
         self.close(costs);
         self.at_ns = now_ns;

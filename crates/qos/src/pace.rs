@@ -29,8 +29,8 @@ const LEVELS: usize = *format::QOS_LEVELS.end() as usize;
 /// many of the volumes that miss their minimum.
 const LEAST: f64 = 2e7;
 const LEAST_OF: f64 = 64.0;
-/// A limit above this limits nothing, unless somebody waits for it all the same: what operations cost is known badly where
-/// few of them pass.
+/// A limit above this is lifted, unless operations are still queued for it: cost estimates are poor where few operations
+/// pass.
 const MOST: f64 = 2e9;
 /// Time for which the others may pass ahead of their limit, in nanoseconds.
 const AHEAD_NS: u64 = 300_000;
@@ -235,7 +235,7 @@ impl Pace {
     }
 
     /// A tick has passed. `is_saturated`: the loop hardly slept in it; one that did has time for everybody, and no trial
-    /// begins. `is_waited_for`: somebody waits for the limit.
+    /// begins. `is_waited_for`: operations are queued for the limit.
     pub fn tick(&mut self, attained: &ByLevel, is_saturated: bool, is_waited_for: bool) {
         let is_trial = matches!(self.state, State::Trial(_));
         for (level, known) in self.known.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! Memory of single blocks: whoever reads one alone, of whichever drive and state, gets the memory of all who read it. It is
-//! copied there once, and its checksum is known.
+//! Shared buffers of single blocks: every read of exactly one block, of any drive and state, returns the same buffer. It is
+//! filled once, and its checksum is known.
 
 use crate::image::Block;
 use crate::shadow;
@@ -8,7 +8,7 @@ use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use units::BLOCK;
 
-/// Blocks that have such memory at most; then all begin anew.
+/// Blocks that have a buffer at most; then all buffers are dropped.
 const MOST: usize = 1 << 14;
 
 thread_local! {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_has_its_memory_once_and_nobody_elses() {
+    fn a_block_has_one_buffer_of_its_own() {
         let blocks = [3, 4].map(|value| Arc::new(Block::of(&[value; BLOCK])));
         let lent = blocks.each_ref().map(lend);
         assert_eq!(lent.each_ref().map(|lent| lent[BLOCK - 1]), [3, 4]);

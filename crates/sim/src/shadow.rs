@@ -82,7 +82,7 @@ pub fn memory_of(len: usize) -> DmaBuf {
     })
 }
 
-/// The memory of a block has that one from now on; or nobody knows what.
+/// Records that this memory holds that block from now on, or unknown content.
 pub fn note(memory: &[u8], block: Option<&Arc<Block>>) {
     // A thread that ends may have forgotten them all.
     let _ = CONTENTS.try_with(|contents| contents.set(memory, block));

@@ -12,7 +12,7 @@ use engine::PoolStatus;
 use std::sync::Arc;
 
 /// Jobs that are told of live.
-const JOBS_OF_LATE: usize = 100;
+const JOBS_RECENT: usize = 100;
 
 /// What became of a job of a pool that is open, and whose engine does not go on with it; `deleting`: its volume is being
 /// deleted still.
@@ -142,7 +142,7 @@ impl Jobs {
     /// Jobs that run and some recently ended ones, newest first.
     pub(super) fn recent(&self) -> Vec<Job> {
         match self.refresh() {
-            Ok(()) => self.ledger.list(JOBS_OF_LATE),
+            Ok(()) => self.ledger.list(JOBS_RECENT),
             Err(_) => Vec::new(),
         }
     }

@@ -1,42 +1,42 @@
-//! Operations of a volume that alone is busy, counted beside the gate.
+//! Sampling for a volume that is the only busy one: most of its operations bypass the gate and are only counted.
 //!
-//! Where nobody competes the gate decides nothing, and what it does for each operation is only for what it learns: costs, and
-//! what was attained. So it follows the first operations of each row of [`ROW`] one by one, which tell what they cost, and the
-//! others are only added up here, until the gate is given the sums: at each tick, and before it decides anything.
+//! Without competition the gate has nothing to decide; it only learns costs and attained service. So of each [`ROW`]
+//! operations it follows the first [`FOLLOWED`] one by one, which gives their cost. The others are added up here, and the gate
+//! receives the sums at each tick and before it decides anything.
 
 use qos::{AloneEnded, Request};
 use std::cell::Cell;
 
-/// Operations of a row, and how many of them the gate follows.
+/// Operations of a row, and how many of them the gate follows one by one.
 const ROW: usize = 4096;
 const FOLLOWED: usize = 128;
 
-/// What has ended beside the gate, all of one kind and size, and where in its row the volume is.
+/// Sums of completed operations of one kind and size that bypassed the gate, and the position in the row.
 #[derive(Default)]
 pub(crate) struct Alone {
     ended: Cell<Option<AloneEnded>>,
-    /// Longer ones are late, in nanoseconds; `u64::MAX`: none is.
+    /// Operations that take longer are late, in nanoseconds; `u64::MAX`: no maximum latency.
     most_ns: Cell<u64>,
-    /// Operations that were followed in a row, and that may still pass beside the gate.
+    /// Operations followed without interruption, and those that may still bypass the gate.
     followed: Cell<usize>,
     left: Cell<usize>,
-    /// Operations that passed and that the gate does not know of yet.
+    /// Operations that bypassed the gate and are not reported to it yet.
     passed: Cell<usize>,
 }
 
 impl Alone {
-    /// So many were followed, one after the other. True when the next ones need not be.
+    /// Adds followed operations. True when the rest of the row may bypass the gate.
     pub fn follow(&self, count: usize) -> bool {
         self.followed.set(self.followed.get() + count);
         self.followed.get() >= FOLLOWED
     }
 
-    /// Somebody else came: the row begins anew.
+    /// Another volume is busy as well: the row restarts.
     pub fn is_interrupted(&self) {
         self.followed.set(0);
     }
 
-    /// The rest of the row is counted here. `max_latency_ns`: 0 where the volume has none.
+    /// The rest of the row bypasses the gate. `max_latency_ns`: 0 where the volume has none.
     pub fn start(&self, max_latency_ns: u64) {
         let most_ns = match max_latency_ns {
             0 => u64::MAX,
@@ -47,7 +47,7 @@ impl Alone {
         self.left.set(ROW - FOLLOWED);
     }
 
-    /// So many pass, if the row is that long.
+    /// Takes `count` operations from the row; false when fewer are left.
     #[inline]
     pub fn pass(&self, count: usize) -> bool {
         match self.left.get().checked_sub(count) {
@@ -60,7 +60,7 @@ impl Alone {
         }
     }
 
-    /// Adds `count` that ended and took so long each. False when others are to be taken before.
+    /// Adds `count` completed operations of this latency. False when sums of another kind or size have to be taken first.
     #[inline]
     pub fn end(&self, of: Request, count: u64, took_ns: u64) -> bool {
         let late = if took_ns > self.most_ns.get() {
@@ -82,12 +82,12 @@ impl Alone {
         true
     }
 
-    /// Gives away how many have passed.
+    /// Takes the number of operations that bypassed the gate.
     pub fn take_passed(&self) -> usize {
         self.passed.take()
     }
 
-    /// Gives away what was added up of those that ended.
+    /// Takes the sums of completed operations.
     pub fn take_ended(&self) -> Option<AloneEnded> {
         self.ended.take()
     }
@@ -105,7 +105,7 @@ mod tests {
     };
 
     #[test]
-    fn most_operations_of_a_row_are_not_followed() {
+    fn most_operations_of_a_row_bypass_the_gate() {
         let alone = Alone::default();
         let (mut followed, mut counted, mut is_counting) = (0, 0, false);
         for _ in 0..2 * ROW {
@@ -121,14 +121,14 @@ mod tests {
         }
         assert_eq!((followed, counted), (2 * FOLLOWED, 2 * (ROW - FOLLOWED)));
         assert_eq!([(); 2].map(|()| alone.take_passed()), [counted, 0]);
-        // Beside somebody else it begins anew.
+        // Another volume restarts the row.
         assert!(!alone.follow(FOLLOWED - 1));
         alone.is_interrupted();
         assert!(!alone.follow(FOLLOWED - 1));
     }
 
     #[test]
-    fn what_ended_is_given_away_once_by_kind_and_size() {
+    fn completed_operations_are_reported_once_by_kind_and_size() {
         let alone = Alone::default();
         alone.start(1_000);
         assert!(alone.end(READ, 2, 900) && alone.end(READ, 1, 1_100));

@@ -1,10 +1,10 @@
-//! One volume that alone is busy: nothing is asked, its operations are only counted.
+//! A single busy volume: its operations are admitted without a decision, and only counted.
 
 use super::entries::Entry;
 use super::{Gate, Request};
 use crate::costs::class;
 
-/// Operations of one kind and size that have ended and passed beside the gate.
+/// Completed operations of one kind and size that bypassed the gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AloneEnded {
     /// What each asked for.
@@ -77,12 +77,12 @@ impl<T> Gate<T> {
         passed
     }
 
-    /// So many have passed beside the gate while their volume alone was busy: they are under way until [`Gate::end_alone`].
+    /// Counts operations that bypassed the gate as in flight, until [`Gate::end_alone`].
     pub fn begin_alone(&mut self, count: usize) {
         self.window.enter(count);
     }
 
-    /// Such have ended: they count as attained, and nothing is learned from them.
+    /// Accounts for completed ones: they count as attained service, and no cost is learned from them.
     pub fn end_alone(&mut self, ended: AloneEnded) {
         let AloneEnded {
             of,
@@ -102,7 +102,7 @@ impl<T> Gate<T> {
         }
     }
 
-    /// All operations go through the gate again: what ended before tells nothing of what ends next.
+    /// All operations pass the gate again: earlier completions give no cost for the next ones.
     pub fn resume(&mut self, now_ns: u64) {
         self.moments.resume(&self.costs, now_ns);
     }
