@@ -49,7 +49,7 @@ serve_refused 'socket path.*(long|bytes)' "socket = \"$long\"\nstate_dir = \"$wo
 serve_refused 'not absolute' "socket = \"a.sock\"\nstate_dir = \"$work/a\""
 serve_refused 'file/a' "socket = \"$work/a.sock\"\nstate_dir = \"$work/file/a\""
 refused 1 'no-such.toml.*--config' "$convect_bin" serve --config no-such.toml
-refused 1 'no daemon answers.*convect serve' "$convect_bin" --socket "$work/a.sock" pool list
+refused 1 'no daemon responds.*convect serve' "$convect_bin" --socket "$work/a.sock" pool list
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   printf 'socket = "%s/b.sock"\nstate_dir = "%s/b"\n' "$work" "$work" >"/tmp/convect-nobody-$$.toml"
   defer "rm -f '/tmp/convect-nobody-$$.toml'"

@@ -96,7 +96,7 @@ refused() { # WHY COMMAND...
   if convect "$@" 2>refused; then fail "this was taken: $*"; fi
   grep -q "$why" refused || fail "$(cat refused)"
 }
-refused 'none stands beside a name' volume set pool/vm --bypass backup,none
+refused 'none excludes other names' volume set pool/vm --bypass backup,none
 refused 'at most 8: leave some out' volume set pool/vm --bypass a,b,c,d,e,f,g,h,i
 long="$(printf 'x%.0s' {1..224})"
 refused 'it has 224 bytes: write 1 to 223' volume set pool/vm --bypass "$long"

@@ -82,7 +82,7 @@ wait_until 20 is_closed export_refused
 
 say "pages and filters by the command line"
 convect event list --severity critical --json | field '{e["code"] for e in d["items"]}' | grep -x "{'leg_out'}" || fail "other events"
-convect event list --limit 2 | grep -q 'there are older ones: --before ' || fail "no page follows"
+convect event list --limit 2 | grep -q 'more: --before ' || fail "no page follows"
 if convect event list --code nonsense 2>refused; then fail "it knows such a code"; fi
 grep -q "'nonsense' is no code of events" refused || fail "$(cat refused)"
 

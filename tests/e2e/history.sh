@@ -60,7 +60,7 @@ writes="$(convect history tank/v --last 10m --json | field 'sum(d["spreads"]["wr
 convect volume create tank/new --size 16M
 convect history tank/new --last 1m >/dev/null || fail "a volume that is new has no history"
 convect volume set tank/v --target-iops 5000 --target-latency 2ms >/dev/null
-convect volume show tank/v | grep -q 'expected: *5000 operations a second, 99 of 100 within 2 ms' || fail "$(convect volume show tank/v)"
+convect volume show tank/v | grep -q 'expected: *5000 IOPS, p99 below 2 ms' || fail "$(convect volume show tank/v)"
 
 say "kill -9, and time without a daemon"
 before="$(known)"

@@ -33,7 +33,7 @@ is_paused() { [ "$(of_kind "$1" 'j["state"]')" = paused ]; }
 rests() { # KIND ID
   local done
   sleep 0.3
-  convect job pause "$2" | grep -qx "job $2 is paused; .convect job resume $2. has it go on" || fail "it is not paused: $(convect job list)"
+  convect job pause "$2" | grep -qx "job $2 paused; resume it with .convect job resume $2." || fail "it is not paused: $(convect job list)"
   sleep 0.5
   [ "$(of_kind "$1" 'j["id"]')" = "$2" ] || fail "job $2 is no $1: $(convect job list)"
   done="$(of_kind "$1" 'j["done"]')"

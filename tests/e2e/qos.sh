@@ -32,7 +32,7 @@ refused 'built in' convect qos policy set pool/mission-critical --min-iops 1
 refused 'built in' convect qos policy delete pool/3
 refused "no policy 'silver'" convect qos policy show pool/silver
 refused "no policy 'silver'" convect volume create pool/nothing --size 1G --policy silver
-refused 'no number of operations' convect qos policy create pool/wrong --min-iops many
+refused 'not a number of IOPS' convect qos policy create pool/wrong --min-iops many
 
 say "volumes have policies from the beginning or later, and clones inherit them"
 convect volume create pool/disk --size 1G --policy slow | grep -q 'policy: *slow (level 3)' || fail "no policy"

@@ -81,5 +81,5 @@ if grep -q quota: set; then fail "$(cat set)"; fi
 nbd '
 assert not full(disk, b"z" * (1 << 20), 200 << 20)
 '
-convect volume set pool/disk --quota 20000001 | grep 'note: the quota was rounded up to whole 4 KiB: 20000768 bytes'
+convect volume set pool/disk --quota 20000001 | grep 'note: quota rounded up to a multiple of 4 KiB: 20000768 bytes'
 stop_daemon

@@ -44,7 +44,7 @@ by "$viewer" explain tank/disk 0 | grep -q fast || fail "nothing is explained"
 by "$viewer" pool iostat tank --watch 0.1 --count 2 | grep -c '^tank' | grep -qx 2 || fail "no watch"
 refused 1 'look may not do this: use a token with the role operator' by "$viewer" volume create tank/no --size 1M
 refused 1 'work may not do this: use a token with the role admin' by "$operator" pool destroy tank --yes
-refused 2 'the whole path' by "$admin" drive show file:here
+refused 2 'the absolute path' by "$admin" drive show file:here
 by "$admin" audit | grep -q ' work  *127.0.0.1  *VolumeCreate  *asked' || fail "the log of changes does not tell"
 
 say "a job is followed, and what is live is seen"
@@ -73,14 +73,14 @@ by "$operator" send tank/disk@one --resume "$(by "$operator" --json receive tank
 
 say "each thing that is wrong is told in one line"
 other="sha256:$(printf '0%.0s' {1..64})"
-refused 1 "not the pinned $other" env CONVECT_TOKEN="$admin" "$CONVECT_BIN/convect" --server "$server" --pin "$other" pool list
+refused 1 "does not match the pinned $other" env CONVECT_TOKEN="$admin" "$CONVECT_BIN/convect" --server "$server" --pin "$other" pool list
 grep -qF "$pin" told || fail "it does not tell the certificate's own"
 refused 1 'token create' by convect_0000000000000000_00 pool list
 refused 2 'set CONVECT_TOKEN' convect --server "$server" --pin "$pin" pool list
 refused 2 '--pin' env CONVECT_TOKEN="$admin" "$CONVECT_BIN/convect" --server "$server" pool list
 refused 2 'https://' at "http://127.0.0.1:$port" "$admin" pool list
 nobody="$(free_port)"
-refused 1 "no daemon answers at https://127.0.0.1:$nobody" at "https://127.0.0.1:$nobody" "$admin" pool list
+refused 1 "no daemon responds at https://127.0.0.1:$nobody" at "https://127.0.0.1:$nobody" "$admin" pool list
 refused 1 'cannot be reached' at "https://no-such-host.invalid:1" "$admin" pool list
 stranger() { # NAME ARG...: another server than a daemon, whose port is in the file of its name
   openssl s_server -www -accept 127.0.0.1:0 "${@:2}" >"$1" 2>&1 &
@@ -90,7 +90,7 @@ stranger() { # NAME ARG...: another server than a daemon, whose port is in the f
 port_of() { sed -n 's/^ACCEPT .*:\([0-9]*\)$/\1/p' "$1" | grep .; }
 stranger older -tls1_2 -cert state/certificate.pem -key state/key.pem
 refused 1 'TLS 1.3' at "https://127.0.0.1:$(port_of older)" "$admin" pool list
-refused 2 'asks no daemon' by "$admin" check "$work/a"
+refused 2 'without a daemon' by "$admin" check "$work/a"
 for words in "$admin" "$operator" "$viewer"; do
   if grep -rqF "$words" configuration state daemon.log 2>/dev/null; then fail "a token was left somewhere"; fi
 done
@@ -102,9 +102,9 @@ trusting "https://localhost:$port" state/certificate.pem | grep -q '^tank' || fa
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=other \
   -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:other.example \
   -keyout other.key -out other.pem 2>/dev/null
-refused 1 'none of the given authorities signed' trusting "$server" other.pem
+refused 1 'not signed by any of the given CAs' trusting "$server" other.pem
 stranger other -cert other.pem -key other.key
-refused 1 'for other names' trusting "https://127.0.0.1:$(port_of other)" other.pem
+refused 1 'not valid for the name' trusting "https://127.0.0.1:$(port_of other)" other.pem
 refused 1 'cannot be used' trusting "$server" convect.toml
 
 say "contexts"
@@ -127,7 +127,7 @@ while True:
     if not part:
         break
     said += part
-    if not typed and b"to go on: " in said:
+    if not typed and b"to continue: " in said:
         os.write(terminal, sys.argv[1].encode() + b"\n")
         typed = True
 print(said.decode())
@@ -135,7 +135,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 PYTHON
 }
 on_terminal no "$CONVECT_BIN/convect" context add asked --server "$server" >told || true
-grep -q 'nothing was done' told || fail "$(cat told)"
+grep -q 'nothing was changed' told || fail "$(cat told)"
 if convect context list | grep -q asked; then fail "it is there though it was not confirmed"; fi
 on_terminal asked "$CONVECT_BIN/convect" context add asked --server "$server" >told
 grep -qF "$pin" told || fail "it does not show the fingerprint: $(cat told)"
@@ -151,7 +151,7 @@ CONVECT_CONTEXT=here convect volume list | grep -q '^tank/disk' || fail "no volu
 refused 2 'set CONVECT_TOKEN' convect --context pinned volume list
 CONVECT_TOKEN="$viewer" convect --context pinned volume list | grep -q '^tank/disk' || fail "no volume"
 refused 1 'chmod 600' convect --context trusted volume list
-refused 1 'no daemon answers at /run' convect --context local volume list
+refused 1 'no daemon responds at /run' convect --context local volume list
 convect context use here >/dev/null
 (cd / && convect volume list | grep -q '^tank/disk') || fail "not from another folder"
 convect context list | grep -q '^\*  *here' || fail "$(convect context list)"
@@ -167,7 +167,7 @@ stop_daemon
 rm state/certificate.pem state/key.pem
 CONVECT_SOCKET="$socket" start_daemon
 export CONVECT_TOKEN="$viewer"
-refused 1 'compare with what its log tells' convect --context pinned pool list
+refused 1 'compare with the fingerprint in its log' convect --context pinned pool list
 unset CONVECT_TOKEN
 convect context remove pinned >/dev/null
 convect context add pinned --server "$server" --yes >/dev/null 2>&1

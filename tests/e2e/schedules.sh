@@ -45,7 +45,7 @@ fill as-it-was
 say "both volumes at one moment, within the minute"
 refused "out of bounds" convect snapshot schedule set pool/a@x --every 10s --keep 1
 refused "span of time" convect snapshot schedule set pool/a@x --every soon --keep 1
-refused "one pool and have one name" convect snapshot schedule set pool/a@x pool/b@y --every 1h --keep 1
+refused "share their pool and name" convect snapshot schedule set pool/a@x pool/b@y --every 1h --keep 1
 convect snapshot schedule set pool/a@minute pool/b@minute --every 1m --keep 5
 wait_until 80 counts 1
 # Another minute may have begun meanwhile, as at any look from here on.

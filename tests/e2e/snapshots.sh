@@ -87,7 +87,7 @@ refused "has clones: copy" convect snapshot delete pool/disk@monday --yes
 export_nbd monday pool/disk@monday
 refused "1 snapshots" bash -c "'$CONVECT_BIN/convect' export delete other --yes && '$CONVECT_BIN/convect' volume delete pool/other --yes </dev/null"
 refused "already" convect snapshot create pool/disk@monday
-refused "names no snapshot" convect snapshot create pool/disk
+refused "is not a snapshot" convect snapshot create pool/disk
 convect snapshot hold pool/other@monday
 refused "is held" convect snapshot delete pool/other@monday --yes
 convect snapshot release pool/other@monday

@@ -1,15 +1,15 @@
-//! Tokens and the log of changes on the command line.
+//! Arguments of `convect token` and `convect audit`.
 
 use api::v1::Role;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
-/// `token`.
+/// Subcommands of `convect token`.
 #[derive(Subcommand, Debug)]
 pub enum Token {
     /// Create a token and print it once
     Create {
-        /// Its name
+        /// Name of the token
         name: String,
         /// Role: viewer (read only), operator (volumes, snapshots and exports) or admin (everything)
         #[arg(long, value_parser = PossibleValuesParser::new(["viewer", "operator", "admin"]).map(role))]
@@ -22,7 +22,7 @@ pub enum Token {
     List,
     /// Revoke a token and its sessions
     Revoke {
-        /// Its name
+        /// Name of the token
         name: String,
         /// Skip confirmation
         #[arg(long)]
@@ -30,10 +30,10 @@ pub enum Token {
     },
 }
 
-/// `audit`.
+/// Arguments of `convect audit`.
 #[derive(Args, Debug)]
 pub struct Audit {
-    /// Number of entries
+    /// Number of entries to show
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     pub limit: usize,
 }

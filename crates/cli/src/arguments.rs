@@ -1,4 +1,4 @@
-//! What can be written on the command line.
+//! The command line's grammar: commands, options and their help texts (clap).
 
 use crate::access_arguments::{Audit, Token};
 use crate::context_arguments::Context;
@@ -20,15 +20,15 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Hybrid storage: pools of RAM, flash and disks, volumes in them, exported to virtual machines
-/// and hosts.
+/// Hybrid storage: pools of RAM, flash and disks with volumes, exported to virtual machines and
+/// hosts.
 #[derive(Parser, Debug)]
 #[command(name = "convect", version, arg_required_else_help = true, after_long_help = AFTER)]
 pub struct Arguments {
-    /// The daemon that a command is for.
+    /// The daemon to connect to.
     #[command(flatten)]
     pub reach: Reach,
-    /// Print the answer of the HTTP API as JSON
+    /// Print the response of the HTTP API as JSON
     #[arg(long, global = true)]
     pub json: bool,
     /// The command.
@@ -37,11 +37,11 @@ pub struct Arguments {
 }
 
 const AFTER: &str = "\
-Drives are written as file:PATH[?size=8G], nvme:/dev/ngXnY, ram:NAME?size=1G, null:NAME?size=1T, or \
+Drives: file:PATH[?size=8G], nvme:/dev/ngXnY, ram:NAME?size=1G, null:NAME?size=1T or \
 model:hdd-7200[,seed=N][,iops=N]:SPEC; a bare absolute path means file:PATH.\n\
-Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 130 left with Ctrl-C.";
+Exit codes: 0 success; 1 refused or failed; 2 wrong usage; 130 interrupted with Ctrl-C.";
 
-/// The command.
+/// Commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Serve pools, volumes and exports until SIGTERM or SIGINT
@@ -71,7 +71,8 @@ pub enum Command {
     /// List and disconnect sessions of hosts
     #[command(subcommand)]
     Session(Session),
-    /// Show on which tier the parts of a volume are: RAM red, fast orange, slow blue, empty grey
+    /// Show a volume's data by tier as a strip of cells: RAM red, fast orange, slow blue, empty
+    /// grey
     Map(Map),
     /// Explain where a block is stored, since when, why it was moved there and what it displaced
     #[command(after_help = EXPLAIN_AFTER)]
@@ -79,9 +80,9 @@ pub enum Command {
     /// Manage quality of service: guaranteed IOPS, bandwidth and latency
     #[command(subcommand)]
     Qos(Qos),
-    /// Show the latency of reads since the pool was opened, by the tier that served them
+    /// Show read latency since the pool was opened, by the tier that served the reads
     Latency {
-        /// The pool or the volume
+        /// Pool or volume
         #[arg(value_name = "POOL[/VOL]")]
         name: String,
     },
@@ -121,13 +122,13 @@ pub enum Command {
     /// Dump records of an offline pool
     #[command(subcommand)]
     Dump(Dump),
-    /// Copy a volume out of an offline pool, as far as it can be read
+    /// Restore a volume from an offline pool to a file, as far as it is readable
     #[command(after_help = RESTORE_AFTER)]
     Restore(Restore),
-    /// Demonstrations, benchmarks, and block traces replayed through the placement policy
+    /// Run demonstrations and benchmarks, and replay block traces through the placement policy
     #[command(disable_help_flag = true)]
     Lab {
-        /// What `convect lab --help` lists
+        /// Subcommand and its arguments; see `convect lab --help`
         #[arg(
             trailing_var_arg = true,
             allow_hyphen_values = true,
@@ -137,77 +138,77 @@ pub enum Command {
     },
     /// Print shell completions
     Completions {
-        /// The shell
+        /// Shell to print completions for
         shell: Shell,
     },
-    /// Write the manual pages to a folder
+    /// Write manual pages to a directory
     Man {
-        /// The folder
+        /// Output directory
         dir: PathBuf,
     },
 }
 
 const REIDENTIFY_AFTER: &str = "\
-Nothing but identities (and with --name the name) changes. What is interrupted is ended by the same command.
+Only the identities (and with --name the name) change. To finish an interrupted run, repeat the command.
 
 Examples:
   convect reidentify file:/copy/fast.img file:/copy/slow.img --name lab --yes
   convect reidentify /dev/sdc /dev/sdd";
 const CHECK_AFTER: &str = "\
-No daemon is needed, and none may have the drives open. Exit codes: 0 the pool is whole; 1 something \
-is wrong and nothing is lost; 2 data is lost, or wrong usage; 8 it could not be looked at.";
+Needs no daemon; no daemon may have the drives open. Exit codes: 0 the pool is consistent; 1 errors \
+were found, no data is lost; 2 data is lost, or wrong usage; 8 the pool could not be checked.";
 
 const DIFF_AFTER: &str = "\
-Offsets and lengths are bytes, in whole blocks of 4 KiB; no data is read. A block that was written \
-again with the same content counts as changed. With --json a line is an answer of the interface: put \
-the ranges of all lines together.";
+Offsets and lengths are in bytes, multiples of 4 KiB blocks; no data is read. A block that was rewritten \
+with the same content counts as changed. With --json each line is one response of the HTTP API: \
+concatenate the ranges of all lines.";
 
 const PROMOTE_AFTER: &str = "\
-It takes over the snapshot that it was made from and those before it, with their names and holds, so \
-that the volume that it was cloned from can be deleted. Nothing is copied.";
+The clone takes over its origin and all earlier snapshots, with their names and holds. The volume that \
+it was cloned from can be deleted afterwards. No data is copied.";
 
 const SET_AFTER: &str = "\
-At its quota a volume's writes that need a new block fail with \"no space\"; what is there can be \
-overwritten, as far as no snapshot has it, and discards and deleted snapshots make room again.
+A volume at its quota fails writes that need a new block with \"no space\". Blocks that no snapshot \
+references can still be overwritten; discards and deleting snapshots free space.
 
-What is reserved is kept from other volumes, whether it is used or not; it counts what snapshots hold, \
-too. Beyond it the volume takes what is free, up to its quota.
+A reservation is kept from other volumes, used or not, and includes space held by snapshots. \
+Beyond it the volume uses free space, up to its quota.
 
-Pins are widened to whole 64 KiB; a later one counts where it lies over others, and a volume has at most 16. \
-What is pinned to the fast tier is brought there in the background and stays; what is pinned to the slow one \
-goes there soon after it is written. Pins to the fast tier and floors together may not be more than it has \
-beside a sixteenth for writes.
+Pins are widened to 64 KiB extents; a later pin overrides earlier ones where they overlap; a volume has at most 16. \
+Data pinned to the fast tier is promoted in the background and not evicted; data pinned to the slow tier \
+is written back soon after it is written. Fast-tier pins and floors together may use at most 15/16 of \
+the fast tier; the rest is for writes.
 
 Targets enforce nothing: an alert `target_unmet` tells when they were not met for a minute (docs/events.md).";
 
 const WARN_AFTER: &str = "\
-80,90,95 until others are chosen. They hold for the pool's space, for its metadata region, and where there \
-are two tiers for data that is to sink and for the slow one. The log tells of each once, and `pool list` \
-and `pool status` as long as it is so.";
+Default: 80,90,95. The levels apply to the pool's space, its metadata region and, in pools with two tiers, \
+dirty data on the fast tier and space on the slow tier. Reaching a level is logged once; `pool list` and \
+`pool status` show the warning while it lasts.";
 
 const RESTORE_AFTER: &str = "\
-No daemon is needed, and none may have the drives open; nothing is written to them. Exit codes: \
-0 all was copied; 2 some could not be read, which is listed and left as holes, or wrong usage; 8 \
+Needs no daemon; no daemon may have the drives open. The drives are not written to. Exit codes: \
+0 everything was copied; 2 some blocks were unreadable (listed, and left as holes), or wrong usage; 8 \
 nothing was copied.";
 
 /// Drives of an offline pool.
 #[derive(Args, Debug)]
 pub struct Drives {
-    /// A drive of the pool; repeat for each
+    /// Drive of the pool; repeat for each
     #[arg(long = "drive", required = true, value_name = "DRIVE", num_args = 1..)]
     pub drives: Vec<String>,
 }
 
-/// `dump`.
+/// Subcommands of `convect dump`.
 #[derive(Subcommand, Debug)]
 pub enum Dump {
-    /// The labels of every drive and the description of the pool
+    /// Dump the labels of every drive and the pool description
     Label {
         /// The drives
         #[command(flatten)]
         from: Drives,
     },
-    /// The checkpoints of a shard, or of all
+    /// Dump the checkpoints of one shard, or of all
     #[command(override_usage = "convect dump checkpoint [SHARD] --drive <DRIVE>...")]
     Checkpoint {
         /// The shard
@@ -216,7 +217,7 @@ pub enum Dump {
         #[command(flatten)]
         from: Drives,
     },
-    /// The records of a shard's journal that opening the pool would play
+    /// Dump the journal records of a shard that recovery would replay
     #[command(override_usage = "convect dump journal [SHARD] --drive <DRIVE>...")]
     Journal {
         /// The shard
@@ -225,27 +226,27 @@ pub enum Dump {
         #[command(flatten)]
         from: Drives,
     },
-    /// What lies at a block of the metadata region
+    /// Dump a block of the metadata region
     #[command(override_usage = "convect dump page <BLOCK> --drive <DRIVE>...")]
     Page {
-        /// The block, as other dumps show it after `0:`
+        /// Block number, as other dumps print it after `0:`
         block: u64,
         /// The drives
         #[command(flatten)]
         from: Drives,
     },
-    /// The map of a volume, a line a chunk of 1 MiB; or one chunk's
+    /// Dump the map of a volume, one line per 1 MiB chunk, or of one chunk
     #[command(override_usage = "convect dump map <VOLUME> [CHUNK] --drive <DRIVE>...")]
     Map {
-        /// The volume, without the pool's name
+        /// Volume name, without the pool
         volume: String,
-        /// The chunk
+        /// Chunk number
         chunk: Option<u32>,
         /// The drives
         #[command(flatten)]
         from: Drives,
     },
-    /// The groups of space that a shard has
+    /// Dump the space groups owned by a shard, or by all
     #[command(override_usage = "convect dump space [SHARD] --drive <DRIVE>...")]
     Space {
         /// The shard
@@ -256,13 +257,13 @@ pub enum Dump {
     },
 }
 
-/// `restore`.
+/// Arguments of `convect restore`.
 #[derive(Args, Debug)]
 #[command(override_usage = "convect restore <VOLUME> --to <FILE> --drive <DRIVE>...")]
 pub struct Restore {
-    /// The volume, without the pool's name
+    /// Volume name, without the pool
     pub volume: String,
-    /// The new file that it is copied to, sparse
+    /// Output file; it must not exist and is written sparse
     #[arg(long, value_name = "FILE")]
     pub to: PathBuf,
     /// The drives
@@ -270,24 +271,24 @@ pub struct Restore {
     pub from: Drives,
 }
 
-/// `check`.
+/// Arguments of `convect check`.
 #[derive(Args, Debug)]
 pub struct Check {
-    /// The drives of the pool, all that are there
+    /// All available drives of the pool
     #[arg(required = true, value_name = "DRIVE")]
     pub drives: Vec<String>,
-    /// Also read every block of data and verify its checksum
+    /// Also read every data block and verify its checksum
     #[arg(long)]
     pub data: bool,
 }
 
-/// `repair`.
+/// Arguments of `convect repair`.
 #[derive(Args, Debug)]
 pub struct Repair {
-    /// The drives of the pool, all that are there
+    /// All available drives of the pool
     #[arg(required = true, value_name = "DRIVE")]
     pub drives: Vec<String>,
-    /// Also read every block of data and repair those that are corrupt
+    /// Also read every data block and repair corrupt ones
     #[arg(long)]
     pub data: bool,
     /// Apply the repairs
@@ -295,13 +296,13 @@ pub struct Repair {
     pub yes: bool,
 }
 
-/// `reidentify`.
+/// Arguments of `convect reidentify`.
 #[derive(Args, Debug)]
 pub struct Reidentify {
-    /// The drives of the copy, all of them
+    /// All drives of the copy
     #[arg(required = true, value_name = "DRIVE")]
     pub drives: Vec<String>,
-    /// Also give the copy another name
+    /// New name for the copy
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Skip confirmation
@@ -309,7 +310,7 @@ pub struct Reidentify {
     pub yes: bool,
 }
 
-/// `vdrive`.
+/// Subcommands of `convect vdrive`.
 #[derive(Subcommand, Debug)]
 pub enum Vdrive {
     /// List the vdrives of a pool and their drives
@@ -329,7 +330,7 @@ pub enum Policy {
     FastFirst,
 }
 
-/// A switch.
+/// On or off.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switch {
     /// Yes
@@ -338,19 +339,19 @@ pub enum Switch {
     Off,
 }
 
-/// `pool create`.
+/// Arguments of `convect pool create`.
 #[derive(Args, Debug)]
 pub struct PoolCreate {
-    /// The pool's name
+    /// Name of the pool
     pub name: String,
-    /// A tier, a layout if not concat, and drives; repeated for each vdrive: `fast /dev/nvme0n1
-    /// slow stripe:64k /dev/sda /dev/sdb`. Layouts: concat, stripe[:CHUNK], mirror
+    /// Tier, layout (default: concat) and drives of each vdrive: `fast /dev/nvme0n1 slow stripe:64k
+    /// /dev/sda /dev/sdb`. Layouts: concat, stripe[:CHUNK], mirror
     #[arg(required = true, value_name = "fast|slow [LAYOUT] SPEC...")]
     pub vdrives: Vec<String>,
     /// Where new data is allocated
     #[arg(long, value_enum, default_value_t)]
     pub policy: Policy,
-    /// Number of shards; 0 is one a core
+    /// Number of shards; 0 means one per CPU core
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub shards: u16,
     /// Overwrite drives that contain data (destroys it)
@@ -364,7 +365,7 @@ pub struct PoolCreate {
     pub yes: bool,
 }
 
-/// `pool`.
+/// Subcommands of `convect pool`.
 #[derive(Subcommand, Debug)]
 pub enum Pool {
     /// Create a pool
@@ -387,10 +388,10 @@ pub enum Pool {
     Import {
         /// The pool's name or id
         name: Option<String>,
-        /// A drive to search; repeat for each
+        /// Drive to search; repeat for each
         #[arg(long = "drive", required = true, value_name = "SPEC", num_args = 1..)]
         drives: Vec<String>,
-        /// Open it although drives are missing
+        /// Open the pool although drives are missing
         #[arg(long)]
         degraded: bool,
         /// Open it although a drive was restored to an earlier state: what was written since is lost
@@ -409,7 +410,7 @@ pub enum Pool {
     Add {
         /// The pool
         name: String,
-        /// A tier, a layout if not concat, and drives, as for `pool create`
+        /// Tier, layout and drives of the vdrive, as for `pool create`
         #[arg(required = true, value_name = "fast|slow [LAYOUT] SPEC...")]
         vdrive: Vec<String>,
         /// Overwrite drives that contain data (destroys it)
@@ -420,7 +421,7 @@ pub enum Pool {
     Remove {
         /// The pool
         name: String,
-        /// The vdrive's number
+        /// Number of the vdrive
         vdrive: u8,
         /// Skip confirmation
         #[arg(long)]
@@ -433,9 +434,10 @@ pub enum Pool {
     Online {
         /// The pool
         name: String,
-        /// The drive, as `pool status` names it, or by its id
+        /// The drive, as shown by `pool status`, or its id
         drive: String,
-        /// Even when it was used without the pool's other drives: all of it is overwritten
+        /// Accept a drive that was used without the pool's other drives; it is overwritten
+        /// completely
         #[arg(long)]
         force: bool,
         /// Skip confirmation
@@ -445,7 +447,7 @@ pub enum Pool {
         #[arg(long)]
         background: bool,
     },
-    /// Take a drive of a mirror offline, until `pool online`
+    /// Take a drive of a mirror offline until `pool online`
     Offline {
         /// The pool
         name: String,
@@ -456,7 +458,7 @@ pub enum Pool {
     Replace {
         /// The pool
         name: String,
-        /// The old drive; it may be missing
+        /// The old drive; may be missing
         old: String,
         /// The new drive, at least as large
         new: String,
@@ -474,14 +476,14 @@ pub enum Pool {
     Iostat {
         /// The pool [default: all]
         name: Option<String>,
-        /// Print one report every so many seconds
+        /// Print a report every SECS seconds
         #[arg(long, value_name = "SECS", num_args = 0..=1, default_missing_value = "1")]
         watch: Option<f64>,
-        /// Stop after so many reports
+        /// Stop after N reports
         #[arg(long, requires = "watch")]
         count: Option<u64>,
     },
-    /// Show how much a pool moved between RAM and its tiers since it was opened, by reason
+    /// Show how much data a pool moved between RAM and its tiers since it was opened, by reason
     Moves(Moves),
     /// Forecast hit rates with other sizes of the fast tier, from recent traffic
     WhatIf {
@@ -492,13 +494,13 @@ pub enum Pool {
     Scrub {
         /// The pool
         name: String,
-        /// Most bytes a second [default: that of the daemon's configuration]
+        /// Maximum bytes per second [default: from the daemon's configuration]
         #[arg(long)]
         rate: Option<String>,
-        /// Wait until it has ended, and fail when data was lost
+        /// Wait until the scrub has finished; fail if data was lost
         #[arg(long)]
         wait: bool,
-        /// Cancel the scrub that is running
+        /// Cancel the running scrub
         #[arg(long, conflicts_with_all = ["rate", "wait"])]
         cancel: bool,
     },
@@ -509,7 +511,7 @@ pub enum Pool {
     Warn {
         /// The pool
         name: String,
-        /// Levels in per cent: at most 8 ascending numbers from 10 to 100
+        /// Levels in percent: at most 8 ascending numbers from 10 to 100
         #[arg(
             long,
             value_name = "PERCENT,...",
@@ -535,7 +537,7 @@ pub enum Pool {
     },
 }
 
-/// `volume`.
+/// Subcommands of `convect volume`.
 #[derive(Subcommand, Debug)]
 pub enum Volume {
     /// Create a volume
@@ -543,16 +545,16 @@ pub enum Volume {
         /// The volume
         #[arg(value_name = "POOL/VOL")]
         volume: String,
-        /// Its size
+        /// Size of the volume
         #[arg(long)]
         size: String,
-        /// Reserve all of its space now
+        /// Reserve its full size now
         #[arg(long)]
         thick: bool,
-        /// Quota: most space that it and its snapshots may use in the pool
+        /// Quota: maximum space for the volume and its snapshots
         #[arg(long, value_name = "SIZE")]
         quota: Option<String>,
-        /// Reservation: space that the pool keeps for it and its snapshots
+        /// Reservation: space guaranteed to the volume and its snapshots
         #[arg(long, value_name = "SIZE")]
         reservation: Option<String>,
         /// Logical block size in bytes: 512 or 4096
@@ -577,9 +579,9 @@ pub enum Volume {
         /// The volume
         #[arg(value_name = "POOL/VOL")]
         volume: String,
-        /// Its new size
+        /// New size
         size: String,
-        /// Allow it to shrink: data beyond the new size is lost
+        /// Allow shrinking: data beyond the new size is lost
         #[arg(long)]
         shrink: bool,
         /// Skip confirmation
@@ -595,10 +597,10 @@ pub enum Volume {
         /// The volume
         #[arg(value_name = "POOL/VOL")]
         volume: String,
-        /// Quota: most space that it and its snapshots may use in the pool, or none
+        /// Quota: maximum space for the volume and its snapshots, or none
         #[arg(long, value_name = "SIZE|none", group = "what")]
         quota: Option<String>,
-        /// Reservation: space that the pool keeps for it and its snapshots, or none
+        /// Reservation: space guaranteed to the volume and its snapshots, or none
         #[arg(long, value_name = "SIZE|none", group = "what")]
         reservation: Option<String>,
         #[command(flatten)]
@@ -623,27 +625,27 @@ pub enum Volume {
         /// Skip confirmation
         #[arg(long)]
         yes: bool,
-        /// Return at once; its space is freed in the background
+        /// Return immediately; space is freed in the background
         #[arg(long)]
         background: bool,
     },
 }
 
-/// `snapshot`.
+/// Subcommands of `convect snapshot`.
 #[derive(Subcommand, Debug)]
 pub enum Snapshot {
     /// Create a snapshot of a volume, or of several volumes atomically
     Create {
-        /// The snapshots: of one pool, all with the same name
+        /// Snapshots to create, all in one pool and with the same name
         #[arg(value_name = "POOL/VOL@NAME", required = true)]
         snapshots: Vec<String>,
     },
-    /// List the snapshots of a pool or a volume, or all, with the space that only each of them uses (UNIQUE)
+    /// List snapshots with the space that only each of them uses (UNIQUE)
     List {
         /// Seconds to spend on computing UNIQUE, at most 20
         #[arg(long, value_name = "SECONDS", default_value_t = 1)]
         wait: u64,
-        /// The pool or volume
+        /// Pool or volume [default: all]
         #[arg(value_name = "POOL[/VOL]")]
         of: Option<String>,
     },
@@ -652,10 +654,10 @@ pub enum Snapshot {
         /// The snapshot
         #[arg(value_name = "POOL/VOL@NAME")]
         snapshot: String,
-        /// Its new name
+        /// New name
         name: String,
     },
-    /// Hold a snapshot, so that it cannot be deleted
+    /// Hold a snapshot to prevent its deletion
     Hold {
         /// The snapshot
         #[arg(value_name = "POOL/VOL@NAME")]
@@ -708,39 +710,40 @@ pub enum Snapshot {
     },
 }
 
-/// `snapshot schedule`.
+/// Subcommands of `convect snapshot schedule`.
 #[derive(Subcommand, Debug)]
 pub enum Schedule {
-    /// Take snapshots of a volume, or of several atomically, at regular times and delete the oldest
+    /// Take snapshots of one or several volumes (atomically) at regular intervals and delete the
+    /// oldest
     #[command(after_help = SCHEDULE_AFTER)]
     Set {
-        /// The schedule's volumes and its name, which its snapshots' names begin with
+        /// Volumes and the schedule's name, which prefixes the names of its snapshots
         #[arg(value_name = "POOL/VOL@NAME", required = true)]
         schedules: Vec<String>,
         /// Interval: 1m to 366d
         #[arg(long, value_name = "SPAN")]
         every: String,
-        /// Number of snapshots to keep of each volume
+        /// Number of snapshots to keep per volume
         #[arg(long, value_name = "N")]
         keep: u32,
     },
-    /// List the schedules of a pool, of a volume, or all
+    /// List snapshot schedules
     List {
-        /// The pool or volume
+        /// Pool or volume [default: all]
         #[arg(value_name = "POOL[/VOL]")]
         of: Option<String>,
     },
-    /// Remove volumes from schedules; their snapshots stay
+    /// Remove volumes from schedules; existing snapshots stay
     Remove {
-        /// The volumes and the schedule's name
+        /// Volumes and the schedule's name
         #[arg(value_name = "POOL/VOL@NAME", required = true)]
         schedules: Vec<String>,
     },
 }
 
 const SCHEDULE_AFTER: &str = "\
-They are due at whole multiples of the span, UTC: 15m at each quarter of an hour, 1d at midnight, 7d \
-on Mondays. Those that are held, cloned from, exported or renamed are not deleted and do not count.";
+Snapshots are due at multiples of the interval in UTC: 15m every quarter of an hour, 1d at midnight, 7d \
+on Mondays. Snapshots that are held, cloned, exported or renamed are never deleted and do not count.";
 
 #[cfg(test)]
 mod tests {
@@ -755,7 +758,7 @@ mod tests {
             .collect()
     }
 
-    /// Options of `command` and those below it that have the name of one that all commands have.
+    /// Options of `command` and its subcommands that shadow a global option.
     fn hiding(command: &clap::Command, everywhere: &[String]) -> Vec<String> {
         let own = longs(command, false).into_iter();
         let own = own.filter(|name| everywhere.contains(name));

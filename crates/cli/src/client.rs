@@ -1,4 +1,4 @@
-//! Asking the daemon: one request of HTTP/1.1 a connection, over either transport, bounded in size
+//! HTTP/1.1 client of the daemon: one request per connection over either transport, bounded in size
 //! and time.
 
 use crate::Failure;
@@ -13,21 +13,21 @@ use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Longest answer that is read, in bytes.
+/// Maximum size of a response, in bytes.
 const ANSWER_MAX: usize = 64 << 20;
-/// How long an answer may take: of what only looks, of what changes, and of what moves all data.
+/// Time limits of responses: of queries, of changes, and of operations that move all data.
 const LOOK_TIME: Duration = Duration::from_secs(60);
 const CHANGE_TIME: Duration = Duration::from_secs(600);
 const MOVE_TIME: Duration = Duration::from_secs(24 * 3600);
-/// What requests bear, and where they bear nothing.
+/// Content type of request bodies; and the folder of hosts without one.
 const JSON: &str = "application/json";
 
-/// What asks one daemon.
+/// A client of one daemon.
 pub struct Client {
     transport: Transport,
 }
 
-/// Writes what would mean something in a path or query as `%XX`.
+/// Percent-encodes a segment of a path or query.
 fn encode(text: &str) -> String {
     text.bytes().fold(String::new(), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
@@ -59,7 +59,7 @@ fn target(operation: Operation, segments: &[&str], query: &[(&str, &str)]) -> St
     target
 }
 
-/// A body that says by itself where it ends, whether the connection ended with it or before.
+/// Body of a response that delimits itself, whether or not the connection was closed cleanly.
 struct Download(Answer<Connection>);
 
 impl Read for Download {
@@ -72,12 +72,13 @@ impl Read for Download {
 }
 
 impl Client {
-    /// A client of the daemon that this transport reaches; nothing is sent yet.
+    /// A client over this transport. Nothing is sent yet.
     pub fn new(transport: Transport) -> Self {
         Self { transport }
     }
 
-    /// The folder that relative paths of the daemon's files begin at; nothing where it has other files than this host.
+    /// Folder against which relative paths of daemon files are resolved; nothing where the daemon
+    /// is on another host.
     pub fn folder(&self) -> Option<PathBuf> {
         match &self.transport {
             Transport::Socket(_) => Some(std::env::current_dir().unwrap_or_else(|_| "/".into())),
@@ -85,7 +86,8 @@ impl Client {
         }
     }
 
-    /// Sends a request and reads the head of the answer. `body`: its type, and its length where it has one.
+    /// Sends a request and reads the head of the response. `body`: its type, and its length if
+    /// known.
     fn exchange(
         &self,
         (operation, segments, query): (Operation, &[&str], &[(&str, &str)]),
@@ -104,8 +106,8 @@ impl Client {
         let request = match (length, operation.route().method) {
             (Some(0), Method::Get) => request,
             (Some(length), _) => request.header("Content-Length", length),
-            // Nothing is sent before the daemon says that it takes it (RFC 9110, section 10.1.1): a refusal could get
-            // lost behind what nobody reads.
+            // Send the body only after the daemon has accepted the request (RFC 9110, section
+            // 10.1.1): a refusal could be lost behind a body that is never read.
             (None, _) => request.header("Expect", "100-continue"),
         };
         let request = request.body(());
@@ -113,21 +115,24 @@ impl Client {
         exchange(connection, request, source).map_err(|broken| match broken {
             Broken::Connection(error) => self.transport.unreachable(&error),
             Broken::Answer(_) => self.no_daemon(),
-            Broken::Source(error) => Failure::Failed(format!("the stream cannot be read: {error}")),
+            Broken::Source(error) => {
+                Failure::Failed(format!("cannot read the input stream: {error}"))
+            }
         })
     }
 
     fn no_daemon(&self) -> Failure {
         Failure::Failed(format!(
-            "what answers at {} is no convect daemon, or it ended meanwhile",
+            "the server at {} is not a convect daemon, or it stopped meanwhile: check the address \
+             and the daemon's log",
             self.transport.name()
         ))
     }
 
-    /// Asks for an operation: `segments` are what its path leaves open, in order.
+    /// Calls an operation. `segments` fill the placeholders of its path, in order.
     ///
     /// # Errors
-    /// When no daemon answers, or it refuses.
+    /// When no daemon responds, or it refuses.
     pub fn call(
         &self,
         operation: Operation,
@@ -150,7 +155,7 @@ impl Client {
         self.judge(answer)
     }
 
-    /// The body of a good answer.
+    /// The body of a successful response.
     fn judge(&self, answer: Answer<Connection>) -> Result<Vec<u8>, Failure> {
         let status = answer.status();
         let body = answer.whole(ANSWER_MAX).map_err(|_| self.no_daemon())?;
@@ -160,16 +165,15 @@ impl Client {
         match show::read::<Problem>(&body) {
             Ok(problem) => Err(Failure::Refused(problem)),
             Err(_) => Err(Failure::Failed(format!(
-                "the daemon answered with status {status} and no reason: see its log"
+                "the daemon responded with status {status} and no reason: see its log"
             ))),
         }
     }
 
-    /// Asks for an operation whose answer is a stream, which says by itself where it ends: it is
-    /// read as it comes.
+    /// Calls an operation whose response is a self-delimiting stream, which is read as it arrives.
     ///
     /// # Errors
-    /// When no daemon answers, or it refuses.
+    /// When no daemon responds, or it refuses.
     pub fn download(
         &self,
         operation: Operation,
@@ -187,15 +191,15 @@ impl Client {
         }
         self.judge(answer)?;
         Err(Failure::Failed(format!(
-            "what answers at {} gives no stream: use the convect of its version",
+            "the daemon at {} sent no stream: use the convect client of its version",
             self.transport.name()
         )))
     }
 
-    /// Asks for an operation with a stream as its body.
+    /// Calls an operation with a stream as its body.
     ///
     /// # Errors
-    /// When no daemon answers, it refuses, or the stream cannot be read.
+    /// When no daemon responds, it refuses, or the stream cannot be read.
     pub fn upload(
         &self,
         operation: Operation,
@@ -212,18 +216,18 @@ impl Client {
         self.judge(answer)
     }
 
-    /// Asks for an operation without a body.
+    /// Calls an operation without a body.
     ///
     /// # Errors
-    /// When no daemon answers, or it refuses.
+    /// When no daemon responds, or it refuses.
     pub fn get(&self, operation: Operation, segments: &[&str]) -> Result<Vec<u8>, Failure> {
         self.call(operation, segments, &[], None)
     }
 
-    /// Asks for an operation with a body.
+    /// Calls an operation with a body.
     ///
     /// # Errors
-    /// When no daemon answers, or it refuses.
+    /// When no daemon responds, or it refuses.
     pub fn send<T: Serialize>(
         &self,
         operation: Operation,

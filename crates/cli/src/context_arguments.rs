@@ -1,36 +1,37 @@
-//! Contexts on the command line.
+//! Arguments of `convect context`.
 
 use clap::Subcommand;
 
-/// `context`.
+/// Subcommands of `convect context`.
 #[derive(Subcommand, Debug)]
 pub enum Context {
     /// Add a context for the daemon given by --server, --pin or --ca, and --token-file
     #[command(after_help = ADD_AFTER)]
     Add {
-        /// Its name
+        /// Name of the context
         name: String,
-        /// SHA-256 fingerprint of the server's certificate, as its log shows it
+        /// SHA-256 fingerprint of the server's certificate, as printed in its log
         #[arg(long, value_name = "sha256:...")]
         pin: Option<String>,
         /// Trust the certificate that the server presents now, without confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// List the contexts; a star marks the current one
+    /// List contexts; an asterisk marks the current one
     List,
-    /// Set the current context; `local` is this host's socket
+    /// Set the current context; `local` is the Unix socket of this host
     Use {
-        /// Its name
+        /// Name of the context
         name: String,
     },
-    /// Remove a context; its token file stays
+    /// Remove a context; its token file is kept
     Remove {
-        /// Its name
+        /// Name of the context
         name: String,
     },
 }
 
 const ADD_AFTER: &str = "\
-Without --pin and --ca the certificate that the server shows is pinned, after its fingerprint was compared with what \
-the daemon's log tells at its start. The token's file is named, not copied; without one CONVECT_TOKEN is taken.";
+Without --pin or --ca, the certificate that the server presents is pinned after you have compared its \
+fingerprint with the one that the daemon logs at startup. The context refers to the token file; it does not \
+copy the token. Without --token-file, CONVECT_TOKEN is used.";

@@ -1,8 +1,8 @@
-//! Arguments of `drive`.
+//! Arguments of `convect drive`.
 
 use clap::Subcommand;
 
-/// `drive`.
+/// Subcommands of `convect drive`.
 #[derive(Subcommand, Debug)]
 pub enum Drive {
     /// List the drives of the open pools and the block devices of this host
@@ -12,11 +12,11 @@ pub enum Drive {
         /// The drive
         spec: String,
     },
-    /// Switch on the locate LED of a drive's slot
+    /// Switch the locate LED of a drive's slot on
     Locate {
         /// The drive
         spec: String,
-        /// Switch it off
+        /// Switch the LED off
         #[arg(long)]
         off: bool,
     },

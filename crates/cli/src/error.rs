@@ -1,10 +1,10 @@
-//! How a command ends other than well.
+//! Failures of a command and their exit codes.
 
 use api::v1::Problem;
 use std::fmt;
 use std::io;
 
-/// Why a command was not carried out.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// The arguments are wrong: exit code 2.
@@ -13,13 +13,13 @@ pub enum Failure {
     Refused(Problem),
     /// Something else failed: exit code 1.
     Failed(String),
-    /// A pool that is not in use could not be looked at: exit code 8, as fsck's.
+    /// An offline pool could not be checked: exit code 8, as fsck's.
     NotLooked(String),
-    /// All was said already; this is the exit code.
+    /// Everything was printed already; this is the exit code.
     Status(u8),
-    /// The person left; what was started goes on: exit code 130.
+    /// The user quit; started jobs continue: exit code 130.
     Left(String),
-    /// Nobody reads the output any more: exit code 0, without a word.
+    /// The reader of the output is gone (EPIPE): exit code 0, silently.
     Unread,
 }
 
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// An error of writing to the standard output.
+    /// Maps an error of writing to the standard output.
     pub fn output(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::Unread,

@@ -1,13 +1,13 @@
-//! Events and alerts on the command line.
+//! Arguments of `convect event`, `history` and `alert`.
 
 use api::Secret;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-/// Which events.
+/// Event filters.
 #[derive(Args, Debug)]
 pub struct Which {
-    /// Only events of at least this severity
+    /// Minimum severity
     #[arg(long, value_parser = ["info", "warning", "critical"])]
     pub severity: Option<String>,
     /// Only events with these codes (docs/events.md)
@@ -18,17 +18,17 @@ pub struct Which {
     pub pool: Option<String>,
 }
 
-/// `event`.
+/// Subcommands of `convect event`.
 #[derive(Subcommand, Debug)]
 pub enum Event {
     /// List events, newest first
     List {
         #[command(flatten)]
         which: Which,
-        /// Number of events, 1 to 1000
+        /// Number of events to show, 1 to 1000
         #[arg(long, value_name = "NUMBER", default_value_t = 50)]
         limit: usize,
-        /// Only events before this number
+        /// Only events before this event number
         #[arg(long, value_name = "NUMBER")]
         before: Option<u64>,
     },
@@ -36,10 +36,10 @@ pub enum Event {
     Watch,
 }
 
-/// `history`.
+/// Arguments of `convect history`.
 #[derive(Args, Debug)]
 pub struct History {
-    /// A volume, or a pool
+    /// Pool or volume
     #[arg(value_name = "POOL[/VOL]")]
     pub of: String,
     /// A tier of the pool
@@ -54,13 +54,13 @@ pub struct History {
     /// An export of the pool
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tier", "vdrive", "drive"])]
     pub export: Option<String>,
-    /// A quality-of-service policy of the pool: all volumes that have it
+    /// A quality-of-service policy of the pool: sum over its volumes
     #[arg(long, value_name = "NAME", conflicts_with_all = ["tier", "vdrive", "drive", "export"])]
     pub policy: Option<String>,
     /// Time range, like 10m, 1h or 30d
     #[arg(long, value_name = "TIME", default_value = "1h")]
     pub last: String,
-    /// Length of a step [default: what fits]
+    /// Step length [default: chosen to fit the time range]
     #[arg(long, value_name = "TIME")]
     pub step: Option<String>,
     /// Only these metrics
@@ -71,7 +71,7 @@ pub struct History {
     pub all: bool,
 }
 
-/// `alert`.
+/// Subcommands of `convect alert`.
 #[derive(Subcommand, Debug)]
 pub enum Alert {
     /// List the open alerts
@@ -81,7 +81,7 @@ pub enum Alert {
     Target(Box<Target>),
 }
 
-/// `alert target`.
+/// Subcommands of `convect alert target`.
 #[derive(Subcommand, Debug)]
 pub enum Target {
     /// Create a target
@@ -91,7 +91,7 @@ pub enum Target {
     List,
     /// Delete a target
     Delete {
-        /// Its name
+        /// Name of the target
         name: String,
         /// Skip confirmation
         #[arg(long)]
@@ -104,56 +104,56 @@ pub enum Target {
     },
 }
 
-/// What all targets have.
+/// Options common to all targets.
 #[derive(Args, Debug)]
 pub struct Common {
-    /// Its name
+    /// Name of the target
     pub name: String,
-    /// Least severity of events to send
+    /// Minimum severity of events to send
     #[arg(long, default_value = "warning", value_parser = ["info", "warning", "critical"])]
     pub severity: String,
-    /// File of CA certificates (PEM) to trust besides the system's
+    /// File of CA certificates (PEM) to trust in addition to the system's
     #[arg(long, value_name = "FILE")]
     pub trust: Option<PathBuf>,
 }
 
-/// `alert target create`.
+/// Subcommands of `convect alert target create`.
 #[derive(Subcommand, Debug)]
 pub enum Create {
-    /// Webhook: a POST of JSON for each event
+    /// Webhook: POST each event as JSON
     Webhook {
         #[command(flatten)]
         common: Common,
-        /// https://HOST[:PORT]/PATH, or with http
+        /// URL: https://HOST[:PORT]/PATH, or http
         #[arg(long)]
         url: Secret,
-        /// File with the secret that signs requests (HMAC-SHA256); - is the standard input
+        /// File with the secret for signing requests (HMAC-SHA256); - for the standard input
         #[arg(long, value_name = "FILE")]
         secret_file: Option<PathBuf>,
     },
-    /// E-mail by SMTP
+    /// E-mail over SMTP
     Email {
         #[command(flatten)]
         common: Common,
-        /// The mail server
+        /// Mail server
         #[arg(long, value_name = "HOST")]
         mail_server: String,
-        /// Its port [default: 587, 465 or 25, depending on its security]
+        /// Port of the mail server [default: 587, 465 or 25, depending on --security]
         #[arg(long)]
         port: Option<u16>,
-        /// starttls, tls, or plain on this host
+        /// Transport security: starttls, tls, or plain (this host only)
         #[arg(long, default_value = "starttls", value_parser = ["starttls", "tls", "plain"])]
         security: String,
         /// User name to log in with
         #[arg(long, requires = "password_file")]
         user: Option<String>,
-        /// File with the password; - is the standard input
+        /// File with the password; - for the standard input
         #[arg(long, value_name = "FILE", requires = "user")]
         password_file: Option<PathBuf>,
-        /// The sender's address
+        /// Sender address
         #[arg(long, value_name = "ADDRESS")]
         from: String,
-        /// A recipient's address; repeat for each
+        /// Recipient address; repeat for each
         #[arg(long, value_name = "ADDRESS", required = true)]
         to: Vec<String>,
     },

@@ -1,30 +1,30 @@
-//! Arguments of `export` and `session`.
+//! Arguments of `convect export` and `convect session`.
 
 use clap::Subcommand;
 
-/// `export`.
+/// Subcommands of `convect export`.
 #[derive(Subcommand, Debug)]
 pub enum Export {
-    /// Export a volume, now and after every start of the daemon
-    #[command(after_help = "Without parameters it lists those of the protocol.")]
+    /// Export a volume, now and after every restart of the daemon
+    #[command(after_help = "Without parameters, lists the parameters of the protocol.")]
     Create {
-        /// The export's name
+        /// Name of the export
         name: String,
-        /// The volume, or a snapshot (read only)
+        /// Volume, or snapshot (read-only)
         #[arg(value_name = "POOL/VOL[@SNAPSHOT]")]
         volume: String,
-        /// The protocol: vhost-user-blk, nbd, fuse or iscsi
+        /// Protocol: vhost-user-blk, nbd, fuse or iscsi
         #[arg(value_name = "PROTOCOL")]
         kind: String,
-        /// Whose reads and writes all come through it, as `volume set --bypass` names them; may stand among the
-        /// parameters as well
+        /// Initiator name of all I/O through this export, as used by `volume set --bypass`; may
+        /// also follow the parameters
         #[arg(long, value_name = "NAME")]
         initiator: Option<String>,
-        /// Of a snapshot: hosts may write. A clone of it is made, with the export's name, and exported in its place;
-        /// it stays when the export ends. May stand among the parameters as well
+        /// For a snapshot: export a writable clone of it instead, named like the export; the clone
+        /// is kept when the export is deleted. May also follow the parameters
         #[arg(long)]
         writable: bool,
-        /// Its parameters
+        /// Parameters of the protocol
         #[arg(
             trailing_var_arg = true,
             allow_hyphen_values = true,
@@ -65,14 +65,14 @@ pub enum Export {
     },
 }
 
-/// `session`.
+/// Subcommands of `convect session`.
 #[derive(Subcommand, Debug)]
 pub enum Session {
     /// List the sessions of hosts
     List,
     /// Disconnect a session; the host may reconnect unless its access is revoked
     End {
-        /// Its number
+        /// Number of the session
         id: u64,
     },
 }

@@ -1,23 +1,23 @@
-//! What counters say of a load.
+//! Load of a pool or volume, computed from two samples of its counters.
 
 use api::v1::Counters;
 
-/// A load between two looks at the counters.
+/// Load between two samples of the counters.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Load {
-    /// Reads and writes a second.
+    /// Reads per second.
     pub read_iops: f64,
-    /// Writes a second.
+    /// Writes per second.
     pub write_iops: f64,
-    /// Bytes read a second.
+    /// Bytes read per second.
     pub read_bytes: f64,
-    /// Bytes written a second.
+    /// Bytes written per second.
     pub write_bytes: f64,
-    /// Mean time of a read, in milliseconds.
+    /// Mean read latency, in milliseconds.
     pub read_ms: f64,
-    /// Mean time of a write, in milliseconds.
+    /// Mean write latency, in milliseconds.
     pub write_ms: f64,
-    /// Hundredths of the blocks read that came from RAM, the fast and the slow tier.
+    /// Percentages of blocks read from RAM, the fast and the slow tier.
     pub shares: [f64; 3],
 }
 
@@ -26,8 +26,8 @@ fn ratio(part: f64, whole: f64) -> f64 {
 }
 
 impl Load {
-    /// What happened between two looks `seconds` apart. Counters that went back (the pool was
-    /// opened again) count from zero.
+    /// Load between two samples `seconds` apart. Counters that decreased (the pool was reopened)
+    /// restart at zero.
     pub fn between(before: &Counters, after: &Counters, seconds: f64) -> Self {
         let went = |of: fn(&Counters) -> u64| {
             let (before, after) = (of(before), of(after));
@@ -53,11 +53,11 @@ impl Load {
     }
 }
 
-/// The head of the lines that [`load_line`] writes.
+/// Header of the lines of [`load_line`].
 pub const LOAD_HEAD: &str = "\
 pool              read IOPS write IOPS  read MB/s write MB/s  read ms write ms  RAM%  fast%  slow%";
 
-/// A load in a line, in decimal megabytes as other tools print them.
+/// A load in one line, with decimal megabytes as in iostat.
 pub fn load_line(pool: &str, load: &Load) -> String {
     format!(
         "{pool:<16} {:>10.0} {:>10.0} {:>10.1} {:>10.1} {:>8.3} {:>8.3} {:>5.1}  {:>5.1}  {:>5.1}",

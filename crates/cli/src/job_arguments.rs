@@ -1,35 +1,35 @@
-//! Arguments of `job`.
+//! Arguments of `convect job`.
 
 use clap::Subcommand;
 
-/// `job`.
+/// Subcommands of `convect job`.
 #[derive(Subcommand, Debug)]
 pub enum Job {
     /// List jobs, newest first
     List,
     /// Show a job
     Show {
-        /// Its number
+        /// Number of the job
         id: u64,
     },
-    /// Wait until a job has ended
+    /// Wait until a job has finished
     Wait {
-        /// Its number
+        /// Number of the job
         id: u64,
     },
-    /// Cancel a job; what it has done so far stays done
+    /// Cancel a job; completed work is kept
     Cancel {
-        /// Its number
+        /// Number of the job
         id: u64,
     },
-    /// Pause a job until it is resumed, over restarts of the daemon too
+    /// Pause a job until it is resumed, even across restarts of the daemon
     Pause {
-        /// Its number
+        /// Number of the job
         id: u64,
     },
     /// Resume a paused job
     Resume {
-        /// Its number
+        /// Number of the job
         id: u64,
     },
 }

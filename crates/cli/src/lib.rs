@@ -1,8 +1,7 @@
-//! The command line: everything that a person or a script asks of a daemon, and `serve`, which
-//! is one.
+//! The command line client of the daemon, and `convect serve`, which runs the daemon.
 //!
-//! Responsible for: arguments, confirmation, tables, JSON as the interface gives it, progress.
-//! Leaves out: every decision about pools, volumes and exports, which is the daemon's.
+//! Responsible for: arguments, confirmation, tables, progress, JSON output of the HTTP API.
+//! Leaves out: all decisions about pools, volumes and exports, which the daemon makes.
 
 mod access_arguments;
 mod arguments;

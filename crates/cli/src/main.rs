@@ -1,8 +1,8 @@
-//! The program `convect`: see the library for what it does.
+//! The program `convect`: see the library.
 
 use mimalloc::MiMalloc;
 
-/// A request on its way takes a few pieces of memory from one thread's and gives them back on it.
+/// mimalloc: buffers of a request are allocated on one thread and freed on another.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

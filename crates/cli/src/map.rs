@@ -3,12 +3,12 @@
 use api::v1::{MapCell, MapFrames};
 use units::format_bytes;
 
-/// Cells in a line.
+/// Cells per line.
 const LINE: usize = 64;
-/// A faster tier is shown in a cell that is mostly slower from this part on.
+/// Minimum share of a faster tier for it to be shown in a cell of mostly slower data.
 const SHOWN: f64 = 0.02;
 
-/// How cells are told apart.
+/// How tiers are distinguished.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Paint {
     /// By colour: RAM red, fast orange, slow blue, empty grey.
@@ -25,7 +25,7 @@ fn parts(cell: &MapCell) -> [u64; 4] {
     [cell.ram, cell.fast, cell.slow, cell.empty]
 }
 
-/// Where the most of a cell lies, and the fastest other tier that has a part worth showing.
+/// The tier with the largest share of a cell, and the fastest other tier with a visible share.
 fn shares(cell: &MapCell) -> (usize, Option<(usize, f64)>) {
     let parts = parts(cell);
     let total = parts.iter().sum::<u64>().max(1) as f64;
@@ -56,7 +56,7 @@ fn paint(cell: &MapCell, paint: Paint) -> String {
     }
 }
 
-/// The cells in lines, each with the address of its first byte.
+/// The cells in lines, each prefixed with the address of its first byte.
 pub fn strip(size: u64, cells: &[MapCell], how: Paint) -> String {
     let mut text = String::new();
     for (number, line) in cells.chunks(LINE).enumerate() {
@@ -68,8 +68,8 @@ pub fn strip(size: u64, cells: &[MapCell], how: Paint) -> String {
     text
 }
 
-/// The parts of a map as it was at the first of some frames: bytes to a fifteenth of a part. Nothing when there is none,
-/// or it cannot be read.
+/// Cells of the first of some recorded frames; shares have a resolution of 1/15. Nothing if the
+/// frames are missing or invalid.
 pub fn cells_then(told: &MapFrames) -> Option<Vec<MapCell>> {
     let all = told.frames.first()?.all.as_deref()?;
     let part = told.size / u64::from(told.cells.max(1));
@@ -88,7 +88,7 @@ pub fn cells_then(told: &MapFrames) -> Option<Vec<MapCell>> {
     all.as_bytes().chunks(4).map(cell).collect()
 }
 
-/// Parts of a whole beside each other, as long as `columns` characters: RAM, fast, slow, and what is left.
+/// A stacked bar of `columns` characters: RAM, fast, slow, and the rest.
 pub fn bar(hundredths: [f64; 3], columns: usize, how: Paint) -> String {
     let mut text = String::new();
     let (mut sum, mut shown) = (0.0, 0);
@@ -109,7 +109,7 @@ pub fn bar(hundredths: [f64; 3], columns: usize, how: Paint) -> String {
     text
 }
 
-/// What the colours or letters mean and how much there is of each.
+/// Legend of colours or letters, with the amount of data of each tier.
 pub fn legend(cells: &[MapCell], how: Paint) -> String {
     let mut sums = [0u64; 4];
     for cell in cells {

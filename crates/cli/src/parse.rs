@@ -1,56 +1,56 @@
-//! Words of the command line that clap does not read: objects, drives, vdrives, front ends'
-//! parameters.
+//! Parsers of arguments that clap does not read: objects, drives, vdrives, protocol parameters.
 
 use crate::Failure;
 use api::v1::{FrontEnd, Layout, Tier, VdriveSpec};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Bytes on one drive of a stripe before the next, when nobody says.
+/// Default stripe chunk: bytes on one drive before the next.
 const CHUNK_DEFAULT: u64 = 64 << 10;
 
 fn usage<T>(message: String) -> Result<T, Failure> {
     Err(Failure::Usage(message))
 }
 
-/// Reads `POOL/VOL`.
+/// Parses `POOL/VOL`.
 ///
 /// # Errors
-/// When it is not of that form.
+/// When it is malformed.
 pub fn object(text: &str) -> Result<(&str, &str), Failure> {
     match text.split_once('/') {
         Some((pool, name)) if !pool.is_empty() && !name.is_empty() && !name.contains('/') => {
             Ok((pool, name))
         }
         _ => usage(format!(
-            "'{text}' names no volume: write POOL/VOL, like tank/vm1"
+            "'{text}' is not a volume: write POOL/VOL, like tank/vm1"
         )),
     }
 }
 
-/// Reads a drive; a path of a file is made absolute from `folder`, since the daemon has another
-/// one. Without a folder it is of another host's file.
+/// Parses a drive specification; a relative file path is resolved against `folder`, since the
+/// daemon runs in another directory. Without a folder the file is on another host.
 ///
 /// # Errors
-/// When it is no drive, or relative to no folder.
+/// When it is not a drive, or is relative and there is no folder.
 pub fn drive_spec(text: &str, folder: Option<&Path>) -> Result<String, Failure> {
     if text.starts_with('/') {
         return Ok(format!("file:{text}"));
     }
     let Some((kind, rest)) = text.split_once(':') else {
         return usage(format!(
-            "'{text}' is no drive: write an absolute path, file:PATH, nvme:/dev/ngXnY, \
+            "'{text}' is not a drive: write an absolute path, file:PATH, nvme:/dev/ngXnY, \
              ram:NAME?size=1G, null:NAME?size=1T or model:PROFILE:SPEC"
         ));
     };
     known("kind of drive", kind, &daemon::drive_kinds())?;
     match kind {
-        "file" if rest.is_empty() => usage("'file:' names no file: write file:PATH".to_owned()),
+        "file" if rest.is_empty() => usage("'file:' has no path: write file:PATH".to_owned()),
         "file" if rest.starts_with('/') => Ok(text.to_owned()),
         "file" => match folder {
             Some(folder) => Ok(format!("file:{}", folder.join(rest).display())),
             None => usage(format!(
-                "'{text}' is relative to a folder of this host, and the daemon is on another: write the whole path there"
+                "'{text}' is relative to a directory of this host, but the daemon is on another \
+                 host: write the absolute path there"
             )),
         },
         "model" => match rest.split_once(':') {
@@ -60,7 +60,8 @@ pub fn drive_spec(text: &str, folder: Option<&Path>) -> Result<String, Failure> 
                 Ok(format!("model:{model}:{}", drive_spec(inner, folder)?))
             }
             None => usage(format!(
-                "'{text}' models no drive: write model:PROFILE:SPEC, like model:hdd-7200:/tmp/a"
+                "'{text}' is not a modelled drive: write model:PROFILE:SPEC, like \
+                 model:hdd-7200:/tmp/a"
             )),
         },
         _ => Ok(text.to_owned()),
@@ -71,7 +72,7 @@ fn known(what: &str, name: &str, names: &[&str]) -> Result<(), Failure> {
     match names.contains(&name) {
         true => Ok(()),
         false => usage(format!(
-            "there is no {what} '{name}': choose one of {}",
+            "unknown {what} '{name}': choose one of {}",
             names.join(", ")
         )),
     }
@@ -102,10 +103,10 @@ fn layout(word: &str) -> Result<Option<Layout>, Failure> {
     })
 }
 
-/// Reads `fast|slow [concat|stripe[:CHUNK]|mirror] SPEC...`, as often as it is there.
+/// Parses one or more `fast|slow [concat|stripe[:CHUNK]|mirror] SPEC...`.
 ///
 /// # Errors
-/// When a word is none of these, or a vdrive has no drive, or as [`drive_spec`].
+/// When a word is unexpected, a vdrive has no drive, or as [`drive_spec`].
 pub fn vdrives(words: &[String], folder: Option<&Path>) -> Result<Vec<VdriveSpec>, Failure> {
     let mut found: Vec<VdriveSpec> = Vec::new();
     let mut fresh = false;
@@ -121,14 +122,14 @@ pub fn vdrives(words: &[String], folder: Option<&Path>) -> Result<Vec<VdriveSpec
         }
         let Some(vdrive) = found.last_mut() else {
             return usage(format!(
-                "'{word}' stands before a tier: write fast or slow before its drives"
+                "'{word}' precedes the tier: write fast or slow before its drives"
             ));
         };
         match layout(word)? {
             Some(layout) if fresh => vdrive.layout = layout,
             Some(_) => {
                 return usage(format!(
-                    "'{word}' stands after a drive: write the layout right after fast or slow"
+                    "'{word}' follows a drive: write the layout right after fast or slow"
                 ));
             }
             None => vdrive.drives.push(drive_spec(word, folder)?),
@@ -136,13 +137,15 @@ pub fn vdrives(words: &[String], folder: Option<&Path>) -> Result<Vec<VdriveSpec
         fresh = false;
     }
     match found.iter().find(|vdrive| vdrive.drives.is_empty()) {
-        Some(_) => usage("a vdrive has no drive: write drives after fast or slow".to_owned()),
-        None if found.is_empty() => usage("there is no vdrive: write fast or slow".to_owned()),
+        Some(_) => usage("a vdrive has no drives: write drives after fast or slow".to_owned()),
+        None if found.is_empty() => {
+            usage("no vdrive given: write fast or slow, and drives".to_owned())
+        }
         None => Ok(found),
     }
 }
 
-/// Lines that say what a front end takes.
+/// Help on the parameters of a protocol.
 fn front_end_help(row: &FrontEnd) -> String {
     let lines: Vec<String> = row
         .parameters
@@ -162,10 +165,10 @@ fn front_end_help(row: &FrontEnd) -> String {
     format!("{}: {}\n{}", row.name, row.about, lines.join("\n"))
 }
 
-/// Reads `--KEY VALUE` or `--KEY=VALUE` for each parameter of the front end's row.
+/// Parses `--KEY VALUE` or `--KEY=VALUE` for the parameters of a protocol.
 ///
 /// # Errors
-/// When a word is none of these, a key is unknown or twice there, or a needed one is missing.
+/// When a word is unexpected, a key is unknown or repeated, or a required one is missing.
 pub fn front_end_parameters(
     row: &FrontEnd,
     words: &[String],
@@ -175,7 +178,7 @@ pub fn front_end_parameters(
     while let Some(word) = words.next() {
         let Some(key) = word.strip_prefix("--") else {
             return usage(format!(
-                "'{word}' is no parameter: write --KEY VALUE\n{}",
+                "'{word}' is not a parameter: write --KEY VALUE\n{}",
                 front_end_help(row)
             ));
         };
@@ -194,7 +197,7 @@ pub fn front_end_parameters(
             ));
         }
         if found.insert(key.to_owned(), value).is_some() {
-            return usage(format!("--{key} is there twice: write it once"));
+            return usage(format!("--{key} is given twice: write it once"));
         }
     }
     let missing = row
@@ -203,7 +206,7 @@ pub fn front_end_parameters(
         .find(|known| known.required && !found.contains_key(&known.name));
     match missing {
         Some(missing) => usage(format!(
-            "{} needs --{}\n{}",
+            "{} requires --{}\n{}",
             row.name,
             missing.name,
             front_end_help(row)

@@ -1,14 +1,14 @@
-//! What can be changed of a pool on the command line.
+//! Arguments of `convect pool set`.
 
 use clap::Args;
 
-/// `pool set`.
+/// Arguments of `convect pool set`.
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct PoolSet {
     /// The pool
     pub name: String,
-    /// Promotion budget: most bytes a day that promotion may write to the fast tier, or none
+    /// Promotion budget: maximum bytes per day that promotion may write to the fast tier, or none
     #[arg(long, value_name = "SIZE|none", group = "what")]
     pub promotion_budget: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Waiting for a job, with a bar that can be left.
+//! Waits for a job with a progress bar; the job continues after Ctrl-C.
 
 use crate::show::read;
 use crate::{Client, Failure};
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use units::format_bytes;
 
-/// How often a job is looked at.
+/// Polling interval of a job.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Seconds as people say them.
+/// A duration for people.
 pub fn duration(seconds: u64) -> String {
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s"),
@@ -22,7 +22,7 @@ pub fn duration(seconds: u64) -> String {
     }
 }
 
-/// Rate, time left and what the job waits for.
+/// Rate, time left and what the job is waiting for.
 pub fn pace(job: &Job) -> String {
     let mut text = format!("{}/s", format_bytes(job.rate));
     if let Some(seconds) = job.seconds_left {
@@ -34,7 +34,7 @@ pub fn pace(job: &Job) -> String {
     text
 }
 
-/// A bar of a thousand parts.
+/// A progress bar in thousandths.
 pub fn bar() -> ProgressBar {
     let bar = ProgressBar::new(1000);
     if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:30} {msg}") {
@@ -43,14 +43,15 @@ pub fn bar() -> ProgressBar {
     bar
 }
 
-/// Waits until a job has ended, and gives it.
+/// Waits until a job has finished, and returns it.
 ///
 /// # Errors
-/// When it failed or was cancelled, the person left, or the daemon is gone.
+/// When it failed or was cancelled, the user quit, or the daemon is unreachable.
 pub fn wait(client: &Client, id: u64, quiet: bool) -> Result<Job, Failure> {
     let left = Arc::new(AtomicBool::new(false));
     let taken = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&left));
-    let taken = taken.map_err(|error| Failure::Failed(format!("cannot take signals: {error}")))?;
+    let taken = taken
+        .map_err(|error| Failure::Failed(format!("cannot install signal handlers: {error}")))?;
     let bar = match quiet {
         true => ProgressBar::hidden(),
         false => bar(),
@@ -77,7 +78,7 @@ fn watch(client: &Client, id: u64, bar: &ProgressBar, left: &AtomicBool) -> Resu
             }
             JobState::Running | JobState::Paused if left.load(Ordering::Relaxed) => {
                 return Err(Failure::Left(format!(
-                    "job {id} goes on; see `convect job show {id}`"
+                    "job {id} continues; see `convect job show {id}`"
                 )));
             }
             JobState::Running | JobState::Paused => std::thread::sleep(LOOK),

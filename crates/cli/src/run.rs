@@ -1,4 +1,4 @@
-//! From arguments to an exit code.
+//! Parses the arguments, runs the command and returns its exit code.
 
 use crate::arguments::{Arguments, Command};
 use crate::serve_arguments::Serve;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 const CONFIG: &str = "/etc/convect/convect.toml";
 
-/// Reads the arguments, does what they say, prints one line when it cannot.
+/// Runs the command; prints one line if it fails.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(arguments) {
@@ -55,7 +55,7 @@ fn serve(serve: &Serve, socket: Option<PathBuf>) -> Result<(), Failure> {
 
 fn manual(dir: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
-        Failure::Failed(format!("cannot write into {}: {error}", dir.display()))
+        Failure::Failed(format!("cannot write to {}: {error}", dir.display()))
     };
     std::fs::create_dir_all(dir).map_err(failed)?;
     clap_mangen::generate_to(Arguments::command(), dir).map_err(failed)
@@ -67,7 +67,7 @@ fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     print(&String::from_utf8_lossy(&text))
 }
 
-/// Refuses a server where no daemon is asked.
+/// Refuses options that select a daemon for commands that use none.
 fn check_reach(command: &Command, reach: &Reach) -> Result<(), Failure> {
     let here = matches!(
         command,
@@ -83,7 +83,8 @@ fn check_reach(command: &Command, reach: &Reach) -> Result<(), Failure> {
     );
     match here && reach.names_server() {
         true => Err(Failure::Usage(
-            "this command works on this host and asks no daemon: leave out what names a server, or run it there"
+            "this command works on local drives without a daemon: remove the options that select \
+             one, or run it on that host"
                 .to_owned(),
         )),
         false => Ok(()),

@@ -1,24 +1,24 @@
-//! How a daemon is started on the command line.
+//! Arguments of `convect serve`.
 
 use clap::Args;
 use std::path::PathBuf;
 
-/// `serve`.
+/// Arguments of `convect serve`.
 #[derive(Args, Debug)]
 pub struct Serve {
-    /// The configuration; the default may be absent [default: /etc/convect/convect.toml]
+    /// Configuration file; the default file is optional [default: /etc/convect/convect.toml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// State folder of the daemon [default: /var/lib/convect]
+    /// State directory of the daemon [default: /var/lib/convect]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Serve the web page and the HTTP API by TLS at this address, to clients with a token
+    /// Serve the web page and the HTTP API over TLS at this address, to clients with a token
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = daemon::parse_listen_address)]
     pub listen: Option<std::net::SocketAddr>,
     /// Serve Prometheus metrics (/metrics only) at this address, without authentication
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = daemon::parse_metrics_address)]
     pub metrics: Option<std::net::SocketAddr>,
-    /// Allow an address for metrics that other hosts can reach
+    /// Allow a metrics address that other hosts can reach
     #[arg(long)]
     pub metrics_anywhere: bool,
 }

@@ -1,34 +1,34 @@
-//! Other daemons on the command line.
+//! Arguments of `convect server`.
 
 use clap::Subcommand;
 use std::path::PathBuf;
 
-/// `server`.
+/// Subcommands of `convect server`.
 #[derive(Subcommand, Debug)]
 pub enum Server {
     /// Add another daemon to monitor
     #[command(after_help = ADD_AFTER)]
     Add {
-        /// Its name here
+        /// Name of the server on this daemon
         name: String,
-        /// Its address, for this daemon and for browsers
+        /// Its address, as reached by this daemon and by browsers
         #[arg(value_name = "https://HOST:PORT")]
         url: String,
-        /// File with a token of that daemon, readable by its owner only; - is the standard input
+        /// File with a token of that daemon, readable by its owner only; - for the standard input
         #[arg(long, value_name = "FILE")]
         with_token: PathBuf,
-        /// SHA-256 fingerprint of its certificate, as its log shows it
+        /// SHA-256 fingerprint of its certificate, as printed in its log
         #[arg(long, value_name = "sha256:...", required_unless_present = "trust")]
         pin: Option<String>,
         /// File of CA certificates (PEM), one of which signed its certificate
         #[arg(long, value_name = "FILE", conflicts_with = "pin")]
         trust: Option<PathBuf>,
     },
-    /// List this daemon and the others
+    /// List this daemon and the monitored ones
     List,
-    /// Remove another daemon and its token
+    /// Remove a monitored daemon and its token
     Remove {
-        /// Its name
+        /// Name of the server
         name: String,
         /// Skip confirmation
         #[arg(long)]
@@ -37,5 +37,6 @@ pub enum Server {
 }
 
 const ADD_AFTER: &str = "\
-A token with the role viewer suffices: make it there with `convect token create NAME --role viewer`. The daemon keeps it \
-for its user alone and shows it to nobody else. It asks the other one only while somebody looks.";
+A token with the role viewer suffices: create it there with `convect token create NAME --role viewer`. \
+The token is stored readable by this daemon only and never shown. The other daemon is polled only while \
+a client views it.";

@@ -1,4 +1,4 @@
-//! Output: tables for people, the interface's JSON for programs.
+//! Output: tables for people, JSON of the API for programs.
 
 use crate::{Failure, visible};
 use comfy_table::presets::NOTHING;
@@ -6,18 +6,19 @@ use comfy_table::{CellAlignment, Table};
 use serde::de::DeserializeOwned;
 use std::io::Write;
 
-/// Writes lines to the standard output. What a terminal would act on is written out ([`visible::lines`]).
+/// Prints lines to the standard output; terminal control characters are escaped
+/// ([`visible::lines`]).
 ///
 /// # Errors
-/// When nobody reads it.
+/// When the output is closed.
 pub fn print(text: &str) -> Result<(), Failure> {
     print_styled(&visible::lines(text))
 }
 
-/// Writes text with colours; text from elsewhere in it was escaped by [`read`].
+/// Prints text with colours; untrusted text in it was escaped by [`read`].
 ///
 /// # Errors
-/// When nobody reads it.
+/// When the output is closed.
 pub fn print_styled(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())
@@ -25,10 +26,10 @@ pub fn print_styled(text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::output(&error))
 }
 
-/// Reads an answer, whose texts cannot act on a terminal then ([`visible::answer`]).
+/// Parses a response and escapes terminal control characters in its texts ([`visible::answer`]).
 ///
 /// # Errors
-/// When the daemon is of another version.
+/// When the daemon has an incompatible version.
 pub fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Failure> {
     let mut value = parse(answer)?;
     visible::answer(&mut value);
@@ -41,14 +42,14 @@ fn parse(answer: &[u8]) -> Result<serde_json::Value, Failure> {
 
 fn unreadable(error: &serde_json::Error) -> Failure {
     Failure::Failed(format!(
-        "the daemon's answer cannot be read ({error}): use the convect of its version"
+        "cannot parse the daemon's response ({error}): use the convect client of its version"
     ))
 }
 
-/// Prints an answer as JSON: indented, or in one line.
+/// Prints a response as JSON: indented, or in one line.
 ///
 /// # Errors
-/// When nobody reads it, or it is no JSON.
+/// When the output is closed, or the response is not JSON.
 pub fn print_json(answer: &[u8], indented: bool) -> Result<(), Failure> {
     if answer.is_empty() {
         return Ok(());
@@ -61,7 +62,7 @@ pub fn print_json(answer: &[u8], indented: bool) -> Result<(), Failure> {
     print(&text)
 }
 
-/// A table without lines; the columns whose head begins with `>` are set to the right.
+/// A table without borders; columns whose header begins with `>` are right-aligned.
 pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
@@ -78,7 +79,7 @@ pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Stri
     format!("{}\n", table.trim_fmt())
 }
 
-/// Lines of a name and a value each.
+/// Name-value pairs, one per line.
 pub fn facts(lines: &[(&str, String)]) -> String {
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 1;
     lines

@@ -1,34 +1,34 @@
-//! Arguments of `send` and `receive`.
+//! Arguments of `convect send` and `convect receive`.
 
 use clap::Args;
 
-/// `send`.
+/// Arguments of `convect send`.
 #[derive(Args, Debug)]
 #[command(after_help = SEND_AFTER)]
 pub struct Send {
-    /// The snapshot
+    /// Snapshot to send
     #[arg(value_name = "POOL/VOL@NAME")]
     pub snapshot: String,
-    /// Incremental: send only changes since this snapshot, which the receiver has
+    /// Incremental: send only changes since this snapshot, which the receiver must have
     #[arg(long, value_name = "NAME")]
     pub from: Option<String>,
-    /// Resume an interrupted stream, by the receiver's token
+    /// Resume an interrupted stream with the receiver's token
     #[arg(long, value_name = "TOKEN", conflicts_with = "from")]
     pub resume: Option<String>,
 }
 
 const SEND_AFTER: &str = "\
-The stream goes to the standard output: a file, or `convect receive`. Only what is sent is read of the \
-volume; how much that was is told at the end.";
+The stream is written to the standard output: redirect it to a file or pipe it into `convect receive`. \
+Only the sent ranges are read from the volume; a summary is printed at the end.";
 
-/// `receive`.
+/// Arguments of `convect receive`.
 #[derive(Args, Debug)]
 #[command(after_help = RECEIVE_AFTER)]
 pub struct Receive {
-    /// The volume: a new one for a full stream, else one that has the snapshot that the stream is based on
+    /// Volume: created by a full stream; for an incremental one it must have the base snapshot
     #[arg(value_name = "POOL/VOL")]
     pub volume: String,
-    /// First roll the volume back to that snapshot: what was written since is lost
+    /// Roll the volume back to the base snapshot first; writes since are lost
     #[arg(long)]
     pub force: bool,
     /// Show the progress of an interrupted receive and the token for `send --resume`
@@ -37,5 +37,5 @@ pub struct Receive {
 }
 
 const RECEIVE_AFTER: &str = "\
-The stream comes from the standard input. The snapshot is there when all of the stream was right. Until \
-then the volume cannot be exported, and goes on from where it is.";
+The stream is read from the standard input. The snapshot appears when the whole stream has been verified. \
+Until then the volume cannot be exported, and an interrupted receive can be resumed.";

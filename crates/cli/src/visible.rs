@@ -1,11 +1,11 @@
-//! Text from elsewhere, so that it cannot act on the terminal: names, paths, labels and messages may have been chosen by
-//! whoever made a drive or a server.
+//! Escapes terminal control characters in untrusted text: names, paths, labels and messages may
+//! have been chosen by an attacker who prepared a drive or runs a server.
 
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Whether a terminal may act on a character instead of showing it: controls (ECMA-48, of 7 and 8 bits), and what
-/// changes the direction of the text around it (Unicode standard annex 9, section 2).
+/// Whether a terminal may interpret a character instead of showing it: control characters (ECMA-48,
+/// 7 and 8 bits) and directional formatting (Unicode standard annex 9, section 2).
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -20,19 +20,19 @@ fn escaped(text: &str, keeps: impl Fn(char) -> bool) -> Cow<'_, str> {
     for c in text.chars() {
         match shown(c) {
             true => all.push(c),
-            // As in JSON: what is printed as JSON means the same.
+            // Escape as in JSON, so that the meaning of JSON output is unchanged.
             false => all.push_str(&format!("\\u{:04x}", u32::from(c))),
         }
     }
     Cow::Owned(all)
 }
 
-/// Lines as they may be shown: every other character that a terminal may act on is written as `\u001b`.
+/// Lines safe for a terminal: control characters other than line ends are written as `\u001b`.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c == '\n')
 }
 
-/// An answer whose texts are lines, without those characters and without ends of lines.
+/// Escapes the texts of a response, including line ends.
 pub fn answer(value: &mut Value) {
     match value {
         Value::String(text) => {

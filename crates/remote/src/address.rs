@@ -1,4 +1,4 @@
-//! Where a daemon listens: `https://HOST[:PORT]` (RFC 3986).
+//! Addresses of daemons: `https://HOST[:PORT]` (RFC 3986).
 
 use crate::Error;
 use rustls::pki_types::ServerName;
@@ -10,21 +10,21 @@ const PORT: u16 = 443;
 /// A host and a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Address {
-    /// A name, or an address of IP without brackets.
+    /// A DNS name, or an IP address without brackets.
     pub host: String,
     /// The port.
     pub port: u16,
 }
 
 impl Address {
-    /// Reads `https://HOST[:PORT]`, also with a slash at its end.
+    /// Parses `https://HOST[:PORT]`, with an optional trailing slash.
     ///
     /// # Errors
-    /// When it is something else.
+    /// When it is malformed.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let bad = |why: &str| {
             let advice = "write https://HOST:PORT, like https://storage1:9443";
-            Error::Usage(format!("'{text}' is no server: {why}: {advice}"))
+            Error::Usage(format!("'{text}' is not a server address: {why}: {advice}"))
         };
         let Some(rest) = text.strip_prefix("https://") else {
             return Err(bad("it does not begin with https://"));
@@ -40,13 +40,13 @@ impl Address {
         let port = match port.strip_prefix(':') {
             Some(digits) => match digits.parse() {
                 Ok(port @ 1..) => port,
-                _ => return Err(bad("its port is none")),
+                _ => return Err(bad("its port is invalid")),
             },
             None if port.is_empty() => PORT,
-            None => return Err(bad("something stands behind its host")),
+            None => return Err(bad("there is text after the host")),
         };
         if ServerName::try_from(host).is_err() {
-            return Err(bad("its host is none"));
+            return Err(bad("its host is invalid"));
         }
         Ok(Self {
             host: host.to_owned(),

@@ -1,4 +1,4 @@
-//! A connection to a server, whichever way it goes, whose reads and writes are bounded in time.
+//! Connections over TCP, TLS or a Unix socket whose reads and writes have time limits.
 
 use crate::Tls;
 use std::io::{self, ErrorKind, Read, Write};
@@ -6,21 +6,21 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// How long is waited.
+/// Time limit of I/O.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Patience {
-    /// So long for each read, and for each write.
+    /// For each read, and for each write.
     Each(Duration, Duration),
-    /// Until then for all of them together, however slow the other side is.
+    /// A deadline for all I/O together, however slow the peer is.
     Until(Instant),
 }
 
-/// A socket that the system gives time limits.
+/// A socket with time limits set by the kernel.
 pub trait Socket: Read + Write {
-    /// Sets how long a read and a write may take.
+    /// Sets the maximum duration of a read and of a write.
     ///
     /// # Errors
-    /// When the system does not take that.
+    /// When the system rejects the values.
     fn set_timeouts(&self, reading: Duration, writing: Duration) -> io::Result<()>;
 }
 
@@ -38,24 +38,24 @@ impl Socket for UnixStream {
     }
 }
 
-/// A socket whose reads and writes end in time.
+/// A socket with time limits.
 pub struct Timed<S> {
     socket: S,
     patience: Patience,
 }
 
 impl<S: Socket> Timed<S> {
-    /// The socket, with this patience.
+    /// Applies the limits to a socket.
     ///
     /// # Errors
-    /// When the system does not take that.
+    /// When the system rejects the values.
     pub fn new(socket: S, patience: Patience) -> io::Result<Self> {
         let mut timed = Self { socket, patience };
         timed.set_patience(patience)?;
         Ok(timed)
     }
 
-    /// Changes how long is waited.
+    /// Changes the time limits.
     ///
     /// # Errors
     /// As [`Timed::new`].
@@ -67,7 +67,7 @@ impl<S: Socket> Timed<S> {
         }
     }
 
-    /// Gives the next call what is left of the time.
+    /// Sets the time remaining as the limit of the next call.
     fn limit(&self) -> io::Result<()> {
         let Patience::Until(end) = self.patience else {
             return Ok(());
@@ -100,19 +100,19 @@ impl<S: Socket> Write for Timed<S> {
 
 /// A connection to a server.
 pub enum Connection {
-    /// By a Unix socket.
+    /// Over a Unix socket.
     Unix(Timed<UnixStream>),
-    /// By TCP, in the clear.
+    /// Over TCP, unencrypted.
     Tcp(Timed<TcpStream>),
-    /// By TLS.
+    /// Over TLS.
     Tls(Box<Tls>),
 }
 
 impl Connection {
-    /// Changes how long is waited.
+    /// Changes the time limits.
     ///
     /// # Errors
-    /// When the system does not take that.
+    /// When the system rejects the values.
     pub fn set_patience(&mut self, patience: Patience) -> io::Result<()> {
         match self {
             Self::Unix(stream) => stream.set_patience(patience),
@@ -130,7 +130,7 @@ impl Connection {
     }
 }
 
-/// What is read and written.
+/// A byte stream.
 trait ReadWrite: Read + Write {}
 
 impl<S: Read + Write> ReadWrite for S {}

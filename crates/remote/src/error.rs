@@ -1,12 +1,12 @@
-//! Why a daemon on another host could not be asked.
+//! Errors of requests to a daemon on another host.
 
-/// A sentence that says what, why and what to do.
+/// A message that says what failed, why, and what to do.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Error {
-    /// What was written cannot be.
+    /// The input is invalid.
     #[error("{0}")]
     Usage(String),
-    /// It was tried and did not go.
+    /// The operation failed.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,8 +1,9 @@
-//! One exchange of HTTP/1.1 (RFC 9112) a connection: a request is sent, and its answer read.
+//! HTTP/1.1 (RFC 9112) with one exchange per connection: sends a request and reads its response.
 //!
-//! What is written and how answers are parsed is `ureq-proto`'s, a state machine without I/O; this module moves bytes
-//! between it and a blocking stream, whose owner bounds the time. A server may refuse before it has read everything:
-//! its answer is read whatever became of the request. Nothing is followed, no redirect and no other address.
+//! `ureq-proto`, a state machine without I/O, formats requests and parses responses; this module
+//! moves bytes between it and a blocking stream, whose owner limits the time. A server may refuse
+//! before it has read the whole request, so its response is read even if sending failed. Redirects
+//! are not followed.
 
 use std::io::{self, ErrorKind, Read, Write};
 use ureq_proto::BodyMode;
@@ -10,39 +11,39 @@ use ureq_proto::client::state::{Await100, RecvBody, RecvResponse, SendBody, Send
 use ureq_proto::client::{Await100Result, Call, RecvResponseResult, SendRequestResult};
 use ureq_proto::http::{Request, header};
 
-/// Longest head of a request and of an answer, in bytes.
+/// Maximum size of the head of a request or response, in bytes.
 const HEAD_MAX: usize = 64 << 10;
-/// Bytes that are read at a time.
+/// Bytes per read.
 const PART: usize = 64 << 10;
-/// Bytes of a body that are sent at a time, and what `chunked` adds to them (RFC 9112, section 7.1) at most.
+/// Bytes of a body per write, and the maximum overhead of chunked encoding (RFC 9112, section 7.1).
 const BODY_PART: usize = 256 << 10;
 const CHUNK_MORE: usize = 64;
 
-/// Why there is no answer.
+/// Why an exchange failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
-    /// The request cannot be, or the connection failed before anything was answered.
+    /// The request is invalid, or the connection failed before a response arrived.
     #[error("{0}")]
     Connection(io::Error),
-    /// What was answered is no HTTP, or ended before its head did.
+    /// The response is not HTTP, or ended within its head.
     #[error("{0}")]
     Answer(io::Error),
-    /// What was to be sent could not be read.
+    /// The source of the request body could not be read.
     #[error("{0}")]
     Source(io::Error),
 }
 
-/// A stream, with what was read of it and not used yet.
+/// A stream with a buffer of bytes that were read ahead.
 struct Input<S> {
     stream: S,
     read: Vec<u8>,
 }
 
-/// The answer to a request, of which the body is read as it comes.
+/// A response whose body is read as it arrives.
 pub struct Answer<S> {
     status: u16,
     input: Input<S>,
-    /// Nothing where there is none.
+    /// Nothing if the response has no body.
     body: Option<Call<RecvBody>>,
 }
 
@@ -51,23 +52,25 @@ fn invalid(error: ureq_proto::Error) -> io::Error {
 }
 
 impl<S: Read> Input<S> {
-    /// Reads more. How many bytes; 0 at the end.
+    /// Reads more bytes into the buffer. Returns their number; 0 at the end.
     fn more(&mut self) -> io::Result<usize> {
         let before = self.read.len();
         self.read.resize(before + PART, 0);
         let length = self.stream.read(&mut self.read[before..]);
         self.read.truncate(before + *length.as_ref().unwrap_or(&0));
         match length {
-            // A connection may end without a word (RFC 8446, section 6.1); an answer says by itself whether it is whole.
+            // Some peers close without close_notify (RFC 8446, section 6.1); HTTP framing tells
+            // whether the response is complete.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof && before > 0 => Ok(0),
             length => length,
         }
     }
 
-    /// Reads more of a head. `sent`: what became of the request, which is told where nothing is answered to it.
+    /// Reads more of the head. `sent`: the result of sending, returned if the server responds
+    /// nothing.
     fn more_of_head(&mut self, sent: &mut io::Result<()>) -> Result<(), Broken> {
         if self.read.len() >= HEAD_MAX {
-            let text = format!("the head of its answer is longer than {HEAD_MAX} bytes");
+            let text = format!("the head of its response is longer than {HEAD_MAX} bytes");
             return Err(Broken::Answer(io::Error::new(ErrorKind::InvalidData, text)));
         }
         let nothing = self.read.is_empty();
@@ -83,7 +86,8 @@ impl<S: Read> Input<S> {
         }
     }
 
-    /// Waits until the server says that it takes the body (RFC 9110, section 10.1.1), or answers instead.
+    /// Waits until the server accepts the body (RFC 9110, section 10.1.1), or responds with a final
+    /// status.
     fn await_continue(
         &mut self,
         call: &mut Call<Await100>,
@@ -100,7 +104,7 @@ impl<S: Read> Input<S> {
         Ok(())
     }
 
-    /// Reads the head of the answer.
+    /// Reads the head of the response.
     fn answer(
         mut self,
         mut call: Call<RecvResponse>,
@@ -128,7 +132,7 @@ impl<S: Read> Input<S> {
     }
 }
 
-/// Sends the head of a request, and comes to what follows whether that was taken or not.
+/// Sends the head of a request and advances the state even if sending fails.
 fn send_head(
     stream: &mut impl Write,
     mut call: Call<SendRequest>,
@@ -142,7 +146,7 @@ fn send_head(
     Ok((call.proceed().map_err(invalid)?, sent))
 }
 
-/// Sends a body to its end, or to where the server takes no more of it.
+/// Sends a body to its end, or until the server stops reading.
 fn send_body(
     stream: &mut impl Write,
     mut call: Call<SendBody>,
@@ -151,7 +155,7 @@ fn send_body(
 ) -> Result<(Option<Call<RecvResponse>>, io::Result<()>), Broken> {
     let (mut part, mut out) = (vec![0; BODY_PART], vec![0; BODY_PART + CHUNK_MORE]);
     loop {
-        // What is chunked may end anywhere; of what has a length the rest is counted.
+        // A chunked body may end anywhere; with a content length, count the rest.
         let length = match sent.is_ok() || !call.is_chunked() {
             true => source.read(&mut part).map_err(Broken::Source)?,
             false => 0,
@@ -173,11 +177,12 @@ fn send_body(
     }
 }
 
-/// Sends a request and reads the head of the answer. The body has the length that a `Content-Length` of the request
-/// says; without one it is sent in chunks. With `Expect: 100-continue` nothing of it is sent before the server takes it.
+/// Sends a request and reads the head of the response. The length of the body is the request's
+/// `Content-Length`; without one it is sent in chunks. With `Expect: 100-continue` the body is sent
+/// after the server has accepted it.
 ///
 /// # Errors
-/// When nothing is answered, or no HTTP, or `source` cannot be read or has another length.
+/// When there is no valid response, or `source` cannot be read or does not match the length.
 pub fn exchange<S: Read + Write>(
     mut stream: S,
     request: Request<()>,
@@ -220,7 +225,7 @@ pub fn exchange<S: Read + Write>(
     }
 }
 
-/// What comes after the head of a request.
+/// What follows the head of a request.
 enum Next {
     Body(Call<SendBody>),
     Answer(Call<RecvResponse>),
@@ -232,16 +237,16 @@ impl<S: Read> Answer<S> {
         self.status
     }
 
-    /// Its body, which is not longer than so many bytes.
+    /// The body, limited to `bytes_max`.
     ///
     /// # Errors
-    /// When it is longer, or ends before it is whole (`UnexpectedEof`).
+    /// When it is longer, or truncated (`UnexpectedEof`).
     pub fn whole(self, bytes_max: usize) -> io::Result<Vec<u8>> {
         let mut body = Vec::new();
         self.take(bytes_max as u64 + 1).read_to_end(&mut body)?;
         match body.len() > bytes_max {
             true => Err(io::Error::other(format!(
-                "its answer is longer than {bytes_max} bytes"
+                "its response is longer than {bytes_max} bytes"
             ))),
             false => Ok(body),
         }
@@ -274,7 +279,7 @@ impl<S: Read> Read for Answer<S> {
 mod tests {
     use super::*;
 
-    /// Answers what it is made with, and keeps what it is sent: at most so many bytes.
+    /// A peer with a canned response, which records a limited number of received bytes.
     struct Peer<'a> {
         answer: &'a [u8],
         sent: &'a mut Vec<u8>,
@@ -282,7 +287,7 @@ mod tests {
     }
 
     impl Read for Peer<'_> {
-        /// A byte at a time.
+        /// Returns one byte at a time.
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
             self.answer.read(&mut into[..1])
         }
@@ -310,7 +315,7 @@ mod tests {
         request.body(()).unwrap()
     }
 
-    /// A status, and what was read of the body.
+    /// Status, and the result of reading the body.
     type Answered = (u16, io::Result<Vec<u8>>);
 
     fn ask(

@@ -1,9 +1,11 @@
-//! The HTTP client of the command and of the daemon: one exchange a connection, by a Unix socket, TCP or TLS; and the way
-//! to a daemon on another host: TLS 1.3 to a certificate that is pinned by its fingerprint or by who signed it, and a
-//! token that is shown.
+//! The HTTP client of the command line and the daemon, with one exchange per connection over a Unix
+//! socket, TCP or TLS. Daemons on other hosts are reached over TLS 1.3, with a certificate that is
+//! pinned or signed by a given CA, and a bearer token.
 //!
-//! Responsible for: addresses, certificates, connections, and requests and answers that are bounded in size and time.
-//! Leaves out: who is asked and what for (`cli`, `daemon`). Blocking: no event loop is needed to ask once.
+//! Responsible for: addresses, certificate verification, connections, and exchanges bounded in size
+//! and time.
+//! Leaves out: which requests are sent (`cli`, `daemon`). Blocking: single exchanges need no event
+//! loop.
 
 mod address;
 mod connection;

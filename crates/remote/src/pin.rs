@@ -1,4 +1,5 @@
-//! A certificate that is known by its SHA-256, and nothing else of it looked at: no name, no time, no issuer.
+//! Certificate pinning: a certificate is accepted by its SHA-256 alone; names, validity and issuer
+//! are ignored.
 
 use crate::Error;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -17,10 +18,10 @@ const DIGITS: usize = 64;
 pub struct Pin(String);
 
 impl Pin {
-    /// Reads one, also as openssl writes them: capital letters, and colons between.
+    /// Parses a fingerprint, also in the form that openssl prints: upper case with colons.
     ///
     /// # Errors
-    /// When it is none.
+    /// When it is malformed.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let digits = text.trim().to_ascii_lowercase();
         let digits = digits
@@ -30,12 +31,13 @@ impl Pin {
         match digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             true => Ok(Self(digits)),
             false => Err(Error::Usage(format!(
-                "'{text}' is no fingerprint: write sha256: and the 64 digits that the daemon's log tells at its start"
+                "'{text}' is not a fingerprint: write sha256: and the 64 digits that the daemon \
+                 logs at startup"
             ))),
         }
     }
 
-    /// That of a certificate.
+    /// Computes the fingerprint of a certificate.
     pub fn of(certificate: &CertificateDer<'_>) -> Self {
         let digest = ring::digest::digest(&ring::digest::SHA256, certificate.as_ref());
         let digits = digest.as_ref().iter();
@@ -49,26 +51,30 @@ impl fmt::Display for Pin {
     }
 }
 
-/// A server showed a certificate that is not the one that is known.
+/// The server presented a certificate other than the pinned one.
 #[derive(Debug)]
 pub struct OtherCertificate {
-    /// The one that it showed.
+    /// The presented certificate.
     pub shown: Pin,
-    /// The one that is known.
+    /// The pinned certificate.
     pub known: Pin,
 }
 
 impl fmt::Display for OtherCertificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { shown, known } = self;
-        write!(f, "its certificate is {shown}, not the pinned {known}")
+        write!(
+            f,
+            "its certificate {shown} does not match the pinned {known}"
+        )
     }
 }
 
 impl std::error::Error for OtherCertificate {}
 
-/// Takes the certificate of this fingerprint alone, or any where there is none yet: then nothing may be said to the
-/// server that another is not to hear. That it has the certificate's key is seen in both cases.
+/// Verifier that accepts only the pinned certificate, or any certificate without a pin; in that
+/// case the connection must not carry secrets. Possession of the private key is verified in both
+/// cases.
 #[derive(Debug)]
 pub struct Pinned {
     known: Option<Pin>,
@@ -76,7 +82,7 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Takes `known` alone, or any.
+    /// Accepts only `known`, or any certificate.
     pub fn new(known: Option<Pin>, provider: Arc<CryptoProvider>) -> Self {
         Self { known, provider }
     }

@@ -1,4 +1,4 @@
-//! A daemon on another host: its address, how its certificate is known, and the token that it is shown.
+//! A daemon on another host: address, certificate verification, and token.
 
 use crate::pin::{OtherCertificate, Pinned};
 use crate::{Address, Broken, Error, Patience, Pin, Request, Timed, Tls, exchange};
@@ -12,19 +12,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use ureq_proto::http::{header, request};
 
-/// How long each of a host's addresses, and the handshake, may take.
+/// Time limit for each address of a host, and for the handshake.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// Longest token, in bytes.
+/// Maximum length of a token, in bytes.
 const TOKEN_MAX: usize = 512;
-/// Addresses of a host that are tried.
+/// Maximum number of addresses of a host that are tried.
 const ADDRESSES_MAX: usize = 4;
 
-/// How a server's certificate is known.
+/// How a server's certificate is verified.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trust {
-    /// It is this one.
+    /// By its fingerprint.
     Pin(Pin),
-    /// One of those in this file (PEM) signed it, and it is for the server's name, now.
+    /// By its signature: a CA in this file (PEM) must have signed it for the server's name, and it
+    /// must be valid now.
     Authorities(PathBuf),
 }
 
@@ -35,16 +36,16 @@ pub struct Server {
     token: String,
 }
 
-/// How much of an answer is read.
+/// Limits of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// Bytes of its body.
+    /// Maximum size of the body, in bytes.
     pub bytes: usize,
-    /// How long it may take with the connection, about.
+    /// Approximate time limit, including the connection.
     pub time: Duration,
 }
 
-/// Whether there was an answer, but no whole one of HTTP.
+/// Whether the peer responded, but not with complete HTTP.
 fn is_no_answer(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -52,17 +53,17 @@ fn is_no_answer(error: &io::Error) -> bool {
     )
 }
 
-/// Whether a text can be a token: one word that a header can bear, and not too long.
+/// Whether a text is a well-formed token: printable in a header and not too long.
 pub fn is_token(text: &str) -> bool {
     (1..=TOKEN_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// TLS 1.3 (RFC 8446), as daemons speak it.
+/// TLS 1.3 (RFC 8446), the only version that daemons support.
 fn config(pinned: Option<Pin>, roots: Option<RootCertStore>) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| Error::Failed(format!("TLS cannot be spoken: {error}")))?;
+        .map_err(|error| Error::Failed(format!("TLS cannot be initialised: {error}")))?;
     let mut config = match roots {
         Some(roots) => builder.with_root_certificates(roots).with_no_client_auth(),
         None => builder
@@ -85,7 +86,7 @@ fn roots<'a>(
             .map_err(|error| error.to_string())?;
     }
     match roots.is_empty() {
-        true => Err("there is none".to_owned()),
+        true => Err("the file contains none".to_owned()),
         false => Ok(roots),
     }
 }
@@ -94,7 +95,7 @@ fn authorities(path: &Path) -> Result<RootCertStore, Error> {
     let found = CertificateDer::pem_file_iter(path).map_err(|error| error.to_string());
     found.and_then(roots).map_err(|why| {
         Error::Failed(format!(
-            "the certificates in {} cannot be used: {why}: name a file of certificates in PEM with --ca",
+            "cannot use the certificates in {}: {why}: use --ca with a file of PEM certificates",
             path.display()
         ))
     })
@@ -103,12 +104,12 @@ fn authorities(path: &Path) -> Result<RootCertStore, Error> {
 fn given(text: &str) -> Result<RootCertStore, Error> {
     roots(CertificateDer::pem_slice_iter(text.as_bytes())).map_err(|why| {
         Error::Usage(format!(
-            "the certificates cannot be used: {why}: give certificates in PEM"
+            "cannot use the certificates: {why}: provide certificates in PEM format"
         ))
     })
 }
 
-/// TLS over a connection that is there.
+/// Starts TLS on an open TCP connection.
 fn begin(address: &Address, config: &Arc<ClientConfig>, stream: TcpStream) -> io::Result<Tls> {
     let name = ServerName::try_from(address.host.clone()).map_err(io::Error::other)?;
     stream.set_nodelay(true)?;
@@ -133,33 +134,34 @@ fn connect(address: &Address, config: &Arc<ClientConfig>) -> io::Result<Tls> {
     Err(last)
 }
 
-/// What a certificate was refused for, and what to do.
+/// Why a certificate was rejected, and what to do.
 fn refused(address: &Address, error: &CertificateError) -> String {
     if let CertificateError::Other(other) = error
         && let Some(other) = other.0.downcast_ref::<OtherCertificate>()
     {
         return format!(
-            "{address} is not believed: {other}: either somebody stands between, or the daemon has a new one; \
-             compare with what its log tells at its start, and give that with --pin, or remove the context and add it \
-             again"
+            "the certificate of {address} is not trusted: {other}: either the connection is \
+             intercepted, or the daemon has a new certificate; compare with the fingerprint in \
+             its log, and pass it with --pin, or remove the context and add it again"
         );
     }
     let why = match error {
-        CertificateError::UnknownIssuer => {
-            "none of the given authorities signed its certificate".to_owned()
-        }
+        CertificateError::UnknownIssuer => "it is not signed by any of the given CAs".to_owned(),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            format!("its certificate is for other names than {}", address.host)
+            format!("it is not valid for the name {}", address.host)
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its certificate has expired".to_owned()
+            "it has expired".to_owned()
         }
-        other => format!("its certificate is not good: {other}"),
+        other => format!("it is invalid: {other}"),
     };
-    format!("{address} is not believed: {why}: see to --ca, or pin the certificate with --pin")
+    format!(
+        "the certificate of {address} is not trusted: {why}: check --ca, or pin the \
+     certificate with --pin"
+    )
 }
 
-/// Why a server could not be asked.
+/// Why a server is unreachable.
 fn unreachable(address: &Address, error: &io::Error) -> Error {
     let within = error
         .get_ref()
@@ -167,29 +169,30 @@ fn unreachable(address: &Address, error: &io::Error) -> Error {
     let text = match (within, error.kind()) {
         (Some(rustls::Error::InvalidCertificate(error)), _) => refused(address, error),
         (Some(error), _) => format!(
-            "what answers at {address} does not speak TLS 1.3 as a daemon does ({error}): see that the port is that of \
-             its --listen"
+            "TLS 1.3 handshake with {address} failed ({error}): check that the port is that of \
+             the daemon's --listen"
         ),
         (None, ErrorKind::ConnectionRefused) => format!(
-            "no daemon answers at {address}: start it with `convect serve --listen`, or correct the address"
+            "no daemon responds at {address}: start it with `convect serve --listen`, or correct the address"
         ),
         (None, ErrorKind::WouldBlock | ErrorKind::TimedOut) => format!(
-            "{address} did not answer in time: see that the daemon runs, and that no firewall is between"
+            "{address} did not respond in time: check that the daemon runs and that no firewall \
+             blocks the port"
         ),
         (None, ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => format!(
-            "{address} ended the connection: it is no daemon, it ends, or it has too many connections: try again, and \
-             see its log"
+            "{address} closed the connection: it is not a daemon, is shutting down, or has too \
+             many connections: try again, and check its log"
         ),
-        _ => format!("{address} cannot be reached: {error}: see to its name and to the network"),
+        _ => format!("{address} cannot be reached: {error}: check the name and the network"),
     };
     Error::Failed(text)
 }
 
 impl Server {
-    /// A way to a daemon; nothing is asked yet.
+    /// A client of a daemon. Nothing is sent yet.
     ///
     /// # Errors
-    /// When the authorities cannot be read.
+    /// When the CA certificates cannot be read.
     pub fn new(address: Address, trust: &Trust, token: String) -> Result<Self, Error> {
         let config = match trust {
             Trust::Pin(pin) => config(Some(pin.clone()), None)?,
@@ -202,10 +205,10 @@ impl Server {
         })
     }
 
-    /// The same to a daemon whose certificate one of these (PEM) signed, and which is for its name, now.
+    /// A client of a daemon whose certificate is signed by one of these CA certificates (PEM).
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// When they cannot be parsed.
     pub fn signed_by(address: Address, certificates: &str, token: String) -> Result<Self, Error> {
         Ok(Self {
             address,
@@ -219,20 +222,20 @@ impl Server {
         &self.address
     }
 
-    /// The token that it is shown.
+    /// The token that it authenticates with.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// A connection to it.
+    /// Connects to the daemon.
     ///
     /// # Errors
-    /// When it cannot be reached, or is not the one that is known.
+    /// When it is unreachable, or its certificate is not trusted.
     pub fn connect(&self) -> Result<Tls, Error> {
         connect(&self.address, &self.config).map_err(|error| self.unreachable(&error))
     }
 
-    /// The same over a connection that is there, for a caller that chooses where from it comes.
+    /// Starts TLS on an open connection, for a caller that chooses its source address.
     ///
     /// # Errors
     /// As [`Server::connect`].
@@ -240,10 +243,11 @@ impl Server {
         begin(&self.address, &self.config, stream)
     }
 
-    /// Asks for what only looks, and reads the answer whole. Nothing else is followed: no redirect, no other address.
+    /// Sends a GET request and reads the whole response. Redirects are not followed.
     ///
     /// # Errors
-    /// When it cannot be reached, is not the one that is known, refuses, or answers too much or too late.
+    /// When the daemon is unreachable, not trusted, or refuses, or its response is too large or too
+    /// late.
     pub fn look(&self, target: &str, bounds: Bounds) -> Result<Vec<u8>, Error> {
         let end = Instant::now() + bounds.time;
         let mut wire = self.connect()?;
@@ -267,18 +271,20 @@ impl Server {
                     false => self.unreachable(&error),
                 }),
             401 => Err(Error::Failed(format!(
-                "{address} does not take the token: make one there with `convect token create`, and add it again"
+                "{address} rejected the token: create one there with `convect token create`, and \
+                 add the server again"
             ))),
             403 => Err(Error::Failed(format!(
-                "the token may not look at {address}: make one there with the role viewer, and add it again"
+                "the token has no read access to {address}: create one there with the role \
+                 viewer, and add the server again"
             ))),
             status => Err(Error::Failed(format!(
-                "{address} answered with status {status}: see its log, and whether it is of this version"
+                "{address} responded with status {status}: check its log and its version"
             ))),
         }
     }
 
-    /// A request with what is shown to the daemon.
+    /// Adds the credentials to a request.
     pub fn authorized(&self, request: request::Builder) -> request::Builder {
         let host = self.address.to_string();
         request
@@ -289,25 +295,26 @@ impl Server {
 
     fn no_daemon(&self) -> Error {
         Error::Failed(format!(
-            "what answers at {} is no convect daemon, or it ended meanwhile",
+            "the server at {} is not a convect daemon, or it stopped meanwhile: check the address \
+             and the daemon's log",
             self.address
         ))
     }
 
-    /// Why it could not be asked.
+    /// Why the daemon is unreachable.
     pub fn unreachable(&self, error: &io::Error) -> Error {
         unreachable(&self.address, error)
     }
 }
 
-/// The fingerprint of the certificate that a server shows, which nobody vouches for. It is told nothing.
+/// The fingerprint of the certificate that a server presents, unverified. No data is sent.
 ///
 /// # Errors
-/// When it cannot be reached.
+/// When it is unreachable.
 pub fn fingerprint(address: &Address) -> Result<Pin, Error> {
     let shown = connect(address, &config(None, None)?);
     let shown = shown.map_err(|error| unreachable(address, &error))?;
     shown
         .certificate()
-        .ok_or_else(|| Error::Failed(format!("{address} shows no certificate")))
+        .ok_or_else(|| Error::Failed(format!("{address} presents no certificate")))
 }

@@ -1,21 +1,21 @@
-//! One connection by TLS, whose answer can be read though the server takes no more of what is sent.
+//! A TLS connection whose response can be read even if the server stops reading the request.
 
 use crate::{Patience, Timed};
 use rustls::ClientConnection;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
-/// A connection of which the handshake is done.
+/// A connection after its handshake.
 pub struct Tls {
     connection: ClientConnection,
     stream: Timed<TcpStream>,
 }
 
 impl Tls {
-    /// Shakes hands.
+    /// Performs the handshake.
     ///
     /// # Errors
-    /// With a `rustls::Error` within where that is what went wrong.
+    /// Contains a `rustls::Error` if TLS failed.
     pub fn begin(
         mut connection: ClientConnection,
         mut stream: Timed<TcpStream>,
@@ -26,7 +26,7 @@ impl Tls {
         Ok(Self { connection, stream })
     }
 
-    /// The fingerprint of what the server showed.
+    /// The fingerprint of the server's certificate.
     pub fn certificate(&self) -> Option<crate::Pin> {
         self.connection
             .peer_certificates()?
@@ -34,10 +34,10 @@ impl Tls {
             .map(crate::Pin::of)
     }
 
-    /// Changes how long is waited.
+    /// Changes the time limits.
     ///
     /// # Errors
-    /// When the system does not take that.
+    /// When the system rejects the values.
     pub fn set_patience(&mut self, patience: Patience) -> io::Result<()> {
         self.stream.set_patience(patience)
     }
@@ -60,7 +60,7 @@ impl Read for Tls {
             self.connection.read_tls(&mut self.stream)?;
             let done = self.connection.process_new_packets();
             done.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            // What cannot be sent is no reason not to read what was answered.
+            // A failure to send must not prevent reading the response.
             let _ = self.send();
         }
     }

@@ -37,7 +37,7 @@ fn create(client: &Client, json: bool, request: &TokenCreate) -> Result<(), Fail
     }
     let made: TokenMade = read(&answer)?;
     eprintln!(
-        "token {} with the role {}, until {}; it is not shown again:",
+        "token {} with role {}, valid until {}; it is not shown again:",
         made.token.name,
         role(made.token.role),
         date(made.token.expires_s)
@@ -45,7 +45,7 @@ fn create(client: &Client, json: bool, request: &TokenCreate) -> Result<(), Fail
     print(&format!("{}\n", made.secret.expose()))
 }
 
-/// Does what `token` says.
+/// Runs `convect token`.
 pub fn token(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Create {
@@ -72,14 +72,14 @@ pub fn token(client: &Client, json: bool, command: &Command) -> Result<(), Failu
         }
         Command::Revoke { name, yes } => {
             confirm(
-                &format!("whoever shows token {name} is refused then"),
+                &format!("clients that use token {name} lose access"),
                 name,
                 *yes,
             )?;
             client.get(Operation::TokenRevoke, &[name])?;
             match json {
                 true => Ok(()),
-                false => print(&format!("token {name} counts no more\n")),
+                false => print(&format!("token {name} revoked\n")),
             }
         }
     }
@@ -98,7 +98,7 @@ fn entry(entry: &AuditEntry) -> Vec<String> {
     ]
 }
 
-/// Does what `audit` says.
+/// Runs `convect audit`.
 pub fn audit(client: &Client, json: bool, command: &Audit) -> Result<(), Failure> {
     let limit = command.limit.to_string();
     let answer = client.call(Operation::AuditList, &[], &[("limit", &limit)], None)?;
@@ -119,7 +119,7 @@ pub fn audit(client: &Client, json: bool, command: &Audit) -> Result<(), Failure
     match list.broken_at {
         None => Ok(()),
         Some(number) => Err(Failure::Failed(format!(
-            "the log of changes is not as it was written, from entry {number} on: see docs/access.md"
+            "the audit log was modified from entry {number} on: see docs/access.md"
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! Pools that are not in use: checked and mended. No daemon is asked.
+//! `convect check` and `convect repair`: work on the drives of an offline pool, without a daemon.
 
 use crate::arguments::{Check, Repair};
 use crate::show::print;
@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use inspect::{InspectError, Options, Progress, Report, Verdict};
 use std::path::Path;
 
-/// The drives as the tools open them.
+/// Normalises drive specifications for the offline tools.
 pub(super) fn drives(texts: &[String]) -> Result<Vec<String>, Failure> {
     let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").to_owned());
     texts
@@ -20,7 +20,7 @@ pub(super) fn not_looked(error: InspectError) -> Failure {
     Failure::NotLooked(error.to_string())
 }
 
-/// A bar for a terminal that fills as blocks pass.
+/// A progress bar that counts blocks.
 pub(super) fn bar(what: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {percent} %, {eta} left") {
@@ -50,7 +50,7 @@ fn print_report(json: bool, report: &Report, repaired: bool, verdict: &str) -> R
         let text = inspect::text::report(report, repaired);
         return print(&format!("{text}{verdict}\n"));
     }
-    let failed = |error| Failure::Failed(format!("the report cannot be written: {error}"));
+    let failed = |error| Failure::Failed(format!("cannot write the report: {error}"));
     let text = serde_json::to_string_pretty(report).map_err(failed)?;
     print(&format!("{text}\n"))
 }
@@ -65,7 +65,7 @@ fn status(report: &Report) -> Result<(), Failure> {
 /// `convect check`.
 ///
 /// # Errors
-/// The verdict as an exit code, or why the pool could not be looked at.
+/// The verdict as an exit code, or why the pool could not be checked.
 pub fn check(json: bool, options: &Check) -> Result<(), Failure> {
     let report = look(&drives(&options.drives)?, options.data)?;
     print_report(json, &report, false, &inspect::text::verdict(&report))?;
@@ -75,14 +75,14 @@ pub fn check(json: bool, options: &Check) -> Result<(), Failure> {
 /// `convect repair`.
 ///
 /// # Errors
-/// As [`check`]'s; with `--yes` the verdict is of what is left.
+/// As [`check`]; with `--yes` the verdict after the repair.
 pub fn repair(json: bool, options: &Repair) -> Result<(), Failure> {
     let drives = drives(&options.drives)?;
     let plan = look(&drives, options.data)?;
     let nothing = plan.mend_count() == 0;
     let said = match (nothing, options.yes) {
-        (true, _) => "There is nothing that can be mended; nothing was written.",
-        (false, false) => "Nothing was written: add --yes to mend this.",
+        (true, _) => "Nothing to repair; nothing was written.",
+        (false, false) => "Dry run, nothing was written: add --yes to apply the repairs.",
         (false, true) => "Mending.",
     };
     if nothing || !options.yes {
@@ -102,7 +102,7 @@ pub fn repair(json: bool, options: &Repair) -> Result<(), Failure> {
     } else {
         print(&inspect::text::mends(&mended, true))?;
         print(&format!(
-            "Checked again: {}\n",
+            "Check after the repair: {}\n",
             inspect::text::verdict(&left)
         ))?;
     }

@@ -14,15 +14,15 @@ fn absolute(path: &PathBuf) -> PathBuf {
 
 fn add(reach: &Reach, environment: &Environment, name: &str, yes: bool) -> Result<(), Failure> {
     let Some(server) = reach.server.as_deref() else {
-        let text = "a context is of a server: write --server https://HOST:PORT";
+        let text = "a context needs a server address: add --server https://HOST:PORT";
         return Err(Failure::Usage(text.to_owned()));
     };
     if reach.socket.is_some() || reach.context.is_some() {
-        let text = "a context is of --server alone: leave out --socket and --context";
+        let text = "a context is created from --server: remove --socket and --context";
         return Err(Failure::Usage(text.to_owned()));
     }
     let address = Address::parse(server)?;
-    // What cannot be added is told before anybody is asked.
+    // Refuse an invalid context before asking for confirmation.
     let mut known = Contexts::load(environment.folder()?)?;
     let made = |pin, ca| Context {
         server: address.to_string(),
@@ -37,11 +37,11 @@ fn add(reach: &Reach, environment: &Environment, name: &str, yes: bool) -> Resul
         None => {
             let pin = fingerprint(&address)?;
             let what = format!(
-                "{address} shows the certificate {pin}: unless the daemon's log tells the same at its start, somebody \
-                 stands between"
+                "{address} presents the certificate {pin}. Compare it with the fingerprint in the \
+                 daemon's log: if they differ, the connection is intercepted"
             );
             if yes {
-                eprintln!("pinned without asking: {pin}");
+                eprintln!("pinned without confirmation: {pin}");
             }
             confirm(&what, name, yes)?;
             made(Some(pin.to_string()), None)
@@ -65,7 +65,7 @@ fn list(environment: &Environment, json: bool) -> Result<(), Failure> {
     let local = row(
         LOCAL,
         [
-            "this host's socket".to_owned(),
+            "Unix socket of this host".to_owned(),
             String::new(),
             String::new(),
         ],
@@ -85,7 +85,7 @@ fn list(environment: &Environment, json: bool) -> Result<(), Failure> {
     print(&table(&head, std::iter::once(local).chain(others)))
 }
 
-/// Does what the command says. No daemon is asked, but for a certificate.
+/// Runs `convect context`. Contacts no daemon, except to read a certificate.
 pub fn context(
     reach: &Reach,
     environment: &Environment,
@@ -105,17 +105,17 @@ pub fn context(
             };
             add(&reach, environment, name, *yes)?;
             told(format!(
-                "context {name} was added: `convect context use {name}`, or --context {name}\n"
+                "context {name} added: use it with `convect context use {name}` or --context {name}\n"
             ))
         }
         Command::List => list(environment, json),
         Command::Use { name } => {
             Contexts::change(environment.folder()?, |all| all.use_one(name))?;
-            told(format!("commands are for {name} now\n"))
+            told(format!("current context: {name}\n"))
         }
         Command::Remove { name } => {
             Contexts::change(environment.folder()?, |all| all.remove(name))?;
-            told(format!("context {name} is forgotten\n"))
+            told(format!("context {name} removed\n"))
         }
     }
 }

@@ -8,13 +8,13 @@ use api::v1::{ChangedRange, SnapshotDiff};
 use std::fmt::Write;
 use units::format_bytes;
 
-/// Ranges that are asked for at a time.
+/// Ranges per request.
 const RANGES: &str = "4096";
 
-/// What was told so far: parts that belong together are one range.
+/// Merges adjacent ranges of successive responses and counts bytes.
 #[derive(Default)]
 struct Told {
-    /// The last range, which may go on.
+    /// The last range, which the next response may continue.
     last: Option<ChangedRange>,
     ranges: u64,
     /// Bytes of data and of zeroes.
@@ -50,7 +50,7 @@ impl Told {
     }
 }
 
-/// Lists what `to`, or the volume of `from` as it is now, has otherwise than `from`.
+/// Lists the ranges that changed from `from` to `to`, or to its volume's present content.
 pub fn diff(client: &Client, json: bool, from: &str, to: Option<&str>) -> Result<(), Failure> {
     let (pool, volume, name) = named(from)?;
     let (pool_of_to, to_volume, to_name) = match to {
@@ -66,7 +66,7 @@ pub fn diff(client: &Client, json: bool, from: &str, to: Option<&str>) -> Result
     };
     if pool_of_to != pool {
         return Err(Failure::Usage(format!(
-            "'{from}' is of another pool than '{pool_of_to}/{to_volume}': what is compared is of \
+            "'{from}' and '{pool_of_to}/{to_volume}' are in different pools: compare snapshots of \
              one volume, or of its clones"
         )));
     }
@@ -99,8 +99,8 @@ pub fn diff(client: &Client, json: bool, from: &str, to: Option<&str>) -> Result
             Some(next) if next > start => start = next,
             Some(next) => {
                 return Err(Failure::Failed(format!(
-                    "the daemon's answer to what comes after {start} goes on at {next}: use the \
-                     convect of its version"
+                    "the daemon's response for {start} continues at {next}: use the convect \
+                     client of its version"
                 )));
             }
             None if json => return Ok(()),

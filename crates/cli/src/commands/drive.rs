@@ -17,11 +17,11 @@ fn bears(report: &DriveReport) -> String {
     }
 }
 
-/// Switches the light at a drive.
+/// Switches the locate LED of a drive.
 fn switch(client: &Client, json: bool, spec: &str, on: bool) -> Result<(), Failure> {
     let drive = drive_spec(spec, client.folder().as_deref())?;
     let word = if on { "on" } else { "off" };
-    let done = format!("the light of {drive} is {word}\n");
+    let done = format!("locate LED of {drive}: {word}\n");
     client.send(Operation::DriveLocate, &[], &DriveLocate { drive, on })?;
     match json {
         true => Ok(()),
@@ -29,7 +29,7 @@ fn switch(client: &Client, json: bool, spec: &str, on: bool) -> Result<(), Failu
     }
 }
 
-/// What a drive says of itself, in short.
+/// A drive's health in short.
 fn health(health: &DriveHealth) -> String {
     let state = match health.state {
         HealthState::Good => "good",
@@ -43,7 +43,7 @@ fn health(health: &DriveHealth) -> String {
     }
 }
 
-/// What it says in numbers.
+/// SMART attributes of a drive in numbers.
 fn says(health: &DriveHealth) -> String {
     let number = |value: Option<u64>, before: &str, after: &str| {
         value.map(|value| format!("{before}{value}{after}"))
@@ -53,18 +53,18 @@ fn says(health: &DriveHealth) -> String {
         .join(" ");
     let all = [
         Some(name.trim().to_owned()).filter(|name| !name.is_empty()),
-        number(health.used_percent, "", " % of its endurance used"),
-        number(health.spare_percent, "", " % of its spare blocks left"),
+        number(health.used_percent, "", " % endurance used"),
+        number(health.spare_percent, "", " % spare blocks left"),
         number(health.temperature_c, "", " \u{b0}C"),
-        number(health.power_on_hours, "on for ", " h"),
-        number(health.reallocated, "", " sectors replaced"),
-        number(health.pending, "", " cannot be read"),
+        number(health.power_on_hours, "", " power-on hours"),
+        number(health.reallocated, "", " reallocated sectors"),
+        number(health.pending, "", " pending sectors"),
         number(health.media_errors, "", " media errors"),
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Does what the command says.
+/// Runs `convect drive`.
 pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure> {
     let answer = match command {
         Drive::List => client.get(Operation::DriveList, &[])?,

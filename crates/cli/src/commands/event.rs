@@ -64,7 +64,7 @@ fn list(
     ];
     print(&table(&head, list.items.iter().map(row)))?;
     match list.next {
-        Some(next) => print(&format!("there are older ones: --before {next}\n")),
+        Some(next) => print(&format!("more: --before {next}\n")),
         None => Ok(()),
     }
 }
@@ -100,7 +100,7 @@ fn watch(client: &Client, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Does what `event` says.
+/// Runs `convect event`.
 pub fn event(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::List {
@@ -114,7 +114,7 @@ pub fn event(client: &Client, json: bool, command: &Command) -> Result<(), Failu
 
 fn alert_text(alert: &Alert) -> String {
     format!(
-        "{}  {} {}, since {}\n  {}\n  what to do: {} ({})\n",
+        "{}  {} {}, since {}\n  {}\n  action: {} ({})\n",
         alert.number,
         alert.severity.as_str(),
         alert.code.as_str(),
@@ -125,7 +125,7 @@ fn alert_text(alert: &Alert) -> String {
     )
 }
 
-/// Does what `alert` says.
+/// Runs `convect alert`.
 pub fn alert(client: &Client, json: bool, command: &AlertCommand) -> Result<(), Failure> {
     match command {
         AlertCommand::List => {

@@ -1,4 +1,4 @@
-//! What of `convect volume set` and `show` is about what is expected of a volume.
+//! Performance targets of a volume, for `convect volume set` and `show`.
 
 use super::volume::limit;
 use crate::Failure;
@@ -6,7 +6,7 @@ use crate::target_arguments::Targets as Words;
 use api::v1::{Targets, VolumeChange};
 use units::format_bytes;
 
-/// Units of a time, in nanoseconds.
+/// Units of time, in nanoseconds.
 const UNITS: [(&str, f64); 5] = [
     ("ns", 1.0),
     ("us", 1e3),
@@ -20,7 +20,7 @@ pub(super) fn iops(text: &str) -> Result<u64, Failure> {
         ("none", _) => Ok(0),
         (_, Ok(number)) if number > 0 => Ok(number),
         _ => Err(Failure::Usage(format!(
-            "'{text}' is no number of operations a second: write one like 5000, or none"
+            "'{text}' is not a number of IOPS: write one like 5000, or none"
         ))),
     }
 }
@@ -36,12 +36,12 @@ pub(super) fn latency(text: &str) -> Result<u64, Failure> {
     match ns.filter(|ns| (1.0..1e18).contains(ns)) {
         Some(ns) => Ok(ns.round() as u64),
         None => Err(Failure::Usage(format!(
-            "'{text}' is no time: write one like 2ms, 500us or 1.5s, or none"
+            "'{text}' is not a duration: write one like 2ms, 500us or 1.5s, or none"
         ))),
     }
 }
 
-/// Adds what is asked for to a change.
+/// Adds the requested targets to a change.
 pub fn ask(words: &Words, change: VolumeChange) -> Result<VolumeChange, Failure> {
     Ok(VolumeChange {
         target_iops: words.target_iops.as_deref().map(iops).transpose()?,
@@ -51,20 +51,18 @@ pub fn ask(words: &Words, change: VolumeChange) -> Result<VolumeChange, Failure>
     })
 }
 
-/// In words; nothing where nothing is expected.
+/// The targets in words; empty if there are none.
 pub fn show(targets: Option<&Targets>) -> String {
     let Some(targets) = targets else {
         return String::new();
     };
-    let iops = targets
-        .iops
-        .map(|iops| format!("{iops} operations a second"));
+    let iops = targets.iops.map(|iops| format!("{iops} IOPS"));
     let bytes = targets
         .bandwidth
         .map(|bytes| format!("{}/s", format_bytes(bytes)));
     let time = targets
         .latency_ns
-        .map(|ns| format!("99 of 100 within {} ms", ns as f64 / 1e6));
+        .map(|ns| format!("p99 below {} ms", ns as f64 / 1e6));
     let all: Vec<String> = [iops, bytes, time].into_iter().flatten().collect();
     all.join(", ")
 }
@@ -114,10 +112,7 @@ mod tests {
             bandwidth: None,
             latency_ns: Some(2_500_000),
         };
-        assert_eq!(
-            show(Some(&targets)),
-            "5000 operations a second, 99 of 100 within 2.5 ms"
-        );
+        assert_eq!(show(Some(&targets)), "5000 IOPS, p99 below 2.5 ms");
         assert_eq!(show(None), "");
     }
 }

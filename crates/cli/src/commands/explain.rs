@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::time::Instant;
 use units::{BLOCK, EXTENT, Utc, format_bytes};
 
-/// A moment, to the second.
+/// A time stamp, to the second.
 fn moment(at_s: u64) -> String {
     let utc = Utc::from_unix(at_s);
     format!(
@@ -21,7 +21,7 @@ fn moment(at_s: u64) -> String {
     )
 }
 
-/// A logical block: its number, or a byte of it as a size with a unit.
+/// Parses a logical block: its number, or a byte offset with a unit.
 ///
 /// # Errors
 /// When it is neither, or the daemon does not know the volume.
@@ -31,8 +31,8 @@ fn lba(client: &Client, (pool, volume): (&str, &str), text: &str) -> Result<u64,
     }
     let byte = units::parse_bytes(text).map_err(|_| {
         Failure::Usage(format!(
-            "'{text}' is no place in a volume: write the number of a logical block, or a byte with a unit \
-             like 512K or 1GiB"
+            "'{text}' is not a position in a volume: write a logical block number, or a byte \
+             offset with a unit like 512K or 1GiB"
         ))
     })?;
     let answer = client.get(Operation::VolumeShow, &[pool, volume])?;
@@ -40,14 +40,14 @@ fn lba(client: &Client, (pool, volume): (&str, &str), text: &str) -> Result<u64,
     Ok(byte / u64::from(shown.lba_size))
 }
 
-/// What a place is, in words.
+/// The kind of a location, in words.
 fn kind(place: &BlockPlace) -> &'static str {
     match (place.tier.as_str(), place.kind.as_str()) {
-        ("ram", _) => "in RAM, a copy",
-        ("fast", "only") => "on the fast tier alone",
-        ("fast", _) => "on the fast tier, a copy of what the slow one has",
-        (_, "packed") => "on the slow tier, packed with other blocks",
-        _ => "on the slow tier, at its home",
+        ("ram", _) => "RAM cache (copy)",
+        ("fast", "only") => "fast tier (only copy)",
+        ("fast", _) => "fast tier (clean copy)",
+        (_, "packed") => "slow tier (packed with other blocks)",
+        _ => "slow tier (home location)",
     }
 }
 
@@ -55,41 +55,41 @@ fn extent(of: &ExtentPlace) -> String {
     let offset = format_bytes(of.offset);
     match &of.volume {
         Some(volume) => format!("the extent at {offset} of {volume}"),
-        None => format!("an extent at {offset} of what was deleted since"),
+        None => format!("the extent at {offset} of a deleted volume"),
     }
 }
 
-/// The reason of a move, with the figures that decided.
+/// The reason of a move, with the figures that decided it.
 fn why(of: &Move) -> String {
     let mut text = of.about.clone();
     if let (Some(worth), Some(wanted)) = (of.worth, of.wanted) {
         let what = match of.dropped && of.from == "fast" {
-            true => "what left of late",
-            false => "what it took to rise",
+            true => "that of recent evictions",
+            false => "the promotion threshold",
         };
-        text += &format!(" (worth {:.2} times {what})", worth / wanted);
+        text += &format!(" (value {:.2}× {what})", worth / wanted);
     }
     text
 }
 
-/// Since when it lies there and why, and what it displaced.
+/// Since when and why a block is at this location, and what it displaced.
 fn since(told: &Explanation, place: &BlockPlace) -> Vec<String> {
     let Some(came) = &place.came else {
         let since = moment(place.log_since_s);
         return vec![match told.log_is_whole && place.tier != "ram" {
-            true => format!("since before {since}, when the pool was opened"),
-            false => format!("since before {since}; the log goes back no further"),
+            true => format!("since before the pool was opened at {since}"),
+            false => format!("since before {since}, the oldest log entry"),
         }];
     };
     let at = moment(came.at_s);
     let mut lines = vec![match came.reason == "merged" {
-        true => format!("since before {at}: then {}", came.about),
+        true => format!("since before {at}, then {}", came.about),
         false => format!("since {at}: {}", why(came)),
     }];
     if let Some(displaced) = &came.displaced {
         let what = match came.to == "ram" {
-            true => "it displaced",
-            false => "what had last been given up for room there was",
+            true => "displaced",
+            false => "last eviction before:",
         };
         lines.push(format!("{what} {}", extent(displaced)));
     }
@@ -104,7 +104,7 @@ fn lies(told: &Explanation) -> String {
         let why = gone.map_or_else(String::new, |gone| {
             format!(": {} at {}", gone.about, moment(gone.at_s))
         });
-        return format!("nowhere, it is zeroes{why}\n");
+        return format!("none: zeroes{why}\n");
     }
     let mut text = String::new();
     for place in &told.places {
@@ -126,35 +126,29 @@ fn lies(told: &Explanation) -> String {
 
 fn heat(of: Option<&ExtentHeat>) -> String {
     let Some(of) = of else {
-        return "no host used it since the pool was opened".to_owned();
+        return "not accessed since the pool was opened".to_owned();
     };
     let times = match of.uses {
-        1 => "once".to_owned(),
-        15 => "15 times or more".to_owned(),
-        uses => format!("{uses} times"),
+        1 => "1 access".to_owned(),
+        15 => "15 or more accesses".to_owned(),
+        uses => format!("{uses} accesses"),
     };
     let idle = match of.idle_bytes {
-        0 => "just now".to_owned(),
-        bytes => format!("{} of other use ago", format_bytes(bytes)),
+        0 => "now".to_owned(),
+        bytes => format!("{} of other I/O ago", format_bytes(bytes)),
     };
     let worth = match of.bar > 0.0 {
-        true => format!(
-            "worth {:.2} times what leaves the fast tier of late",
-            of.worth / of.bar
-        ),
-        false => "nothing had to leave the fast tier yet".to_owned(),
+        true => format!("value {:.2}× that of recent evictions", of.worth / of.bar),
+        false => "no evictions from the fast tier yet".to_owned(),
     };
     let rises = match of.wanted > 0.0 {
-        true => format!(
-            "{:.2} times what it takes to rise there",
-            of.worth / of.wanted
-        ),
-        false => "which has room".to_owned(),
+        true => format!("{:.2}× the promotion threshold", of.worth / of.wanted),
+        false => "fast tier has free space".to_owned(),
     };
-    format!("{times}, the last time {idle}; {worth}, {rises}")
+    format!("{times}, last {idle}; {worth}, {rises}")
 }
 
-/// Blocks as ranges.
+/// Block numbers as ranges.
 fn blocks(of: &[u8]) -> String {
     if of.len() == EXTENT / BLOCK {
         return "all".to_owned();
@@ -170,8 +164,8 @@ fn blocks(of: &[u8]) -> String {
 fn explained(name: &str, told: &Explanation) -> String {
     let inherited = match (told.inherited, &told.snapshot) {
         (false, _) => String::new(),
-        (true, Some(snapshot)) => format!("it is still what snapshot {snapshot} has"),
-        (true, None) => "it is still what a snapshot had that was deleted".to_owned(),
+        (true, Some(snapshot)) => format!("shared with snapshot {snapshot}"),
+        (true, None) => "shared with a deleted snapshot".to_owned(),
     };
     let number = |size: usize| told.offset / size as u64;
     let last = |first: u64, size: usize| first + size as u64 - 1;
@@ -197,12 +191,12 @@ fn explained(name: &str, told: &Explanation) -> String {
         ("snapshot", inherited),
         ("used", heat(told.heat.as_ref())),
     ]);
-    text += "\nIt lies ";
+    text += "\nLocation: ";
     text += &lies(told);
     if told.moves.is_empty() {
         return text;
     }
-    text += "\nMoves of its extent, the newest first\n";
+    text += "\nMoves of the extent, newest first\n";
     let rows = told.moves.iter().map(|known| {
         let to = match known.dropped {
             true => format!("{} (copy dropped)", known.to),
@@ -219,7 +213,7 @@ fn explained(name: &str, told: &Explanation) -> String {
     text + &table(&["TIME", "FROM", "TO", "BLOCKS", "WHY"], rows)
 }
 
-/// Says where a block lies and why.
+/// Runs `convect explain`: where a block is stored and why.
 pub fn explain(client: &Client, json: bool, command: &Explain) -> Result<(), Failure> {
     let (pool, volume) = object(&command.volume)?;
     let lba = lba(client, (pool, volume), &command.lba)?.to_string();
@@ -245,7 +239,7 @@ fn row(count: &MoveCount) -> Vec<String> {
     ]
 }
 
-/// Prints how often a pool moved what, by reason; or what it moves a second.
+/// Runs `convect pool moves`: number of moves by reason, or their rates.
 pub fn moves(client: &Client, json: bool, with: &Moves) -> Result<(), Failure> {
     let look = || client.get(Operation::PoolMoves, &[&with.name]);
     let mut answer = look()?;
@@ -279,7 +273,7 @@ pub fn moves(client: &Client, json: bool, with: &Moves) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was moved a second between two looks, the most first; what was not is left out.
+/// Rates of moves between two reports, highest first; reasons without moves are left out.
 fn rates(before: &MoveCountList, after: &MoveCountList, seconds: f64) -> Vec<MoveCount> {
     let way = |count: &MoveCount| {
         let MoveCount {
@@ -291,7 +285,7 @@ fn rates(before: &MoveCountList, after: &MoveCountList, seconds: f64) -> Vec<Mov
         } = count.clone();
         (from, to, dropped, reason)
     };
-    // A pool that was opened anew counts from 0 on.
+    // Counters of a reopened pool restart at 0.
     let rate = |before: u64, after: u64| {
         let grown = after.checked_sub(before).unwrap_or(after);
         (grown as f64 / seconds.max(0.001)).round() as u64
@@ -353,7 +347,7 @@ mod tests {
         let expected = expected
             .map(|(reason, dropped, moves, bytes)| (reason.to_owned(), dropped, moves, bytes));
         assert_eq!(told, expected);
-        // Opened anew.
+        // The pool was reopened.
         let anew = rates(&after, &list(vec![count("cooled", false, 1, 100)]), 1.0);
         assert_eq!((anew[0].moves, anew[0].bytes), (1, 100));
     }

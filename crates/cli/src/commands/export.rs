@@ -7,7 +7,7 @@ use crate::{Client, Failure, front_end_parameters, object};
 use api::Operation;
 use api::v1::{Export, ExportChange, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
 
-/// Reads `[POOL/]NAME`.
+/// Parses `[POOL/]NAME`.
 fn export_name(text: &str) -> Result<(Option<&str>, &str), Failure> {
     match text.contains('/') {
         true => object(text).map(|(pool, name)| (Some(pool), name)),
@@ -33,7 +33,7 @@ fn show(export: &Export) -> String {
         ("sessions", export.sessions.to_string()),
     ]);
     if !export.hints.is_empty() {
-        text.push_str("use it with:\n");
+        text.push_str("connect with:\n");
         for hint in &export.hints {
             text.push_str(&format!("  {hint}\n"));
         }
@@ -66,11 +66,11 @@ fn front_end(client: &Client, kind: &str) -> Result<FrontEnd, Failure> {
     })
 }
 
-/// What every front end's exports have.
+/// The parameter that exports of every protocol have.
 fn initiator() -> Parameter {
     Parameter {
         name: "initiator".to_owned(),
-        about: "Whose reads and writes all come through it, as `volume set --bypass` names them"
+        about: "Initiator name of all I/O through this export, as used by `volume set --bypass`"
             .to_owned(),
         required: false,
     }
@@ -87,7 +87,7 @@ fn create(
     let (pool, volume) = object(volume)?;
     let mut row = front_end(client, kind)?;
     row.parameters.push(initiator());
-    // Everything after the front end's name is its own, or every front end's; only these words are meant for us.
+    // Arguments after the protocol are its own parameters; only these two flags are common to all.
     let has = |flag: &str| words.iter().any(|word| word == flag);
     let (json, writable) = (json || has("--json"), writable || has("--writable"));
     let words: Vec<String> = words
@@ -98,7 +98,7 @@ fn create(
     let mut parameters = front_end_parameters(&row, &words)?;
     let among = parameters.remove("initiator");
     if given.is_some() && among.is_some() {
-        let text = "--initiator is there twice: write it once";
+        let text = "--initiator is given twice: write it once";
         return Err(Failure::Usage(text.to_owned()));
     }
     let request = ExportCreate {
@@ -143,7 +143,7 @@ fn set(client: &Client, json: bool, name: &str, words: &[String]) -> Result<(), 
     }
 }
 
-/// Does what the command says.
+/// Runs `convect export`.
 pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Create {
@@ -189,13 +189,13 @@ pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Fail
         }
         Command::Delete { name, yes } => {
             let (pool, name) = export_name(name)?;
-            let what = format!("this ends export {name} for the hosts that use it");
+            let what = format!("hosts that use export {name} are disconnected");
             confirm(&what, name, *yes)?;
             let query = pool.map(|pool| ("pool", pool));
             client.call(Operation::ExportDelete, &[name], query.as_slice(), None)?;
             match json {
                 true => Ok(()),
-                false => print(&format!("export {name} ended\n")),
+                false => print(&format!("export {name} deleted\n")),
             }
         }
     }

@@ -1,9 +1,9 @@
-//! How full pools are, and when they will be full, as text.
+//! Fill levels of pools and forecasts of when they will be full, as text.
 
 use api::v1::{Fill, FillPart, Pool, Trend};
 use units::{format_bytes, roughly};
 
-/// When a part will be full.
+/// When a part of a pool will be full.
 fn outlook(fill: &Fill) -> String {
     match (fill.trend, fill.seconds_to_full) {
         (Trend::Filling, Some(_)) if fill.used >= fill.capacity => "full".to_owned(),
@@ -24,7 +24,7 @@ fn part(pool: &Pool, part: FillPart) -> Option<&Fill> {
     pool.fills.iter().find(|fill| fill.part == part)
 }
 
-/// A share in per cent.
+/// A share in percent.
 pub fn share(part: u64, whole: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }
@@ -35,7 +35,7 @@ pub fn overcommit(pool: &Pool) -> String {
     format!("{ratio:.2}×")
 }
 
-/// A pool's parts and when each will be full.
+/// Parts of a pool and when each will be full.
 pub fn lines(pool: &Pool) -> Vec<(&'static str, String)> {
     let full = |fill: &Fill| {
         format!(
@@ -80,7 +80,7 @@ pub fn lines(pool: &Pool) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// When a pool's space is full, in a few letters.
+/// When a pool's space will be full, abbreviated for a table.
 pub fn full_in(pool: &Pool) -> String {
     let left = part(pool, FillPart::Space).and_then(|fill| fill.seconds_to_full);
     left.map(roughly).unwrap_or_default()

@@ -10,13 +10,13 @@ use daemon::Span;
 use std::time::{SystemTime, UNIX_EPOCH};
 use units::format_bytes;
 
-/// Columns of a line.
+/// Columns of a sparkline.
 const WIDTH: usize = 60;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Lines of the table at most, unless all are wanted.
+/// Maximum rows of the table without `--all`.
 const LINES: usize = 20;
 
-/// The object that somebody names.
+/// The object selected by the arguments.
 fn object(arguments: &Arguments) -> Result<String, Failure> {
     let of = &arguments.of;
     let vdrive = arguments.vdrive.map(|number| number.to_string());
@@ -33,7 +33,7 @@ fn object(arguments: &Arguments) -> Result<String, Failure> {
     match (named.next(), of.split_once('/')) {
         (Some((kind, name)), None) => Ok(format!("{kind}/{of}/{name}")),
         (Some((kind, _)), Some(_)) => Err(Failure::Usage(format!(
-            "--{kind} is of a pool: write POOL instead of '{of}'"
+            "--{kind} applies to a pool: write POOL instead of '{of}'"
         ))),
         (None, Some(_)) => Ok(format!("volume/{of}")),
         (None, None) => Ok(format!("pool/{of}")),
@@ -51,7 +51,7 @@ fn shown(value: f64, unit: &str) -> String {
     }
 }
 
-/// Values as bars, at most so many: each the greatest of those that it stands for.
+/// A sparkline of at most `width` bars, each the maximum of the values it represents.
 fn sparkline(values: &[Option<f64>], width: usize) -> String {
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
     let each = values.len().div_ceil(width).max(1);
@@ -86,7 +86,7 @@ fn summary(history: &History) -> String {
     table(&head, rows)
 }
 
-/// Figures that are in the summary alone, unless somebody names them: a line has no room for all.
+/// Metrics shown only in the summary, unless selected: a row has no space for all.
 fn is_left_out(name: &str) -> bool {
     name.ends_with("share")
         || name.ends_with("_p50")
@@ -94,7 +94,7 @@ fn is_left_out(name: &str) -> bool {
         || ["empty_bytes", "pool_served_bytes"].contains(&name)
 }
 
-/// The same with some of the figures.
+/// The history reduced to the selected metrics.
 fn with_some(mut history: History, all: bool) -> History {
     history
         .series
@@ -107,7 +107,7 @@ fn lines(history: &History, most: usize) -> String {
         .series
         .first()
         .map_or(0, |series| series.values.len());
-    // A step of which nothing is known says nothing.
+    // Skip steps without data.
     let known = |step: &usize| {
         let mut all = history.series.iter();
         all.any(|series| series.values.get(*step).is_some_and(Option::is_some))
@@ -134,7 +134,7 @@ fn lines(history: &History, most: usize) -> String {
     table(&head, rows)
 }
 
-/// Does what `history` says.
+/// Runs `convect history`.
 pub fn history(client: &Client, json: bool, arguments: &Arguments) -> Result<(), Failure> {
     let last = Span::parse(&arguments.last).map_err(Failure::Usage)?;
     let step = arguments.step.as_deref().map(Span::parse).transpose();
@@ -165,7 +165,7 @@ pub fn history(client: &Client, json: bool, arguments: &Arguments) -> Result<(),
     let history: History = read(&answer)?;
     let most = if arguments.all { usize::MAX } else { LINES };
     let above = format!(
-        "{}, by steps of {} s\n\n{}",
+        "{}, step {} s\n\n{}",
         history.object,
         history.step_s,
         summary(&history)

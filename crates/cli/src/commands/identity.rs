@@ -1,4 +1,4 @@
-//! New identities for a copy of a pool's drives. No daemon is asked.
+//! `convect reidentify`: gives a copy of an offline pool new identities. Works without a daemon.
 
 use super::check::{drives, not_looked};
 use crate::Failure;
@@ -9,10 +9,11 @@ use crate::show::print;
 /// `convect reidentify`.
 ///
 /// # Errors
-/// When the drives are not all drives of one copy, are in use, or cannot be written.
+/// When the drives are not the complete set of one copy, are in use, or cannot be written.
 pub fn reidentify(json: bool, options: &Reidentify) -> Result<(), Failure> {
     let drives = drives(&options.drives)?;
-    let what = "Hosts will not know these drives as the pool that they are now; the original has to be elsewhere";
+    let what = "Hosts will no longer recognise these drives as the original pool; make sure that \
+    the original is on other drives";
     confirm(what, "copy", options.yes)?;
     let renewed = inspect::renew(&drives, options.name.as_deref()).map_err(not_looked)?;
     if json {
@@ -30,7 +31,7 @@ pub fn reidentify(json: bool, options: &Reidentify) -> Result<(), Failure> {
         return print(&format!("{told}\n"));
     }
     let mut text = format!(
-        "Pool {} is {} now; it was {}.\n",
+        "Pool {}: new id {}, previous id {}.\n",
         renewed.name, renewed.new, renewed.old
     );
     for (spec, id) in &renewed.drives {

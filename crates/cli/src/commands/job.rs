@@ -8,8 +8,8 @@ use api::Operation;
 use api::v1::{Job, JobList, JobRef, JobState};
 use units::format_bytes;
 
-/// Waits for the job that an answer names, or says how to find it again. `done` is said when it
-/// has ended well.
+/// Waits for the job of a response, or prints how to find it again. Prints `done` when the job has
+/// succeeded.
 pub fn follow(
     client: &Client,
     json: bool,
@@ -21,9 +21,7 @@ pub fn follow(
     if background {
         return match json {
             true => print_json(answer, true),
-            false => print(&format!(
-                "job {id} was started; see `convect job show {id}`\n"
-            )),
+            false => print(&format!("job {id} started; see `convect job show {id}`\n")),
         };
     }
     let job = wait(client, id, json)?;
@@ -70,7 +68,7 @@ fn show(job: &Job) -> String {
     ])
 }
 
-/// Does what the command says.
+/// Runs `convect job`.
 pub fn job(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::List => {
@@ -92,24 +90,24 @@ pub fn job(client: &Client, json: bool, command: &Command) -> Result<(), Failure
         Command::Wait { id } => {
             let answer = serde_json::to_vec(&JobRef { job: *id });
             let answer = answer.map_err(|error| Failure::Failed(error.to_string()))?;
-            follow(client, json, false, &answer, &format!("job {id} is done"))
+            follow(client, json, false, &answer, &format!("job {id} completed"))
         }
         Command::Cancel { id } => {
-            let done = format!("job {id} was cancelled");
+            let done = format!("job {id} cancelled");
             change(client, json, Operation::JobCancel, *id, &done)
         }
         Command::Pause { id } => {
-            let done = format!("job {id} is paused; `convect job resume {id}` has it go on");
+            let done = format!("job {id} paused; resume it with `convect job resume {id}`");
             change(client, json, Operation::JobPause, *id, &done)
         }
         Command::Resume { id } => {
-            let done = format!("job {id} goes on");
+            let done = format!("job {id} resumed");
             change(client, json, Operation::JobResume, *id, &done)
         }
     }
 }
 
-/// Does something with a job, and says `done`.
+/// Changes a job and prints `done`.
 fn change(
     client: &Client,
     json: bool,

@@ -1,4 +1,4 @@
-//! `lab`: the laboratory's program, which is installed beside this one.
+//! `convect lab`: runs the separate program `convect-lab`, which is installed beside this one.
 
 use crate::Failure;
 use std::ffi::OsString;
@@ -9,17 +9,20 @@ use std::process::Command;
 
 const PROGRAM: &str = "convect-lab";
 
-/// Becomes the laboratory's program, with these arguments; comes back only when it cannot.
+/// Replaces the process by `convect-lab` with these arguments; returns only on failure.
 pub fn lab(arguments: &[OsString]) -> Result<(), Failure> {
-    let here = std::env::current_exe()
-        .map_err(|error| Failure::Failed(format!("this program does not find itself: {error}")))?;
+    let here = std::env::current_exe().map_err(|error| {
+        Failure::Failed(format!(
+            "cannot determine the path of this program: {error}"
+        ))
+    })?;
     let program = here.parent().unwrap_or(Path::new("/")).join(PROGRAM);
     let error = Command::new(&program).args(arguments).exec();
     let program = program.display();
     Err(Failure::Failed(match error.kind() {
         ErrorKind::NotFound => format!(
-            "{program} is not there: the package installs it, and `./dev build` in a clone of the repository \
-             makes it"
+            "{program} is not installed: install the package, or run `./dev build` in a clone of \
+             the repository"
         ),
         _ => format!("{program} cannot be run: {error}"),
     }))

@@ -29,7 +29,7 @@ fn shown(latency: &Latency) -> String {
     table(&head, rows)
 }
 
-/// Tells how long reads of a pool or a volume took, by where blocks came from.
+/// Runs `convect latency`: read latency of a pool or volume by tier.
 pub fn latency(client: &Client, json: bool, name: &str) -> Result<(), Failure> {
     let answer = if name.contains('/') {
         let (pool, volume) = object(name)?;

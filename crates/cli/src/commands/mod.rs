@@ -1,4 +1,4 @@
-//! The commands, a file an object.
+//! Implementations of the commands, one file per object.
 
 mod access;
 mod check;

@@ -1,4 +1,4 @@
-//! Pools that are not in use: shown record by record, and copied out. No daemon is asked.
+//! `convect dump` and `convect restore`: read the drives of an offline pool, without a daemon.
 
 use super::check::{bar, drives, follow, not_looked};
 use crate::Failure;
@@ -7,13 +7,13 @@ use crate::show::print;
 use inspect::{Range, Report, Restored, Verdict, What};
 use units::format_bytes;
 
-/// Ranges that are written out.
+/// Maximum number of ranges that are printed.
 const RANGES: usize = 50;
 
 /// `convect dump`.
 ///
 /// # Errors
-/// Why the pool could not be looked at, or there is no such record.
+/// Why the pool could not be read, or that the record does not exist.
 pub fn dump(options: &Dump) -> Result<(), Failure> {
     let (what, from) = match options {
         Dump::Label { from } => (What::Label, from),
@@ -59,26 +59,21 @@ fn told(restored: &Restored, report: &Report) -> String {
     let volume = &restored.volume;
     ranges(
         &mut text,
-        "could not be read, and are holes",
+        "unreadable, left as holes",
         &volume.lost,
         volume.lost_more,
     );
     let older = &restored.perhaps_older;
-    ranges(
-        &mut text,
-        "may be older than what was written last",
-        older,
-        0,
-    );
+    ranges(&mut text, "possibly outdated", older, 0);
     for shard in &restored.journals_cut {
         text.push_str(&format!(
-            "the last page of the journal of shard {shard} is not whole: it was being written when \
-             the power went, or is damaged, and then what was written last is missing\n"
+            "the last journal page of shard {shard} is incomplete: either power failed while it \
+             was written, or it is corrupt and the latest writes are missing\n"
         ));
     }
     if !restored.put_back.is_empty() {
         text.push_str(&format!(
-            "put back to an earlier state: {}; anything may be older than what was written last\n",
+            "restored to an earlier state: {}; any data may be outdated\n",
             restored.put_back.join("; ")
         ));
     }
@@ -87,7 +82,7 @@ fn told(restored: &Restored, report: &Report) -> String {
         format_bytes(volume.lost_bytes),
     );
     text.push_str(&format!(
-        "{copied} of volume {} were copied, {lost} could not be read.\n",
+        "Copied {copied} of volume {}; {lost} unreadable.\n",
         volume.name
     ));
     text
@@ -96,7 +91,7 @@ fn told(restored: &Restored, report: &Report) -> String {
 /// `convect restore`.
 ///
 /// # Errors
-/// Exit code 2 when part could not be read, or may be old; or why nothing was copied.
+/// Exit code 2 when data was unreadable or may be outdated; or why nothing was copied.
 pub fn restore(json: bool, options: &Restore) -> Result<(), Failure> {
     let bar = bar("copying");
     let drives = drives(&options.from.drives)?;
@@ -104,7 +99,7 @@ pub fn restore(json: bool, options: &Restore) -> Result<(), Failure> {
     bar.finish_and_clear();
     let (restored, report) = restored.map_err(not_looked)?;
     if json {
-        let failed = |error| Failure::Failed(format!("the report cannot be written: {error}"));
+        let failed = |error| Failure::Failed(format!("cannot write the report: {error}"));
         let text = serde_json::to_string_pretty(&restored).map_err(failed)?;
         print(&format!("{text}\n"))?;
     } else {

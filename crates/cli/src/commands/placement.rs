@@ -1,4 +1,4 @@
-//! What of `convect volume set` and `show` is about a volume's placement.
+//! Placement settings of a volume, for `convect volume set` and `show`.
 
 use super::volume::limit;
 use crate::Failure;
@@ -7,12 +7,12 @@ use crate::placement_arguments::{Placement as Words, Reaction as Word};
 use api::v1::{Pin, PinChange, PinTo, Placement, Reaction, Tier, VolumeChange};
 use units::format_bytes;
 
-/// `fast`, `slow:0:10G`, `none:1G:512M`: a tier, and the range where it is not the whole volume.
+/// Parses a pin like `fast`, `slow:0:10G` or `none:1G:512M`: tier and optional range.
 fn pin(text: &str) -> Result<PinChange, Failure> {
     let wrong = |why: &str| {
         Failure::Usage(format!(
-            "'{text}' is no pin: {why}; write fast, slow or none, for a part of the volume with its first byte \
-             and its length, as in fast:0:10G"
+            "'{text}' is not a pin: {why}; write fast, slow or none, followed by offset and \
+             length for a part of the volume, as in fast:0:10G"
         ))
     };
     let mut words = text.split(':');
@@ -20,14 +20,14 @@ fn pin(text: &str) -> Result<PinChange, Failure> {
         Some("fast") => PinTo::Fast,
         Some("slow") => PinTo::Slow,
         Some("none") => PinTo::None,
-        _ => return Err(wrong("it begins with no tier")),
+        _ => return Err(wrong("it does not begin with a tier")),
     };
     let range: Vec<&str> = words.collect();
     let bytes = |text: &str| units::parse_bytes(text).map_err(|error| wrong(&error.to_string()));
     let (offset, length) = match range[..] {
         [] => (0, None),
         [offset, length] => (bytes(offset)?, Some(bytes(length)?)),
-        _ => return Err(wrong("a range has a first byte and a length")),
+        _ => return Err(wrong("a range needs an offset and a length")),
     };
     match length {
         Some(0) => Err(wrong("its length is 0")),
@@ -35,24 +35,24 @@ fn pin(text: &str) -> Result<PinChange, Failure> {
     }
 }
 
-/// `backup,iqn.2026-01.com.example:veeam`: names of initiators, or none of them.
+/// Parses initiator names like `backup,iqn.2026-01.com.example:veeam`, or `none`.
 fn bypass(text: &str) -> Result<Vec<String>, Failure> {
     let names: Vec<&str> = text.split(',').map(str::trim).collect();
     let wrong = |why: &str| {
         Err(Failure::Usage(format!(
-            "'{text}' names no initiators: {why}; write names with commas between them, like \
+            "'{text}' is not a list of initiators: {why}; write comma-separated names like \
              backup,iqn.2026-01.com.example:veeam, or none"
         )))
     };
     match names[..] {
         ["none"] => Ok(Vec::new()),
-        _ if names.contains(&"none") => wrong("none stands beside a name"),
+        _ if names.contains(&"none") => wrong("none excludes other names"),
         _ if names.contains(&"") => wrong("a name is empty"),
         _ => Ok(names.into_iter().map(str::to_owned).collect()),
     }
 }
 
-/// Adds what is asked for to a change.
+/// Adds the requested placement settings to a change.
 pub fn ask(words: &Words, change: VolumeChange) -> Result<VolumeChange, Failure> {
     let size = |words: &Option<String>| words.as_deref().map(limit).transpose();
     let pins: Result<Vec<_>, _> = words.pin.iter().map(|text| pin(text)).collect();
@@ -78,7 +78,7 @@ fn pinned(pin: &Pin) -> String {
         Tier::Slow => "slow",
     };
     match (pin.offset, pin.length) {
-        (0, None) => format!("all of it to {tier}"),
+        (0, None) => format!("whole volume to {tier}"),
         (offset, None) => format!("from {} on to {tier}", format_bytes(offset)),
         (offset, Some(length)) => format!(
             "{} from {} on to {tier}",
@@ -88,7 +88,7 @@ fn pinned(pin: &Pin) -> String {
     }
 }
 
-/// What was chosen, as it is shown: nothing of what nobody chose.
+/// The settings that differ from the defaults, as shown.
 pub fn show(placement: Option<&Placement>) -> Vec<(&'static str, String)> {
     let Some(placement) = placement else {
         return Vec::new();
@@ -97,7 +97,7 @@ pub fn show(placement: Option<&Placement>) -> Vec<(&'static str, String)> {
     let pins: Vec<String> = placement.pins.iter().map(pinned).collect();
     let budget = placement.write_budget.map(|budget| {
         format!(
-            "{} a day ({} written so far, {} may be at once)",
+            "{} per day ({} written so far, {} available now)",
             format_bytes(budget.daily),
             format_bytes(budget.used),
             format_bytes(budget.left)

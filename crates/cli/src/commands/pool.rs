@@ -45,7 +45,7 @@ fn create(client: &Client, json: bool, with: &CreateArguments) -> Result<(), Fai
         accept_unmirrored: with.accept_unmirrored,
     };
     if with.force {
-        let what = "whatever lies on the drives of the new pool is lost";
+        let what = "all data on the drives of the new pool is lost";
         confirm(what, &with.name, with.yes)?;
     }
     shown(json, &client.send(Operation::PoolCreate, &[], &request)?)
@@ -59,7 +59,7 @@ fn import(
     (degraded, accept_old): (bool, bool),
 ) -> Result<(), Failure> {
     let folder = client.folder();
-    // After the drives a word that is none of them is the name.
+    // The first argument after the drives that is not a drive is the name.
     let (name, drives) = match (name, drives) {
         (None, [rest @ .., last])
             if !rest.is_empty() && drive_spec(last, folder.as_deref()).is_err() =>
@@ -90,7 +90,7 @@ fn import(
     }
     let list: ImportableList = read(&answer)?;
     for why in &list.passed_over {
-        eprintln!("note: passed over: {why}");
+        eprintln!("note: skipped: {why}");
     }
     let rows = list.items.iter().map(|pool| {
         vec![
@@ -113,7 +113,7 @@ fn add(
     let mut specs = vdrives(words, client.folder().as_deref())?;
     let (Some(spec), true) = (specs.pop(), specs.is_empty()) else {
         return Err(Failure::Usage(
-            "one vdrive is added at a time: write fast or slow once".to_owned(),
+            "vdrives are added one at a time: write fast or slow once".to_owned(),
         ));
     };
     let request = VdriveAdd {
@@ -127,13 +127,10 @@ fn add(
         return print_json(&answer, true);
     }
     let added: VdriveRef = read(&answer)?;
-    print(&format!(
-        "vdrive {} was added to pool {name}\n",
-        added.vdrive
-    ))
+    print(&format!("vdrive {} added to pool {name}\n", added.vdrive))
 }
 
-/// A drive as the daemon knows it: by its id, or by where it is.
+/// Resolves a drive to its name in the daemon, by its id or specification.
 fn given(client: &Client, text: &str) -> Result<String, Failure> {
     let is_id = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match is_id {
@@ -150,7 +147,7 @@ fn names(client: &Client, name: Option<&str>) -> Result<Vec<String>, Failure> {
     Ok(list.items.into_iter().map(|pool| pool.name).collect())
 }
 
-/// What was done since a pool was opened.
+/// Counters since the pool was opened.
 fn totals(pool: &str, counters: &Counters) -> Vec<String> {
     let load = Load::between(&Counters::default(), counters, 1.0);
     vec![
@@ -227,7 +224,7 @@ fn iostat_watch(
     }
 }
 
-/// Does what the command says.
+/// Runs `convect pool`.
 pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Create(with) => create(client, json, with),
@@ -243,7 +240,7 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
         Command::Status { name } => shown(json, &client.get(Operation::PoolShow, &[name])?),
         Command::Export { name } => {
             client.get(Operation::PoolExport, &[name])?;
-            said(json, format!("pool {name} is closed"))
+            said(json, format!("pool {name} closed"))
         }
         Command::Import {
             name,
@@ -256,12 +253,12 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
         }
         Command::Destroy { name, yes } => {
             confirm(
-                &format!("pool {name} and everything in it is lost"),
+                &format!("pool {name} and all data in it are lost"),
                 name,
                 *yes,
             )?;
             client.get(Operation::PoolDestroy, &[name])?;
-            said(json, format!("pool {name} was destroyed"))
+            said(json, format!("pool {name} destroyed"))
         }
         Command::Add {
             name,
@@ -274,10 +271,10 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             yes,
             background,
         } => {
-            let what = format!("vdrive {vdrive} leaves pool {name} when it is empty");
+            let what = format!("vdrive {vdrive} is evacuated and removed from pool {name}");
             confirm(&what, name, *yes)?;
             let answer = client.get(Operation::VdriveRemove, &[name, &vdrive.to_string()])?;
-            let done = format!("vdrive {vdrive} left pool {name}");
+            let done = format!("vdrive {vdrive} removed from pool {name}");
             follow(client, json, *background, &answer, &done)
         }
         Command::Online {
@@ -288,14 +285,14 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             background,
         } => {
             if *force {
-                confirm(&format!("what lies on {drive} is lost"), name, *yes)?;
+                confirm(&format!("all data on {drive} is lost"), name, *yes)?;
             }
             let request = DriveOnline {
                 drive: given(client, drive)?,
                 force: *force,
             };
             let answer = client.send(Operation::DriveOnline, &[name], &request)?;
-            let done = format!("{drive} is up to date");
+            let done = format!("{drive} resynced");
             follow(client, json, *background, &answer, &done)
         }
         Command::Offline { name, drive } => {
@@ -314,7 +311,7 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             background,
         } => {
             if *force {
-                confirm(&format!("what lies on {new} is lost"), name, *yes)?;
+                confirm(&format!("all data on {new} is lost"), name, *yes)?;
             }
             let request = DriveReplace {
                 old: given(client, old)?,
@@ -322,7 +319,7 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
                 force: *force,
             };
             let answer = client.send(Operation::DriveReplace, &[name], &request)?;
-            let done = format!("{new} has taken the place of {old}");
+            let done = format!("{old} replaced by {new}");
             follow(client, json, *background, &answer, &done)
         }
         Command::Iostat { name, watch, count } => match watch {
@@ -360,11 +357,14 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             let request = HoldPromotion { hold };
             client.send(Operation::PoolHoldPromotion, &[name], &request)?;
             let now = if hold { "held" } else { "released" };
-            said(json, format!("promotion of pool {name} is {now}"))
+            said(json, format!("promotion of pool {name}: {now}"))
         }
         Command::Cool { name } => {
             client.get(Operation::PoolCool, &[name])?;
-            said(json, format!("pool {name} is cold"))
+            said(
+                json,
+                format!("fast-tier cache of pool {name} flushed and dropped"),
+            )
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Pools and vdrives as people read them.
+//! Pools and vdrives as text.
 
 use super::fill::{full_in, lines, overcommit, share};
 use super::{scrub, wear};
@@ -75,14 +75,14 @@ fn vdrive_table(vdrives: &[Vdrive]) -> String {
     table(&head, vdrives.iter().flat_map(rows))
 }
 
-/// Everything of a pool.
+/// Full status of a pool.
 pub fn status(pool: &Pool) -> String {
     let policy = match pool.policy {
         SpacePolicy::FastFirst => "fast-first",
         SpacePolicy::SlowFirst => "slow-first",
     };
     let held = if pool.promotion_held {
-        ", promotion held"
+        ", promotion paused"
     } else {
         ""
     };
@@ -145,7 +145,7 @@ pub fn status(pool: &Pool) -> String {
     text
 }
 
-/// The pools in lines, and what is wrong with those that are not open.
+/// The list of pools, with the problems of those that are not open.
 pub fn list(pools: &PoolList) -> String {
     let rows = pools.items.iter().map(|pool| {
         vec![
@@ -188,7 +188,7 @@ pub fn list(pools: &PoolList) -> String {
     text
 }
 
-/// `convect vdrive`.
+/// Runs `convect vdrive`.
 pub fn vdrive(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     let Command::List { pool } = command;
     let answer = client.get(Operation::VdriveList, &[pool])?;

@@ -1,4 +1,4 @@
-//! `convect qos`, and what of `convect volume` is about quality of service.
+//! `convect qos`, and quality of service in `convect volume`.
 
 mod groups;
 
@@ -14,7 +14,7 @@ use api::v1::{
 };
 use units::format_bytes;
 
-/// The level of a policy where none was chosen.
+/// Default level of a policy.
 const LEVEL: u8 = 3;
 
 fn change(figures: &Figures, overcommit: bool) -> Result<QosPolicyChange, Failure> {
@@ -88,13 +88,13 @@ fn shown(json: bool, answer: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Part of the time in which a volume got what it was promised; nothing where it asked for nothing.
+/// Share of time in which a volume met its minimums while it had demand; empty without minimums.
 fn met(qos: &VolumeQos) -> String {
     let part = |windows: u64| format!("{:.1} %", 100.0 * qos.met as f64 / windows as f64);
     some(Some(qos.windows).filter(|windows| *windows > 0).map(part))
 }
 
-/// A volume's policy in a line, for `volume show`.
+/// A volume's policy in one line, for `volume show`.
 pub fn show(qos: Option<&VolumeQos>) -> String {
     let Some(qos) = qos else {
         return String::new();
@@ -102,7 +102,7 @@ pub fn show(qos: Option<&VolumeQos>) -> String {
     let policy = &qos.policy;
     let promise = match qos.windows {
         0 => String::new(),
-        _ => format!(", met in {} of the time in which it asked", met(qos)),
+        _ => format!(", met {} of the time with demand", met(qos)),
     };
     let group = match &qos.group {
         Some(group) => format!(", shared by group {group}"),
@@ -111,7 +111,7 @@ pub fn show(qos: Option<&VolumeQos>) -> String {
     format!("{} (level {}){group}{promise}", policy.name, policy.level)
 }
 
-/// What a volume, or a group of volumes, was promised and attained.
+/// Minimums of a volume or group, and what it attained.
 fn row(name: String, qos: &VolumeQos) -> Vec<String> {
     vec![
         name,
@@ -166,7 +166,7 @@ fn tier_row(tier: &QosTier) -> Vec<String> {
     ]
 }
 
-/// What tiers have shown that they can do.
+/// Measured capability of the tiers.
 fn tiers(check: &QosCheck) -> String {
     let head = [
         "TIER",
@@ -178,7 +178,8 @@ fn tiers(check: &QosCheck) -> String {
     table(&head, check.tiers.iter().map(tier_row))
 }
 
-/// Where operations spent most of their time, with who was served meanwhile where that was at the gate; for `volume show`, too.
+/// The bottleneck where requests spent most of their time, with the volumes served meanwhile if
+/// that was the gate; also for `volume show`.
 pub fn slowed(qos: &VolumeQos) -> String {
     let rivals = qos.held_for.iter().map(|rival| {
         let kind = if rival.group { "group " } else { "" };
@@ -192,7 +193,7 @@ pub fn slowed(qos: &VolumeQos) -> String {
         Some(QosBottleneck::ShardTime) => format!("shard time: {}", rivals.join(", ")),
         Some(QosBottleneck::FastTier) => "fast tier".to_owned(),
         Some(QosBottleneck::SlowTier) => "slow tier".to_owned(),
-        Some(QosBottleneck::Room) => "room on the fast tier".to_owned(),
+        Some(QosBottleneck::Room) => "fast-tier space".to_owned(),
     }
 }
 
@@ -253,13 +254,13 @@ fn policy(client: &Client, json: bool, command: &PolicyCommand) -> Result<(), Fa
             client.get(Operation::QosPolicyDelete, &[pool, name])?;
             match json {
                 true => Ok(()),
-                false => print(&format!("policy {policy} was deleted\n")),
+                false => print(&format!("policy {policy} deleted\n")),
             }
         }
     }
 }
 
-/// Does what the command says.
+/// Runs `convect qos`.
 pub fn qos(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Status { pool } => {

@@ -10,7 +10,7 @@ use api::v1::{Schedule, ScheduleList, ScheduleSet};
 use daemon::Span;
 use std::time::Duration;
 
-/// Seconds as `--every` takes them.
+/// An interval as `--every` takes it.
 fn span(seconds: u64) -> String {
     Span(Duration::from_secs(seconds)).to_string()
 }
@@ -32,7 +32,7 @@ fn row(schedule: &Schedule) -> Vec<String> {
     ]
 }
 
-/// Why the last try of a schedule failed, in a line.
+/// Why a schedule's last attempt failed, in one line.
 fn failure(schedule: &Schedule) -> Option<String> {
     let error = schedule.error.as_ref()?;
     let at = schedule.error_s.map(date).unwrap_or_default();
@@ -81,7 +81,7 @@ fn set(
     }
     let set: Schedule = read(&answer)?;
     print(&format!(
-        "{}: every {every}, {keep} kept; the next is due at {}\n",
+        "{}: every {every}, keep {keep}; next at {}\n",
         schedules.join(", "),
         date(set.next_s)
     ))
@@ -96,14 +96,14 @@ fn remove(client: &Client, json: bool, schedules: &[String]) -> Result<(), Failu
         client.get(Operation::ScheduleRemove, &[pool, volume, name])?;
         if !json {
             print(&format!(
-                "schedule {text} was removed; its snapshots stay until they are deleted\n"
+                "schedule {text} removed; its snapshots are kept\n"
             ))?;
         }
     }
     Ok(())
 }
 
-/// Does what the command says.
+/// Runs `convect snapshot schedule`.
 pub fn schedule(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Set {

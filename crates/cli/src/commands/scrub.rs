@@ -1,4 +1,4 @@
-//! `convect pool scrub`, and what a pool's state says of scrubs.
+//! `convect pool scrub`, and scrub results in a pool's status.
 
 use super::job::follow;
 use crate::progress::{duration, wait};
@@ -8,10 +8,10 @@ use api::Operation;
 use api::v1::{JobRef, Scrub, ScrubFault, ScrubStart};
 use units::{Utc, format_bytes, parse_bytes};
 
-/// Faults shown with a pool's state.
+/// Maximum faults shown in a pool's status.
 const SHOWN: usize = 10;
 
-/// Starts a scrub, and waits for it if asked to.
+/// Starts a scrub and waits for it if requested.
 pub fn start(
     client: &Client,
     json: bool,
@@ -41,25 +41,25 @@ pub fn start(
     match scrub.lost {
         0 => Ok(()),
         lost => Err(Failure::Failed(format!(
-            "{lost} blocks of pool {name} have no right copy left: restore what `convect pool \
-             status {name}` names from a backup, or discard it"
+            "{lost} blocks of pool {name} have no correct copy left: restore the ranges listed by \
+             `convect pool status {name}` from a backup, or discard them"
         ))),
     }
 }
 
-/// Ends the scrub that runs.
+/// Cancels the running scrub.
 pub fn cancel(client: &Client, json: bool, name: &str) -> Result<(), Failure> {
     client.get(Operation::PoolScrubCancel, &[name])?;
     match json {
         true => Ok(()),
-        false => print(&format!("the scrub of pool {name} was cancelled\n")),
+        false => print(&format!("scrub of pool {name} cancelled\n")),
     }
 }
 
 /// A scrub in one line.
 pub fn line(scrub: &Scrub) -> String {
     let found = format!(
-        "{} wrong copies, {} repaired, {} blocks lost",
+        "{} corrupt copies, {} repaired, {} blocks lost",
         scrub.errors, scrub.repaired, scrub.lost
     );
     match scrub.state.as_str() {
@@ -91,9 +91,9 @@ pub fn line(scrub: &Scrub) -> String {
 
 fn fault(fault: &ScrubFault) -> String {
     let place = match fault.volume.as_str() {
-        "" => "the pool's own records".to_owned(),
+        "" => "pool metadata".to_owned(),
         volume => format!(
-            "volume {volume} from byte {} on, {}",
+            "volume {volume}, offset {}, {}",
             fault.offset,
             format_bytes(fault.length)
         ),
@@ -108,13 +108,13 @@ fn fault(fault: &ScrubFault) -> String {
     )
 }
 
-/// Some of the copies that were not right, a line each.
+/// The most recent corrupt copies, one per line.
 pub fn faults(scrub: &Scrub) -> String {
     let lines = scrub.faults.iter().take(SHOWN).map(fault);
     lines.collect()
 }
 
-/// Seconds since 1970 as a date and a time, UTC.
+/// Seconds since 1970 as a date and time in UTC.
 pub fn date(seconds: u64) -> String {
     Utc::from_unix(seconds).to_string()
 }
@@ -134,7 +134,7 @@ mod tests {
             repaired: 2,
             ..Scrub::default()
         };
-        let said = "done on 2025-01-01 00:01 UTC after 1 min 1 s: 3 GiB read; 2 wrong copies, 2 repaired, 0 blocks lost";
+        let said = "done on 2025-01-01 00:01 UTC after 1 min 1 s: 3 GiB read; 2 corrupt copies, 2 repaired, 0 blocks lost";
         assert_eq!(line(&scrub), said);
         scrub.state = "running".to_owned();
         (scrub.total, scrub.rate) = (4 << 30, 64 << 20);

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use units::format_bytes;
 
-/// How long the first answers of servers are waited for, and how often it is looked.
+/// How long to wait for the first responses of servers, and how often to poll.
 const PATIENCE: Duration = Duration::from_secs(10);
 const EVERY: Duration = Duration::from_millis(200);
 
@@ -49,7 +49,7 @@ fn row(server: &Server) -> Vec<String> {
     ]
 }
 
-/// The list, when every server that was never asked has answered, or none does in time.
+/// Polls the list until every new server has responded, or the time limit has passed.
 fn list(client: &Client) -> Result<Vec<u8>, Failure> {
     let began = Instant::now();
     loop {
@@ -66,7 +66,7 @@ fn list(client: &Client) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Does what the command says.
+/// Runs `convect server`.
 pub fn server(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Add {
@@ -86,7 +86,7 @@ pub fn server(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             let answer = client.send(Operation::ServerCreate, &[], &request)?;
             match json {
                 true => print_json(&answer, true),
-                false => print(&format!("server {name} is looked at from now on\n")),
+                false => print(&format!("server {name} added\n")),
             }
         }
         Command::List => {
@@ -107,12 +107,12 @@ pub fn server(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             print(&table(&head, all.map(row)))
         }
         Command::Remove { name, yes } => {
-            let what = format!("server {name} is looked at no more, and its token is forgotten");
+            let what = format!("server {name} is no longer monitored, and its token is deleted");
             confirm(&what, name, *yes)?;
             client.get(Operation::ServerRemove, &[name])?;
             match json {
                 true => Ok(()),
-                false => print(&format!("server {name} was removed\n")),
+                false => print(&format!("server {name} removed\n")),
             }
         }
     }

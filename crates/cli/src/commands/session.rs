@@ -26,7 +26,7 @@ fn row(session: &Session) -> Vec<String> {
     ]
 }
 
-/// Does what the command says.
+/// Runs `convect session`.
 pub fn session(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::List => {
@@ -53,7 +53,7 @@ pub fn session(client: &Client, json: bool, command: &Command) -> Result<(), Fai
             client.get(Operation::SessionEnd, &[&id.to_string()])?;
             match json {
                 true => Ok(()),
-                false => print(&format!("session {id} was asked to end\n")),
+                false => print(&format!("session {id}: disconnect requested\n")),
             }
         }
     }

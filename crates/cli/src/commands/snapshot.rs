@@ -13,28 +13,28 @@ use api::v1::{
 };
 use units::format_bytes;
 
-/// Pool, volume and snapshot of POOL/VOL@NAME.
+/// Parses POOL/VOL@NAME.
 pub(super) fn named(text: &str) -> Result<(&str, &str, &str), Failure> {
     let (pool, rest) = object(text)?;
     match rest.split_once('@') {
         Some((volume, name)) if !volume.is_empty() && !name.is_empty() => Ok((pool, volume, name)),
         _ => Err(Failure::Usage(format!(
-            "'{text}' names no snapshot: write POOL/VOL@NAME, like tank/vm1@before-update"
+            "'{text}' is not a snapshot: write POOL/VOL@NAME, like tank/vm1@before-update"
         ))),
     }
 }
 
-/// Volumes of one pool with one name.
+/// Volumes of one pool with a common snapshot name.
 pub(super) struct Group<'a> {
     pub pool: &'a str,
     pub volumes: Vec<String>,
     pub name: &'a str,
 }
 
-/// Reads POOL/VOL@NAME of each volume.
+/// Parses the POOL/VOL@NAME of each volume.
 ///
 /// # Errors
-/// When one is not of that form, or of another pool or name than the first.
+/// When one is malformed, or its pool or name differs from the first.
 pub(super) fn group(words: &[String]) -> Result<Group<'_>, Failure> {
     let mut group = Group {
         pool: "",
@@ -48,7 +48,7 @@ pub(super) fn group(words: &[String]) -> Result<Group<'_>, Failure> {
         }
         if (group.pool, group.name) != (pool, name) {
             return Err(Failure::Usage(format!(
-                "'{text}': snapshots of one moment are of one pool and have one name, here {}/…@{}",
+                "'{text}': snapshots taken together share their pool and name, here {}/…@{}",
                 group.pool, group.name
             )));
         }
@@ -57,7 +57,7 @@ pub(super) fn group(words: &[String]) -> Result<Group<'_>, Failure> {
     Ok(group)
 }
 
-/// What to ask for of a pool, of a volume, or of all.
+/// Query parameters for a pool, a volume, or all.
 pub(super) fn filter(of: Option<&str>) -> Vec<(&str, &str)> {
     match of.map(|of| of.split_once('/').unwrap_or((of, ""))) {
         None => Vec::new(),
@@ -94,7 +94,7 @@ fn list(client: &Client, json: bool, of: Option<&str>, wait_s: u64) -> Result<()
     print(&table(&head, list.items.iter().map(row)))?;
     if list.items.iter().any(|snapshot| snapshot.unique.is_none()) {
         print(&format!(
-            "?: not found within {wait_s} s; --wait 20 looks longer\n"
+            "?: not computed within {wait_s} s; try --wait 20\n"
         ))?;
     }
     Ok(())
@@ -124,11 +124,11 @@ fn delete(client: &Client, json: bool, snapshots: &[String], yes: bool) -> Resul
     }
     for text in snapshots {
         let (pool, volume, name) = named(text)?;
-        confirm(&format!("snapshot {text} is lost"), text, yes)?;
+        confirm(&format!("snapshot {text} and its data are lost"), text, yes)?;
         client.get(Operation::SnapshotDelete, &[pool, volume, name])?;
         if !json {
             print(&format!(
-                "snapshot {text} was deleted; its space comes free in the background\n"
+                "snapshot {text} deleted; its space is freed in the background\n"
             ))?;
         }
     }
@@ -150,7 +150,7 @@ fn change(
     }
 }
 
-/// Does what the command says.
+/// Runs `convect snapshot`.
 pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Create { snapshots } => create(client, json, snapshots),
@@ -166,7 +166,7 @@ pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Fa
                 json,
                 snapshot,
                 &request,
-                &format!("is called {name} now"),
+                &format!("renamed to {name}"),
             )
         }
         Command::Hold { snapshot } => {
@@ -179,7 +179,7 @@ pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Fa
                 json,
                 snapshot,
                 &request,
-                "is held: it cannot be deleted",
+                "held; it cannot be deleted until released",
             )
         }
         Command::Release { snapshot } => {
@@ -187,7 +187,7 @@ pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Fa
                 name: None,
                 held: Some(false),
             };
-            change(client, json, snapshot, &request, "is held no more")
+            change(client, json, snapshot, &request, "released")
         }
         Command::Delete { snapshots, yes } => delete(client, json, snapshots, *yes),
         Command::Clone { snapshot, volume } => {
@@ -200,12 +200,12 @@ pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Fa
                 return print_json(&answer, true);
             }
             let made: Volume = read(&answer)?;
-            print(&format!("volume {}/{} was made\n", made.pool, made.name))
+            print(&format!("volume {}/{} created\n", made.pool, made.name))
         }
         Command::Diff { from, to } => diff(client, json, from, to.as_deref()),
         Command::Rollback { snapshot, yes } => {
             let (pool, volume, name) = named(snapshot)?;
-            let what = format!("what was written to {pool}/{volume} since {snapshot} is lost");
+            let what = format!("writes to {pool}/{volume} since {snapshot} are lost");
             confirm(&what, snapshot, *yes)?;
             let request = VolumeRollBack {
                 snapshot: name.to_owned(),
@@ -213,7 +213,9 @@ pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Fa
             let answer = client.send(Operation::VolumeRollBack, &[pool, volume], &request)?;
             match json {
                 true => print_json(&answer, true),
-                false => print(&format!("volume {pool}/{volume} is as {snapshot} was\n")),
+                false => print(&format!(
+                    "volume {pool}/{volume} rolled back to {snapshot}\n"
+                )),
             }
         }
     }

@@ -13,14 +13,14 @@ use std::time::Instant;
 use stream::{Begin, Decoder, Record, Totals};
 use units::format_bytes;
 
-/// Bytes that are taken of a stream at a time.
+/// Bytes read from a stream at a time.
 const PART: usize = 256 << 10;
 
-/// What was passed on so far.
+/// Verifies and counts the stream while it is passed on.
 struct Passed {
     decoder: Decoder,
     bytes: u64,
-    /// Why the sender could not go on.
+    /// Error that the sender reported inside the stream.
     failed: Option<String>,
     began: Instant,
     bar: ProgressBar,
@@ -42,7 +42,7 @@ impl Passed {
         }
     }
 
-    /// Checks the next bytes.
+    /// Verifies the next bytes.
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.decoder.push(bytes);
         while let Some(record) = self.decoder.next_record().map_err(|error| bad(&error))? {
@@ -77,23 +77,24 @@ impl Passed {
 }
 
 fn bad(error: &stream::StreamError) -> Failure {
-    Failure::Failed(format!("the daemon's stream is not right: {error}"))
+    Failure::Failed(format!("the daemon's stream is corrupt: {error}"))
 }
 
 fn unwritten(error: &std::io::Error) -> Failure {
     Failure::Failed(format!(
-        "the stream cannot be written on: {error}: what received a part of it tells how to go on"
+        "cannot write the stream: {error}: resume it with the receiver's token (`convect receive \
+         --status`)"
     ))
 }
 
-/// Writes a snapshot to the standard output.
+/// Runs `convect send`: writes a snapshot stream to the standard output.
 pub fn send(client: &Client, json: bool, options: &Send) -> Result<(), Failure> {
     let (pool, volume, name) = named(&options.snapshot)?;
     let mut out = std::io::stdout().lock();
     if out.is_terminal() {
         return Err(Failure::Usage(
-            "a stream is nothing to be read on a terminal: write it to a file, or into `convect \
-             receive`"
+            "refusing to write a binary stream to a terminal: redirect it to a file or pipe it \
+             into `convect receive`"
                 .to_owned(),
         ));
     }
@@ -108,7 +109,7 @@ pub fn send(client: &Client, json: bool, options: &Send) -> Result<(), Failure> 
     loop {
         let length = stream.read(&mut part).map_err(|error| {
             Failure::Failed(format!(
-                "the daemon's stream cannot be read: {error}: see its log"
+                "cannot read the daemon's stream: {error}: see its log"
             ))
         })?;
         if length == 0 {
@@ -122,7 +123,7 @@ pub fn send(client: &Client, json: bool, options: &Send) -> Result<(), Failure> 
     passed.bar.finish_and_clear();
     passed.decoder.end().map_err(|error| bad(&error))?;
     if let Some(why) = passed.failed {
-        return Err(Failure::Failed(format!("the stream is not whole: {why}")));
+        return Err(Failure::Failed(format!("the stream is incomplete: {why}")));
     }
     let size = passed.decoder.begun().map_or(0, |begin| begin.size);
     let Totals { data, zeroes, read } = passed.decoder.totals();
@@ -132,7 +133,7 @@ pub fn send(client: &Client, json: bool, options: &Send) -> Result<(), Failure> 
         })
         .to_string(),
         false => format!(
-            "{} sent: {} of data and {} of zeroes in a stream of {}; {} were read of {} ({:.1} %)",
+            "{} sent: {} data and {} zeroes in a stream of {}; read {} of {} ({:.1} %)",
             options.snapshot,
             format_bytes(data),
             format_bytes(zeroes),
@@ -142,7 +143,7 @@ pub fn send(client: &Client, json: bool, options: &Send) -> Result<(), Failure> 
             100.0 * read as f64 / size.max(1) as f64
         ),
     };
-    // What was asked for is done, whether or not this is seen.
+    // The command has succeeded even if this summary cannot be written.
     let _ = writeln!(std::io::stderr(), "{line}");
     Ok(())
 }
@@ -152,7 +153,7 @@ fn status(client: &Client, json: bool, volume: &str) -> Result<(), Failure> {
     let shown: Volume = read(&client.get(Operation::VolumeShow, &[pool, name])?)?;
     let Some(receiving) = shown.receiving else {
         return Err(Failure::Failed(format!(
-            "volume {volume} has no part of a snapshot: nothing is left to receive"
+            "volume {volume} has no interrupted receive: nothing to resume"
         )));
     };
     if json {
@@ -172,7 +173,7 @@ fn status(client: &Client, json: bool, volume: &str) -> Result<(), Failure> {
     ]))
 }
 
-/// Makes a volume, or brings one on, from the standard input.
+/// Runs `convect receive`: creates or updates a volume from the standard input.
 pub fn receive(client: &Client, json: bool, options: &Receive) -> Result<(), Failure> {
     if options.status {
         return status(client, json, &options.volume);
@@ -181,7 +182,9 @@ pub fn receive(client: &Client, json: bool, options: &Receive) -> Result<(), Fai
     let mut input = std::io::stdin().lock();
     if input.is_terminal() {
         return Err(Failure::Usage(
-            "a stream comes from a file, or from `convect send`, not from a terminal".to_owned(),
+            "refusing to read a stream from a terminal: redirect a file or pipe the output of \
+             `convect send`"
+                .to_owned(),
         ));
     }
     let force: &[_] = match options.force {
@@ -195,7 +198,7 @@ pub fn receive(client: &Client, json: bool, options: &Receive) -> Result<(), Fai
     }
     let received: Received = read(&answer)?;
     print(&format!(
-        "{}/{}@{} received: {} of data and {} of zeroes in a stream of {}\n",
+        "{}/{}@{} received: {} data and {} zeroes in a stream of {}\n",
         received.pool,
         received.volume,
         received.snapshot,

@@ -9,10 +9,10 @@ use api::{Operation, Secret};
 use std::io::Read;
 use std::path::Path;
 
-/// Longest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const FILE_MAX: u64 = 256 << 10;
 
-/// The text of a file, or of the standard input where that is `-`; at most 256 KiB.
+/// Reads a file, or the standard input for `-`; at most 256 KiB.
 pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = match path.as_os_str() == "-" {
@@ -30,7 +30,7 @@ pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// A secret of one line.
+/// A single-line secret.
 fn secret(path: Option<&Path>) -> Result<Option<Secret>, Failure> {
     let text = path.map(text_of).transpose()?;
     Ok(text.map(|text| Secret::new(text.trim_end_matches(['\r', '\n']))))
@@ -108,7 +108,7 @@ fn row(target: &Target) -> Vec<String> {
     ]
 }
 
-/// Does what `alert target` says.
+/// Runs `convect alert target`.
 pub fn target(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Create(create) => {
@@ -118,7 +118,7 @@ pub fn target(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             }
             let name = read::<Target>(&answer)?.name;
             print(&format!(
-                "target {name} is told of what happens from now on; try it with `convect alert target test {name}`\n"
+                "target {name} created; test it with `convect alert target test {name}`\n"
             ))
         }
         Command::List => {
@@ -141,21 +141,21 @@ pub fn target(client: &Client, json: bool, command: &Command) -> Result<(), Fail
         }
         Command::Delete { name, yes } => {
             confirm(
-                &format!("target {name} is told of nothing then"),
+                &format!("target {name} receives no further events"),
                 name,
                 *yes,
             )?;
             client.get(Operation::TargetDelete, &[name])?;
             match json {
                 true => Ok(()),
-                false => print(&format!("target {name} is deleted\n")),
+                false => print(&format!("target {name} deleted\n")),
             }
         }
         Command::Test { name } => {
             client.get(Operation::TargetTest, &[name])?;
             match json {
                 true => Ok(()),
-                false => print(&format!("target {name} took it\n")),
+                false => print(&format!("target {name} accepted the test event\n")),
             }
         }
     }

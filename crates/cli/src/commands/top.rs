@@ -9,15 +9,15 @@ use api::v1::LiveState;
 use std::io::IsTerminal;
 use std::thread;
 
-/// The other screen of the terminal, without a cursor; and back.
+/// Switches to the alternate screen without a cursor, and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// From the top, over what is there.
+/// Cursor home, then clear below.
 const HOME: &str = "\x1b[H\x1b[J";
-/// The exit code of who leaves with Ctrl-C.
+/// Exit code after Ctrl-C.
 const LEFT: i32 = 130;
 
-/// The terminal as it was, whatever happens.
+/// Restores the terminal when dropped.
 struct OtherScreen;
 
 impl OtherScreen {
@@ -26,8 +26,8 @@ impl OtherScreen {
             signal_hook::consts::SIGINT,
             signal_hook::consts::SIGTERM,
         ]);
-        let mut signals =
-            taken.map_err(|error| Failure::Failed(format!("cannot take signals: {error}")))?;
+        let mut signals = taken
+            .map_err(|error| Failure::Failed(format!("cannot install signal handlers: {error}")))?;
         print_styled(ENTER)?;
         thread::spawn(move || {
             if signals.forever().next().is_some() {
@@ -52,13 +52,13 @@ fn size() -> Size {
     let (columns, lines) = found.map_or((100, 30), |(columns, lines)| (columns.0, lines.0));
     Size {
         columns: columns.into(),
-        // The last line is left, as the cursor is there.
+        // The last line stays free for the cursor.
         lines: usize::from(lines).saturating_sub(1),
     }
 }
 
-/// Shows what the daemon does until the person leaves. Where there is no terminal, or JSON is asked for, a line or a
-/// screen is printed for each look.
+/// Shows live load until the user quits. Without a terminal, or with `--json`, prints one screen or
+/// line per update.
 pub fn top(client: &Client, json: bool) -> Result<(), Failure> {
     let stream = client.download(Operation::Live, &[], &[])?;
     let terminal = !json && std::io::stdout().is_terminal();

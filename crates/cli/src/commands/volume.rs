@@ -21,20 +21,20 @@ fn size(text: &str) -> Result<u64, Failure> {
     units::parse_bytes(text).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// A size, or `none`, which the interface calls 0.
+/// Parses a size, or `none`, which the API represents by 0.
 pub(super) fn limit(text: &str) -> Result<u64, Failure> {
     match text {
         "none" => Ok(0),
         text => match size(text)? {
             0 => Err(Failure::Usage(
-                "'0' is no limit: write a size, or none to take the limit away".to_owned(),
+                "'0' is not a limit: write a size, or none to remove the limit".to_owned(),
             )),
             bytes => Ok(bytes),
         },
     }
 }
 
-/// Prints a volume, and what was not done as it was asked for.
+/// Prints a volume, and notes where values were rounded.
 fn changed(json: bool, answer: &[u8], asked: &VolumeChange) -> Result<(), Failure> {
     shown(json, answer)?;
     let volume: Volume = read(answer)?;
@@ -45,7 +45,7 @@ fn changed(json: bool, answer: &[u8], asked: &VolumeChange) -> Result<(), Failur
     for (what, asked, has) in limits {
         match (asked, has) {
             (Some(asked), Some(has)) if asked != has && !json => print(&format!(
-                "note: the {what} was rounded up to whole 4 KiB: {has} bytes\n"
+                "note: {what} rounded up to a multiple of 4 KiB: {has} bytes\n"
             ))?,
             _ => {}
         }
@@ -53,7 +53,7 @@ fn changed(json: bool, answer: &[u8], asked: &VolumeChange) -> Result<(), Failur
     Ok(())
 }
 
-/// Limits as they are asked for.
+/// Quota and reservation as a change.
 fn limits(quota: Option<&str>, reservation: Option<&str>) -> Result<VolumeChange, Failure> {
     Ok(VolumeChange {
         quota: quota.map(limit).transpose()?,
@@ -66,7 +66,7 @@ fn show(volume: &Volume) -> String {
     let mapped = 100.0 * volume.mapped as f64 / volume.size.max(1) as f64;
     let receiving = volume.receiving.as_ref().map(|receiving| {
         format!(
-            "snapshot {}, {} so far; see `convect receive --status`",
+            "snapshot {}, {} received; see `convect receive --status`",
             receiving.snapshot,
             format_bytes(receiving.done)
         )
@@ -82,7 +82,7 @@ fn show(volume: &Volume) -> String {
     });
     let reservation = volume.reservation.map(|bytes| {
         format!(
-            "{} ({} not used)",
+            "{} ({} unused)",
             format_bytes(bytes),
             format_bytes(volume.reserved)
         )
@@ -105,7 +105,7 @@ fn show(volume: &Volume) -> String {
         ("held", held),
         ("quota", quota.unwrap_or_default()),
         ("reserved", reservation.unwrap_or_default()),
-        ("on fast", on_fast),
+        ("fast tier", on_fast),
         ("LBA", format!("{} B", volume.lba_size)),
         ("serial", volume.serial.clone()),
         ("state", volume.state.clone()),
@@ -114,7 +114,7 @@ fn show(volume: &Volume) -> String {
     ];
     shown.push(("policy", qos::show(volume.qos.as_ref())));
     let slowed = volume.qos.as_ref().map(qos::slowed);
-    shown.push(("time goes to", slowed.unwrap_or_default()));
+    shown.push(("bottleneck", slowed.unwrap_or_default()));
     shown.push(("expected", expected::show(volume.targets.as_ref())));
     shown.extend(placement::show(volume.placement.as_ref()));
     facts(&shown)
@@ -152,7 +152,7 @@ fn list(client: &Client, json: bool, pool: Option<&str>) -> Result<(), Failure> 
     print(&table(&head, list.items.iter().map(row)))
 }
 
-/// Does what the command says.
+/// Runs `convect volume`.
 pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Create {
@@ -194,7 +194,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
         } => {
             let (pool, name) = object(volume)?;
             if *shrink {
-                let what = format!("what lies in volume {volume} beyond {bytes} is lost");
+                let what = format!("data of volume {volume} beyond {bytes} is lost");
                 confirm(&what, volume, *yes)?;
             }
             let request = VolumeResize {
@@ -233,7 +233,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             }
             let done: Promotion = read(&answer)?;
             print(&format!(
-                "volume {volume} was promoted: it has the snapshots {} of {pool}/{} now\n",
+                "volume {volume} promoted: it now has the snapshots {} of {pool}/{}\n",
                 done.snapshots.join(", "),
                 done.parent
             ))
@@ -244,16 +244,16 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             background,
         } => {
             let (pool, name) = object(volume)?;
-            let what = format!("volume {volume} and everything in it is lost");
+            let what = format!("volume {volume} and all data in it are lost");
             confirm(&what, volume, *yes)?;
             let answer = client.get(Operation::VolumeDelete, &[pool, name])?;
-            let done = format!("volume {volume} was deleted");
+            let done = format!("volume {volume} deleted");
             follow(client, json, *background, &answer, &done)
         }
     }
 }
 
-/// Colour on a terminal that may have it, letters elsewhere.
+/// Colours on a capable terminal, letters elsewhere.
 fn paint() -> Paint {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     match !plain && std::io::stdout().is_terminal() {
@@ -262,7 +262,7 @@ fn paint() -> Paint {
     }
 }
 
-/// Prints where a volume lay `ago`.
+/// Prints the map of a volume as it was `ago`.
 fn map_as_it_was(client: &Client, json: bool, volume: &str, ago: &str) -> Result<(), Failure> {
     let (pool, name) = object(volume)?;
     let ago = Span::parse(ago).map_err(Failure::Usage)?;
@@ -277,14 +277,14 @@ fn map_as_it_was(client: &Client, json: bool, volume: &str, ago: &str) -> Result
     let told: MapFrames = read(&answer)?;
     let Some(cells) = cells_then(&told) else {
         return Err(Failure::Failed(format!(
-            "where {volume} lay then is not known: the daemon keeps the last hour, from its start on"
+            "no map of {volume} at that time: the daemon keeps the last hour, since its start"
         )));
     };
     let how = paint();
     print_styled(&(strip(told.size, &cells, how) + &legend(&cells, how)))
 }
 
-/// Does what the command says.
+/// Runs `convect map`.
 pub fn map(client: &Client, json: bool, command: &Map) -> Result<(), Failure> {
     let (pool, name) = object(&command.volume)?;
     if let Some(ago) = &command.ago {

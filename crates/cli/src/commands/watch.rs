@@ -1,22 +1,22 @@
-//! Printing again and again.
+//! Repeated output of `--watch`.
 
 use crate::Failure;
 use crate::show::print_styled;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Periods of `--watch`, in seconds.
+/// Limits of the `--watch` period, in seconds.
 const PERIOD_MIN: f64 = 0.1;
 const PERIOD_MAX: f64 = 86_400.0;
 
-/// How often something is printed.
+/// The interval of repeated output.
 pub struct Pace(Option<Duration>);
 
 impl Pace {
-    /// Once, or every so many seconds.
+    /// One report, or one every `seconds`.
     ///
     /// # Errors
-    /// When the period cannot be.
+    /// When the period is out of range.
     pub fn new(seconds: Option<f64>) -> Result<Self, Failure> {
         match seconds {
             None => Ok(Self(None)),
@@ -24,12 +24,12 @@ impl Pace {
                 Ok(Self(Some(Duration::from_secs_f64(seconds))))
             }
             Some(seconds) => Err(Failure::Usage(format!(
-                "--watch {seconds} cannot be: write {PERIOD_MIN} to {PERIOD_MAX} seconds"
+                "--watch {seconds} is out of range: write {PERIOD_MIN} to {PERIOD_MAX} seconds"
             ))),
         }
     }
 
-    /// Waits for the next time; false when there is none.
+    /// Waits for the next report; false when there is none.
     pub fn next(&self) -> bool {
         match self.0 {
             Some(period) => {
@@ -41,10 +41,10 @@ impl Pace {
     }
 }
 
-/// Clears the terminal before something that is printed again and again.
+/// Clears the terminal before a repeated report.
 ///
 /// # Errors
-/// When nobody reads the output.
+/// When the output is closed.
 pub fn clear(pace: &Pace) -> Result<(), Failure> {
     match pace.0.is_some() && std::io::stdout().is_terminal() {
         true => print_styled("\x1b[H\x1b[2J"),

@@ -1,10 +1,10 @@
-//! What is written to drives and what promotion may write, as people read it.
+//! Bytes written to drives and the promotion budget, as text.
 
 use crate::show::table;
 use api::v1::{PromotionBudget, Vdrive, Wear};
 use units::format_bytes;
 
-/// Bytes a day as drive writes a day; `-` where they are not known.
+/// Bytes per day as drive writes per day (DWPD); `-` if unknown.
 pub fn drive_writes(daily: Option<u64>, size: u64) -> String {
     match daily {
         Some(daily) if size > 0 => format!("{:.3}", daily as f64 / size as f64),
@@ -12,7 +12,7 @@ pub fn drive_writes(daily: Option<u64>, size: u64) -> String {
     }
 }
 
-/// What was written to each drive, in lines.
+/// Bytes written to each drive, as rows.
 pub fn drives(vdrives: &[Vdrive]) -> String {
     let head = [
         "DRIVE",
@@ -41,11 +41,11 @@ pub fn drives(vdrives: &[Vdrive]) -> String {
     table(&head, rows)
 }
 
-/// What was written to a drive of some size, in a line.
+/// Bytes written to a drive of some size, in one line.
 pub fn line(wear: &Wear, size: u64) -> String {
     format!(
-        "{} ({} by hosts, {} by promotion, {} by upkeep, {} metadata); drive writes a day: {}, since the daemon \
-         was started {}",
+        "{} ({} by hosts, {} by promotion, {} by maintenance, {} metadata); drive writes per day: \
+         {}, since the daemon was started {}",
         format_bytes(wear.total),
         format_bytes(wear.hosts),
         format_bytes(wear.promotion),
@@ -56,14 +56,14 @@ pub fn line(wear: &Wear, size: u64) -> String {
     )
 }
 
-/// What promotion may write, in a line.
+/// The promotion budget in one line.
 pub fn budget(budget: &PromotionBudget) -> String {
     let paused = match budget.left {
-        0 => "; promotion pauses",
+        0 => "; promotion paused",
         _ => "",
     };
     format!(
-        "{} a day ({} written in the last 24 h, {} may be at once{paused})",
+        "{} per day ({} written in the last 24 h, {} available now{paused})",
         format_bytes(budget.daily),
         format_bytes(budget.today),
         format_bytes(budget.left)

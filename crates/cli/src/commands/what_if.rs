@@ -20,7 +20,7 @@ fn time(ns: Option<u64>) -> String {
 
 fn row(point: &ForecastPoint) -> Vec<String> {
     let size = match point.percent {
-        100 => "as now".to_owned(),
+        100 => "current".to_owned(),
         percent => format!("{} times", percent as f64 / 100.0),
     };
     vec![
@@ -45,13 +45,13 @@ fn volume(of: &Forecast) -> Vec<String> {
 
 fn told(of: &WhatIf) -> String {
     let mut text = facts(&[
-        ("uses", format!("{} of 4 KiB blocks", of.pool.uses)),
+        ("uses", format!("{} 4 KiB blocks", of.pool.uses)),
         (
             "used",
             format!("about {}", format_bytes(of.pool.used_bytes)),
         ),
-        ("a read of the fast tier", time(of.fast_ns)),
-        ("a read of the slow tier", time(of.slow_ns)),
+        ("fast-tier read", time(of.fast_ns)),
+        ("slow-tier read", time(of.slow_ns)),
     ]);
     text.push('\n');
     let head = [
@@ -65,7 +65,7 @@ fn told(of: &WhatIf) -> String {
     if of.volumes.is_empty() {
         return text;
     }
-    text += "\nWhat LRU would hit if a volume had so many times what it has of the fast tier\n";
+    text += "\nLRU hit rate by multiple of a volume's present fast-tier space\n";
     let times = of.pool.points.iter();
     let times: Vec<String> = times
         .map(|point| format!(">{} x", point.percent as f64 / 100.0))
@@ -75,7 +75,7 @@ fn told(of: &WhatIf) -> String {
     text + &table(&head, of.volumes.iter().map(volume))
 }
 
-/// Prints what other sizes of the fast tier would give.
+/// Runs `convect pool what-if`: hit rates with other sizes of the fast tier.
 pub fn what_if(client: &Client, json: bool, pool: &str) -> Result<(), Failure> {
     let answer = client.get(Operation::PoolWhatIf, &[pool])?;
     match json {

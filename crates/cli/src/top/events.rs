@@ -1,14 +1,15 @@
-//! Server-sent events (HTML Living Standard, section 9.2): only what the daemon sends.
+//! Parser of server-sent events (HTML Living Standard, section 9.2), as far as the daemon uses
+//! them.
 
 use crate::Failure;
 use crate::show::read;
 use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader, Read};
 
-/// Longest line that is read, in bytes.
+/// Maximum line length, in bytes.
 const LINE_MAX: u64 = 16 << 20;
 
-/// What a stream tells by events of one name, one after the other; a failure where it ends.
+/// Payloads of the events of one name, in order; a failure when the stream ends.
 pub fn told<T: DeserializeOwned>(
     stream: impl Read,
     wanted: &str,
@@ -22,11 +23,12 @@ pub fn told<T: DeserializeOwned>(
             let text = String::from_utf8_lossy(&line);
             match read_to_end {
                 Err(error) => {
-                    let text = format!("the daemon tells nothing any more: {error}");
+                    let text = format!("connection to the daemon lost: {error}");
                     return Some(Err(Failure::Failed(text)));
                 }
                 Ok(_) if !text.ends_with('\n') => {
-                    let text = "the daemon tells nothing any more: it ended, or too many look";
+                    let text = "the daemon closed the connection: it stopped, or too many clients \
+                     are watching";
                     return Some(Err(Failure::Failed(text.to_owned())));
                 }
                 Ok(_) => {}

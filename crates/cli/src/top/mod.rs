@@ -1,4 +1,4 @@
-//! A full screen of what the daemon does, again and again, from its stream of live data.
+//! `convect top`: full-screen view of the daemon's live data stream.
 
 mod events;
 mod screen;

@@ -1,4 +1,4 @@
-//! What is seen. Pure.
+//! Renders the screen of `convect top`. Pure functions.
 
 use super::watched::{PolicyNow, PoolNow, Watched};
 use crate::iostat::{LOAD_HEAD, load_line};
@@ -6,7 +6,7 @@ use crate::map::{Paint, bar};
 use crate::progress::pace;
 use units::format_bytes;
 
-/// Columns and lines of the terminal.
+/// Size of the terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Columns.
@@ -15,13 +15,13 @@ pub struct Size {
     pub lines: usize,
 }
 
-/// Lines of jobs, and of policies, at most.
+/// Maximum lines of jobs and of policies.
 const JOBS: usize = 5;
 const POLICIES: usize = 8;
-/// Columns of a tier strip.
+/// Columns of a tier bar.
 const STRIP: usize = 64;
 
-/// Where a pool's reads were answered, and what it moved.
+/// Reads of a pool by tier, and its promotion and demotion rates.
 fn tiers(now: &PoolNow, paint: Paint) -> String {
     let [ram, fast, slow] = now.load.shares;
     format!(
@@ -32,9 +32,9 @@ fn tiers(now: &PoolNow, paint: Paint) -> String {
     )
 }
 
-const POLICY_HEAD: &str = "policy            level volumes  promised       IOPS     held    met";
+const POLICY_HEAD: &str = "policy            level volumes  minimums       IOPS     held    met";
 
-/// What volumes with a policy were promised and attained, in a line.
+/// Minimums and attained performance of volumes with a policy, in one line.
 fn policy_line(now: &PolicyNow) -> String {
     let policy = &now.policy;
     let met = now.met.map(|met| format!("{:.1} %", 100.0 * met));
@@ -50,7 +50,7 @@ fn policy_line(now: &PolicyNow) -> String {
     )
 }
 
-/// Cuts a line that is too long. Lines with colours are short enough by themselves.
+/// Truncates a long line. Coloured lines always fit.
 fn cut(line: &str, columns: usize) -> String {
     match line.contains('\x1b') {
         true => line.to_owned(),
@@ -58,7 +58,7 @@ fn cut(line: &str, columns: usize) -> String {
     }
 }
 
-/// A screen full, each line with its end.
+/// The lines of the screen, each with its line end.
 pub fn screen(watched: &Watched, size: Size, paint: Paint) -> String {
     let mut lines = vec![LOAD_HEAD.to_owned()];
     for now in watched.pools() {
@@ -80,7 +80,7 @@ pub fn screen(watched: &Watched, size: Size, paint: Paint) -> String {
     let room = size.lines.saturating_sub(lines.len() + jobs.len() + 4);
     let busiest = watched.busiest();
     lines.push(String::new());
-    // Shares by tier are a pool's.
+    // Shares by tier are known for pools only.
     let shares = LOAD_HEAD.find("  RAM%").unwrap_or(LOAD_HEAD.len());
     let whole = |line: String| line.chars().take(shares).collect::<String>();
     lines.push(whole(LOAD_HEAD.replacen("pool  ", "volume", 1)));

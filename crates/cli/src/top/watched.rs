@@ -1,35 +1,34 @@
-//! What is known from events, and the loads between them. Pure.
+//! State of `convect top`: the last event and the load between events. Pure functions.
 
 use crate::Load;
 use api::v1::{Counters, Job, LivePolicy, LivePool, LiveState, LiveVolume};
 use std::collections::BTreeMap;
 
-/// A pool with what it did since the event before.
+/// A pool with its load since the previous event.
 pub struct PoolNow {
-    /// As it was told last.
+    /// Its latest state.
     pub pool: LivePool,
     /// Its load.
     pub load: Load,
-    /// Bytes promoted a second.
+    /// Bytes promoted per second.
     pub promoted: f64,
-    /// Bytes that sank a second.
+    /// Bytes demoted per second.
     pub demoted: f64,
 }
 
-/// A policy with what volumes that have it attained since the event before.
+/// A policy with the performance of its volumes since the previous event.
 pub struct PolicyNow {
-    /// As it was told last.
+    /// Its latest state.
     pub policy: LivePolicy,
-    /// Operations a second.
+    /// Operations per second.
     pub iops: f64,
-    /// Operations a second that were held.
+    /// Throttled operations per second.
     pub held: f64,
-    /// Part of the time in which they asked for what they were promised in which they got it; nothing where they asked for
-    /// nothing.
+    /// Share of the time with demand in which the minimums were met; nothing without demand.
     pub met: Option<f64>,
 }
 
-/// All that is known.
+/// All known state.
 #[derive(Default)]
 pub struct Watched {
     at_ms: u64,
@@ -39,10 +38,10 @@ pub struct Watched {
     jobs: Vec<Job>,
 }
 
-/// What a policy's volumes attained between two events.
+/// Performance of a policy's volumes between two events.
 fn attained(before: Option<&LivePolicy>, policy: LivePolicy, seconds: f64) -> PolicyNow {
     let before = before.map_or(policy.did, |before| before.did);
-    // A volume that has another policy now takes along what it counted.
+    // A volume that changed its policy takes its counters along.
     let since = |index: usize| policy.did[index].saturating_sub(before[index]) as f64;
     let rate = |index: usize| {
         if seconds > 0.0 {
@@ -73,7 +72,7 @@ fn counters(volume: &LiveVolume) -> Counters {
 }
 
 impl Watched {
-    /// Takes an event. What it does not name did nothing since the one before.
+    /// Applies an event. Objects missing from it were idle since the previous event.
     pub fn take(&mut self, event: LiveState) {
         let seconds = event.at_ms.saturating_sub(self.at_ms) as f64 / 1e3;
         let seconds = if self.at_ms == 0 { 0.0 } else { seconds };
@@ -138,7 +137,7 @@ impl Watched {
         self.pools.values()
     }
 
-    /// The volumes with their loads, the busiest first.
+    /// Volumes with their load, busiest first.
     pub fn busiest(&self) -> Vec<(String, Load)> {
         let named = |(key, known): (&(String, String), &(Counters, Load))| {
             (format!("{}/{}", key.0, key.1), known.1)
@@ -149,12 +148,12 @@ impl Watched {
         volumes
     }
 
-    /// The policies that volumes have, by pool, level and name.
+    /// Policies in use, sorted by pool, level and name.
     pub fn policies(&self) -> &[PolicyNow] {
         &self.policies
     }
 
-    /// The jobs that have not ended.
+    /// Unfinished jobs.
     pub fn running(&self) -> impl Iterator<Item = &Job> {
         self.jobs.iter().filter(|job| !job.state.is_ended())
     }

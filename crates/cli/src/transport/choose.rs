@@ -1,5 +1,5 @@
-//! Which daemon a command is for: what the command line says, then the environment, then the current context, and
-//! else this host's socket.
+//! Selects the daemon of a command: by the command line, then the environment, then the current
+//! context, else the Unix socket of this host.
 
 use super::{Context, Contexts, LOCAL, Transport, token};
 use crate::Failure;
@@ -8,31 +8,33 @@ use clap::Args;
 use remote::{Address, Pin, Server, Trust};
 use std::path::{Path, PathBuf};
 
-/// Which daemon, on the command line.
+/// Options that select the daemon.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reach {
-    /// The socket of a daemon on this host [env: CONVECT_SOCKET=]
+    /// Unix socket of a daemon on this host [env: CONVECT_SOCKET=]
     #[arg(long, global = true, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// A daemon on any host, at the address of its `serve --listen`; the token comes from CONVECT_TOKEN or --token-file
+    /// Address of a daemon's `serve --listen`; the token is taken from CONVECT_TOKEN or
+    /// --token-file
     #[arg(long, global = true, value_name = "https://HOST:PORT")]
     pub server: Option<String>,
-    /// SHA-256 fingerprint of the server's certificate, as its log shows it; written before the command
+    /// SHA-256 fingerprint of the server's certificate, as printed in its log; must precede the
+    /// command
     // Not global: `volume set` has a --pin of its own.
     #[arg(long, value_name = "sha256:...")]
     pub pin: Option<String>,
-    /// File of CA certificates (PEM), one of which signed the server's
+    /// File of CA certificates (PEM), one of which signed the server's certificate
     #[arg(long, global = true, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// File with the token, readable by its owner only
+    /// File with the API token, readable by its owner only
     #[arg(long, global = true, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// A context of `context add`, or local [env: CONVECT_CONTEXT=]
+    /// Context created by `context add`, or `local` [env: CONVECT_CONTEXT=]
     #[arg(long, global = true, value_name = "NAME")]
     pub context: Option<String>,
 }
 
-/// What of the environment counts.
+/// Environment variables in effect.
 #[derive(Debug, Default)]
 pub struct Environment {
     /// `CONVECT_SOCKET`.
@@ -41,17 +43,17 @@ pub struct Environment {
     pub context: Option<String>,
     /// `CONVECT_TOKEN`.
     pub token: Option<Secret>,
-    /// The folder of the user's configuration for this program.
+    /// The user's configuration directory for this program.
     pub folder: Option<PathBuf>,
 }
 
-/// A variable that is there and says something.
+/// A variable that is set and not empty.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 impl Environment {
-    /// As it is. The folder is that of the XDG base directory specification.
+    /// Reads the environment. The directory follows the XDG base directory specification.
     pub fn read() -> Self {
         let folder = match variable("XDG_CONFIG_HOME") {
             Some(folder) => Some(PathBuf::from(folder)),
@@ -65,13 +67,15 @@ impl Environment {
         }
     }
 
-    /// Where the contexts are.
+    /// The directory of the contexts.
     ///
     /// # Errors
-    /// When nothing says where the user's configuration is.
+    /// When the user's configuration directory is unknown.
     pub fn folder(&self) -> Result<&Path, Failure> {
         self.folder.as_deref().ok_or_else(|| {
-            Failure::Failed("contexts have no folder: set HOME or XDG_CONFIG_HOME".to_owned())
+            Failure::Failed(
+                "no configuration directory for contexts: set HOME or XDG_CONFIG_HOME".to_owned(),
+            )
         })
     }
 }
@@ -81,7 +85,7 @@ fn usage<T>(message: &str) -> Result<T, Failure> {
 }
 
 impl Reach {
-    /// Whether the command line names a daemon, otherwise than by a socket.
+    /// Whether the command line selects a daemon other than by a socket.
     pub fn names_server(&self) -> bool {
         let Self {
             socket: _,
@@ -95,15 +99,13 @@ impl Reach {
         server.is_some() || pin.is_some() || context.is_some() || paths
     }
 
-    /// How the certificate of `--server` is known, where that is said.
+    /// How to verify the certificate of `--server`, if given.
     ///
     /// # Errors
-    /// When it is said twice, or not well.
+    /// When it is ambiguous or invalid.
     pub fn trust(&self) -> Result<Option<Trust>, Failure> {
         match (&self.pin, &self.ca) {
-            (Some(_), Some(_)) => {
-                usage("--pin and --ca are two ways to know a certificate: write one")
-            }
+            (Some(_), Some(_)) => usage("--pin and --ca are mutually exclusive: write one"),
             (Some(pin), None) => Ok(Some(Trust::Pin(Pin::parse(pin)?))),
             (None, Some(path)) => Ok(Some(Trust::Authorities(path.clone()))),
             (None, None) => Ok(None),
@@ -117,10 +119,10 @@ impl Reach {
             self.context.is_some(),
         ];
         if named.iter().filter(|named| **named).count() > 1 {
-            return usage("--socket, --server and --context each name a daemon: write one");
+            return usage("--socket, --server and --context are mutually exclusive: write one");
         }
         if self.server.is_none() && (self.pin.is_some() || self.ca.is_some()) {
-            return usage("--pin and --ca tell of the certificate of --server: write that, too");
+            return usage("--pin and --ca require --server: add --server https://HOST:PORT");
         }
         Ok(())
     }
@@ -137,8 +139,8 @@ impl Reach {
             (None, Some(text), _) => token::checked(text.expose(), "CONVECT_TOKEN"),
             (None, None, Some(path)) => token::of_file(path),
             (None, None, None) => Err(Failure::Usage(format!(
-                "{server} needs a token: set CONVECT_TOKEN, or name a file of one with --token-file; `convect token \
-                 create` on its host makes one"
+                "{server} requires a token: set CONVECT_TOKEN, or use --token-file; create a \
+                 token on its host with `convect token create`"
             ))),
         }
     }
@@ -147,8 +149,8 @@ impl Reach {
         let address = Address::parse(text)?;
         let Some(trust) = self.trust()? else {
             return Err(Failure::Usage(format!(
-                "nothing says how the certificate of {address} is known: write --pin with the fingerprint that the \
-                 daemon's log tells, or --ca; `convect context add` shows it, and keeps it"
+                "the certificate of {address} cannot be verified: add --pin with the fingerprint \
+                 from the daemon's log, or --ca; `convect context add` stores it"
             )));
         };
         let token = self.token(environment, None, &address)?;
@@ -169,12 +171,14 @@ impl Reach {
         )?)))
     }
 
-    /// The context that counts, if one does; nothing for this host's socket.
+    /// The context in effect; nothing for the Unix socket of this host.
     fn context(&self, environment: &Environment) -> Result<Option<Context>, Failure> {
         let named = match (&self.context, &environment.context) {
             (Some(name), _) => Some(name),
             (None, Some(_)) if environment.socket.is_some() => {
-                return usage("CONVECT_SOCKET and CONVECT_CONTEXT each name a daemon: unset one");
+                return usage(
+                    "CONVECT_SOCKET and CONVECT_CONTEXT are mutually exclusive: unset one",
+                );
             }
             (None, named) => named.as_ref(),
         };
@@ -196,10 +200,10 @@ impl Reach {
     }
 }
 
-/// The transport to the daemon that a command is for. Nothing is sent yet.
+/// The transport to the selected daemon. Nothing is sent yet.
 ///
 /// # Errors
-/// When two are named, or one not well.
+/// When the selection is ambiguous or invalid.
 pub fn choose(reach: &Reach, environment: &Environment) -> Result<Transport, Failure> {
     reach.check()?;
     if let Some(text) = &reach.server {
@@ -212,7 +216,7 @@ pub fn choose(reach: &Reach, environment: &Environment) -> Result<Transport, Fai
     }
     if reach.token_file.is_some() {
         return usage(
-            "--token-file is shown to a server, and a socket needs no token: leave it out, or write --server",
+            "--token-file applies to a server, not to a Unix socket: remove it, or add --server",
         );
     }
     let given = reach.socket.as_ref().or(environment.socket.as_ref());
@@ -229,7 +233,7 @@ mod tests {
 
     const PIN: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-    /// A folder with the contexts a, which has a token, and b, which has none.
+    /// A folder with the contexts `a`, with a token, and `b`, without.
     fn folder() -> tempfile::TempDir {
         use std::io::Write;
         let folder = tempfile::tempdir().unwrap();
@@ -254,7 +258,7 @@ mod tests {
         folder
     }
 
-    /// The daemon and the token that these arguments and variables choose.
+    /// The daemon and token selected by these arguments and variables.
     fn chosen(
         folder: &Path,
         [socket, server, pin, context]: [Option<&str>; 4],
@@ -331,19 +335,19 @@ mod tests {
             ([s, server, pin, None], [None; 3], "write one"),
             ([s, None, None, a], [None; 3], "write one"),
             ([None, server, pin, a], [None; 3], "write one"),
-            ([None, None, pin, a], [None; 3], "write that, too"),
+            ([None, None, pin, a], [None; 3], "require --server"),
             ([None; 4], [s, a, None], "unset one"),
             ([None, server, None, None], [None, None, token], "--pin"),
             ([None, server, pin, None], [None; 3], "CONVECT_TOKEN"),
             (
                 [None, server, pin, None],
                 [None, None, Some("a b")],
-                "holds no token",
+                "contains no valid token",
             ),
             (
                 [None, server, Some("1"), None],
                 [None, None, token],
-                "no fingerprint",
+                "not a fingerprint",
             ),
             (
                 [None, Some("c:3"), pin, None],

@@ -15,7 +15,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The daemon as messages name it.
+    /// The daemon's name in messages.
     pub fn name(&self) -> String {
         match self {
             Self::Socket(path) => path.display().to_string(),
@@ -23,7 +23,7 @@ impl Transport {
         }
     }
 
-    /// A request with what is shown to the daemon; by its socket the system says who asks.
+    /// Adds the credentials to a request; over a Unix socket the kernel authenticates the peer.
     pub fn authorized(&self, request: request::Builder) -> request::Builder {
         match self {
             Self::Socket(_) => request
@@ -33,10 +33,10 @@ impl Transport {
         }
     }
 
-    /// A new connection, on which so long is waited.
+    /// Opens a connection with this time limit.
     ///
     /// # Errors
-    /// When no daemon answers, or another than the one that is known.
+    /// When no daemon responds, or its certificate does not match.
     pub fn connect(&self, patience: Patience) -> Result<Connection, Failure> {
         let connected = match self {
             Self::Socket(path) => UnixStream::connect(path)
@@ -51,7 +51,7 @@ impl Transport {
         connected.map_err(|error| self.unreachable(&error))
     }
 
-    /// Why the daemon could not be asked.
+    /// Why the daemon is unreachable.
     pub fn unreachable(&self, error: &io::Error) -> Failure {
         let path = match self {
             Self::Socket(path) => path.display(),
@@ -59,17 +59,19 @@ impl Transport {
         };
         Failure::Failed(match error.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => format!(
-                "no daemon answers at {path}: start it with `convect serve` or name its socket \
-                 with --socket"
+                "no daemon responds at {path}: start it with `convect serve` or specify its \
+                 socket with --socket"
             ),
             ErrorKind::PermissionDenied => {
-                format!("no permission to use {path}: be root, the daemon's user or in its group")
+                format!(
+                    "permission denied for {path}: run as root, as the daemon's user or in its group"
+                )
             }
-            ErrorKind::InvalidInput => format!("{path} cannot be a socket: {error}"),
+            ErrorKind::InvalidInput => format!("{path} is not a valid socket path: {error}"),
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                format!("the daemon at {path} did not answer in time: see its log")
+                format!("the daemon at {path} did not respond in time: see its log")
             }
-            _ => format!("the daemon at {path} cannot be asked: {error}: see its log"),
+            _ => format!("request to the daemon at {path} failed: {error}: see its log"),
         })
     }
 }

@@ -1,5 +1,6 @@
-//! Servers with names, in a file of the user's configuration folder. It holds no secrets, but whoever can write it
-//! decides who is believed.
+//! Contexts: named servers, stored in the user's configuration directory. The file contains no
+//! secrets, but whoever can write it decides which certificates are trusted; hence only its owner
+//! may.
 
 use crate::Failure;
 use remote::{Address, Pin, Trust};
@@ -10,43 +11,44 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The name that stands for this host's socket.
+/// Name of the context for the Unix socket of this host.
 pub const LOCAL: &str = "local";
 
 const FILE: &str = "contexts.json";
-/// Longest file that is read, in bytes; most contexts; longest name.
+/// Maximum size of the file in bytes; maximum number of contexts; maximum length of a name.
 const FILE_MAX: u64 = 1 << 20;
 const CONTEXTS_MAX: usize = 256;
 const NAME_MAX: usize = 64;
 
-/// A server, and how one comes to it.
+/// A server and its credentials.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Context {
     /// `https://HOST:PORT`.
     pub server: String,
-    /// The fingerprint of its certificate.
+    /// Pinned fingerprint of its certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<String>,
-    /// A file of those who may have signed it.
+    /// File of CA certificates that may have signed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<PathBuf>,
-    /// A file with the token.
+    /// File with the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
 }
 
 impl Context {
-    /// Its server and how the certificate is known.
+    /// The server's address and how its certificate is verified.
     ///
     /// # Errors
-    /// When the file was written by something else.
+    /// When the file was written by another program.
     pub fn reach(&self) -> Result<(Address, Trust), Failure> {
         let trust = match (&self.pin, &self.ca) {
             (Some(pin), _) => Trust::Pin(Pin::parse(pin)?),
             (None, Some(path)) => Trust::Authorities(path.clone()),
             (None, None) => {
                 return Err(Failure::Failed(format!(
-                    "the context of {} says nothing of its certificate: remove it and add it again",
+                    "the context of {} does not say how to verify its certificate: remove it and \
+                     add it again",
                     self.server
                 )));
             }
@@ -55,13 +57,13 @@ impl Context {
     }
 }
 
-/// All of them.
+/// All contexts.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Contexts {
-    /// The one that counts where none is named; this host's socket where there is none.
+    /// The current context; the Unix socket of this host if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
-    /// By name.
+    /// Contexts by name.
     #[serde(default)]
     pub contexts: BTreeMap<String, Context>,
 }
@@ -71,8 +73,8 @@ fn check_name(name: &str) -> Result<(), Failure> {
     match (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(good) && name != LOCAL {
         true => Ok(()),
         false => Err(Failure::Usage(format!(
-            "a context cannot be called '{name}': take up to {NAME_MAX} letters, digits, '-', '_' and '.', and not \
-             {LOCAL}, which is this host's socket"
+            "invalid context name '{name}': use up to {NAME_MAX} letters, digits, '-', '_' and \
+             '.'; {LOCAL} is reserved for the Unix socket of this host"
         ))),
     }
 }
@@ -80,15 +82,15 @@ fn check_name(name: &str) -> Result<(), Failure> {
 fn failed(what: &str, path: &Path, why: impl std::fmt::Display) -> Failure {
     let path = path.display();
     Failure::Failed(format!(
-        "the contexts cannot be {what} {path}: {why}: see to that file and its folder"
+        "the contexts cannot be {what} {path}: {why}: check the file and its directory"
     ))
 }
 
 impl Contexts {
-    /// What the file in a folder says; nothing where there is none.
+    /// Loads the contexts from a folder; none if there is no file.
     ///
     /// # Errors
-    /// When it cannot be read, is none, or others than its owner may write it.
+    /// When the file cannot be read, is invalid, or is writable by others.
     pub fn load(folder: &Path) -> Result<Self, Failure> {
         let path = folder.join(FILE);
         let bad = |why: String| failed("read from", &path, why);
@@ -100,7 +102,9 @@ impl Contexts {
         let meta = file.metadata().map_err(|error| bad(error.to_string()))?;
         if meta.permissions().mode() & 0o022 != 0 {
             return Err(bad(
-                "others than its owner may write it, and so decide who is believed".to_owned(),
+                "it is writable by users other than its owner, who could change the trusted \
+                 certificates"
+                    .to_owned(),
             ));
         }
         let mut text = Vec::new();
@@ -110,11 +114,11 @@ impl Contexts {
         serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))
     }
 
-    /// Changes the file in a folder, which is made where there is none. Two that change it at once do so one after the
-    /// other.
+    /// Changes the file in a folder under a lock; creates it if there is none. Concurrent changes
+    /// are serialised.
     ///
     /// # Errors
-    /// When `change` says so, or the file cannot be read or written: it is as it was then.
+    /// When `change` fails, or the file cannot be read or written: it is unchanged then.
     pub fn change(
         folder: &Path,
         change: impl FnOnce(&mut Self) -> Result<(), Failure>,
@@ -140,30 +144,31 @@ impl Contexts {
         daemon::write_whole(folder, FILE, &text, 0o600).map_err(bad)
     }
 
-    /// Adds one.
+    /// Adds a context.
     ///
     /// # Errors
-    /// When its name cannot be or is taken, or there are too many.
+    /// When its name is invalid or taken, or the limit is reached.
     pub fn add(&mut self, name: &str, context: Context) -> Result<(), Failure> {
         check_name(name)?;
         if self.contexts.contains_key(name) {
             return Err(Failure::Failed(format!(
-                "there is a context {name} already: take another name, or `convect context remove {name}` first"
+                "context {name} already exists: choose another name, or run `convect context \
+                 remove {name}` first"
             )));
         }
         if self.contexts.len() >= CONTEXTS_MAX {
             return Err(Failure::Failed(format!(
-                "there are {CONTEXTS_MAX} contexts already: remove what is not needed"
+                "the limit of {CONTEXTS_MAX} contexts is reached: remove unused ones"
             )));
         }
         self.contexts.insert(name.to_owned(), context);
         Ok(())
     }
 
-    /// The one of a name.
+    /// Looks up a context by name.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it does not exist.
     pub fn of(&self, name: &str) -> Result<&Context, Failure> {
         self.contexts.get(name).ok_or_else(|| {
             let names: Vec<&str> = self.contexts.keys().map(String::as_str).collect();
@@ -171,14 +176,14 @@ impl Contexts {
                 true => "add it with `convect context add`".to_owned(),
                 false => format!("choose one of {LOCAL}, {}", names.join(", ")),
             };
-            Failure::Usage(format!("there is no context {name}: {known}"))
+            Failure::Usage(format!("unknown context {name}: {known}"))
         })
     }
 
-    /// Makes one the current one.
+    /// Makes a context the current one.
     ///
     /// # Errors
-    /// When there is none of this name.
+    /// When it does not exist.
     pub fn use_one(&mut self, name: &str) -> Result<(), Failure> {
         self.current = match name {
             LOCAL => None,
@@ -187,10 +192,10 @@ impl Contexts {
         Ok(())
     }
 
-    /// Forgets one. Where it was the current one, that is this host's socket again.
+    /// Removes a context. If it was the current one, the Unix socket of this host is used again.
     ///
     /// # Errors
-    /// When there is none of this name.
+    /// When it does not exist.
     pub fn remove(&mut self, name: &str) -> Result<(), Failure> {
         self.of(name)?;
         self.contexts.remove(name);

@@ -1,4 +1,5 @@
-//! Tokens: from the environment or from a file, never from the command line, where others see them.
+//! Tokens: read from the environment or a file, never from the command line, which other users can
+//! see.
 
 use crate::Failure;
 use std::fs::File;
@@ -6,39 +7,41 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Longest file of a token, in bytes.
+/// Maximum size of a token file, in bytes.
 const FILE_MAX: u64 = 4096;
 
-/// Takes a token that stands somewhere, which `place` says.
+/// Validates a token; `place` says where it comes from.
 ///
 /// # Errors
-/// When it cannot be one.
+/// When it is malformed.
 pub fn checked(text: &str, place: &str) -> Result<String, Failure> {
     let token = text.trim();
     match remote::is_token(token) {
         true => Ok(token.to_owned()),
         false => Err(Failure::Failed(format!(
-            "{place} holds no token: put there what `convect token create` prints, and nothing else"
+            "{place} contains no valid token: store the output of `convect token create` there, \
+             and nothing else"
         ))),
     }
 }
 
-/// Reads a token of a file that nobody else may read.
+/// Reads a token from a file that only its owner may access.
 ///
 /// # Errors
-/// When others may, it cannot be read, or has none.
+/// When others may access it, it cannot be read, or it contains no token.
 pub fn of_file(path: &Path) -> Result<String, Failure> {
     let shown = path.display();
     let bad = |error: std::io::Error| {
         Failure::Failed(format!(
-            "the token file {shown} cannot be read: {error}: name another with --token-file, or set CONVECT_TOKEN"
+            "cannot read the token file {shown}: {error}: use --token-file with another file, or \
+             set CONVECT_TOKEN"
         ))
     };
     let file = File::open(path).map_err(bad)?;
     let meta = file.metadata().map_err(bad)?;
     if meta.is_file() && meta.permissions().mode() & 0o077 != 0 {
         return Err(Failure::Failed(format!(
-            "others than its owner may use the token file {shown}: take that away with `chmod 600 {shown}`"
+            "the token file {shown} is accessible by others than its owner: run `chmod 600 {shown}`"
         )));
     }
     let mut text = String::new();

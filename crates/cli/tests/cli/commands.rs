@@ -1,4 +1,4 @@
-//! The program as a script runs it.
+//! The program as scripts use it.
 
 use crate::scripted::{Scripted, command, convect, ended};
 use std::io::{BufRead, BufReader};
@@ -24,7 +24,7 @@ fn without_a_daemon_the_error_says_how_to_start_one() {
     let path = folder.path().join("none");
     let said = convect(&format!("--socket {} pool list", path.display()));
     let expected = format!(
-        "error: no daemon answers at {}: start it with `convect serve` or name its socket with \
+        "error: no daemon responds at {}: start it with `convect serve` or specify its socket with \
          --socket\n",
         path.display()
     );
@@ -166,10 +166,10 @@ fn an_export_is_asked_for_with_the_parameters_of_its_front_end() {
             "export create e tank/v scsi --listen a",
             "choose one of nbd",
         ),
-        ("export create e tank/v nbd", "needs --listen"),
+        ("export create e tank/v nbd", "requires --listen"),
         (
             "export create --initiator a e tank/v nbd --listen a --initiator b",
-            "--initiator is there twice",
+            "--initiator is given twice",
         ),
         (
             "export create e tank/v nbd --listen a --initiator",
@@ -205,7 +205,7 @@ fn deleting_waits_for_the_job() {
     let said = daemon.convect("volume delete tank/v --yes");
     assert_eq!(
         (said.code, said.out.as_str()),
-        (0, "volume tank/v was deleted\n")
+        (0, "volume tank/v deleted\n")
     );
     assert_eq!(daemon.asked().len(), 3);
 }
@@ -228,7 +228,7 @@ fn work_in_the_background_is_found_again() {
         .on("DELETE /v1/volumes/tank/v", 202, r#"{"job":3}"#)
         .on("GET /v1/jobs/3", 200, &job("running", 50.0));
     let said = daemon.convect("volume delete tank/v --yes --background");
-    assert_eq!(said.out, "job 3 was started; see `convect job show 3`\n");
+    assert_eq!(said.out, "job 3 started; see `convect job show 3`\n");
     let said = daemon.convect("job show 3");
     assert!(said.out.contains("50.0 %"), "{said:?}");
     assert!(said.out.contains("1 min 1 s"), "{said:?}");
@@ -243,10 +243,10 @@ fn a_job_is_paused_and_goes_on() {
     let said = daemon.convect("job pause 3");
     assert_eq!(
         (said.code, said.out.as_str()),
-        (0, "job 3 is paused; `convect job resume 3` has it go on\n")
+        (0, "job 3 paused; resume it with `convect job resume 3`\n")
     );
     let said = daemon.convect("job resume 3");
-    assert_eq!((said.code, said.out.as_str()), (0, "job 3 goes on\n"));
+    assert_eq!((said.code, said.out.as_str()), (0, "job 3 resumed\n"));
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn a_job_can_be_left() {
     }
     let said = ended(child.wait_with_output().unwrap());
     assert_eq!(said.code, 130);
-    assert_eq!(said.error, "job 3 goes on; see `convect job show 3`\n");
+    assert_eq!(said.error, "job 3 continues; see `convect job show 3`\n");
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn a_difference_that_does_not_get_on_is_an_error() {
     );
     let said = daemon.convect("snapshot diff tank/v@a");
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.error.contains("goes on at 0"), "{said:?}");
+    assert!(said.error.contains("continues at 0"), "{said:?}");
     let said = daemon.convect("snapshot diff tank/v@a pond/v");
     assert_eq!(said.code, 2, "{said:?}");
 }
@@ -454,7 +454,8 @@ fn a_socket_without_permission_is_said_to_be_one() {
     std::fs::set_permissions(daemon.socket(), std::fs::Permissions::from_mode(0o600)).unwrap();
     let arguments = format!("--socket {} pool list", daemon.socket().display());
     let mut asking = command(&arguments);
-    // Root may use any socket, so that it becomes somebody else; anybody else owns this one.
+    // Root may use any socket, so root runs a copy as nobody; other users own this socket and
+    // remove its permissions.
     if std::fs::metadata("/proc/self").is_ok_and(|meta| {
         use std::os::unix::fs::MetadataExt;
         meta.uid() != 0
@@ -472,7 +473,7 @@ fn a_socket_without_permission_is_said_to_be_one() {
     }
     let said = ended(asking.output().unwrap());
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.error.contains("no permission to use"), "{said:?}");
+    assert!(said.error.contains("permission denied for"), "{said:?}");
     assert!(daemon.asked().is_empty());
 }
 
@@ -503,7 +504,7 @@ fn a_schedule_is_set_for_a_group_and_told_with_what_went_wrong() {
     assert_eq!(daemon.asked(), []);
     let said =
         daemon.convect("snapshot schedule set tank/a@hourly tank/b@hourly --every 60m --keep 24");
-    let expected = "tank/a@hourly, tank/b@hourly: every 1h, 24 kept; the next is due at \
+    let expected = "tank/a@hourly, tank/b@hourly: every 1h, keep 24; next at \
                     2025-01-01 01:00 UTC\n";
     assert_eq!((said.code, said.out.as_str()), (0, expected), "{said:?}");
     let asked: serde_json::Value = serde_json::from_str(&daemon.asked()[0].1).unwrap();
@@ -522,5 +523,5 @@ fn a_schedule_is_set_for_a_group_and_told_with_what_went_wrong() {
     }
     let said = daemon.convect("snapshot schedule remove tank/b@hourly");
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.out.contains("its snapshots stay"), "{said:?}");
+    assert!(said.out.contains("its snapshots are kept"), "{said:?}");
 }

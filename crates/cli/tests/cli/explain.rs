@@ -1,9 +1,9 @@
-//! Why a block lies where it does, and what was moved for which reason.
+//! `convect explain` and `convect pool moves`.
 
 use crate::scripted::Scripted;
 
-/// A block of which the fast tier has a copy that rose at 2023-11-14 22:13:20 UTC, and of which it is not
-/// known when it came home.
+/// A block with a clean copy on the fast tier, promoted at 2023-11-14 22:13:20 UTC; the time of its
+/// write-back is unknown.
 const TOLD: &str = r#"{"lba":2056,"offset":1052672,"extent":1048576,"inherited":true,
     "snapshot":"vm1@sunday","places":[
       {"tier":"fast","kind":"copy","vdrive":1,"drives":[{"drive":"ram:a","byte":8192}],
@@ -39,15 +39,15 @@ fn a_block_is_told_of_in_plain_words() {
         &[
             "257 of tank/vm1, bytes 1052672 to 1056767\n",
             "16, bytes 1048576 to 1114111\n",
-            "it is still what snapshot vm1@sunday has\n",
-            "3 times, the last time 2 MiB of other use ago; worth 3.00 times what leaves the fast tier \
-             of late, 0.50 times what it takes to rise there\n",
-            "It lies on the fast tier, a copy of what the slow one has\n    vdrive 1: ram:a at byte 8192\n",
-            "since 2023-11-14 22:13:20 UTC: it left RAM and was worth a place (worth 2.00 times what \
-             it took to rise)\n",
+            "shared with snapshot vm1@sunday\n",
+            "3 accesses, last 2 MiB of other I/O ago; value 3.00× that of recent evictions, \
+             0.50× the promotion threshold\n",
+            "Location: fast tier (clean copy)\n    vdrive 1: ram:a at byte 8192\n",
+            "since 2023-11-14 22:13:20 UTC: it left RAM and was worth a place (value 2.00× \
+             the promotion threshold)\n",
             "the extent at 64 KiB of vm2\n",
-            "on the slow tier, at its home\n    vdrive 2: ram:b at byte 4096\n    vdrive 2: ram:c",
-            "since before 2023-11-14 22:13:10 UTC; the log goes back no further\n",
+            "slow tier (home location)\n    vdrive 2: ram:b at byte 4096\n    vdrive 2: ram:c",
+            "since before 2023-11-14 22:13:10 UTC, the oldest log entry\n",
         ],
     );
     let rows: Vec<&str> = told.out.lines().rev().take(2).collect();
@@ -75,8 +75,8 @@ fn zeroes_lie_nowhere_and_say_so() {
     has(
         &told,
         &[
-            "It lies nowhere, it is zeroes: a host discarded it at 2023-11-14 22:13:20 UTC\n",
-            "no host used it since the pool was opened\n",
+            "Location: none: zeroes: a host discarded it at 2023-11-14 22:13:20 UTC\n",
+            "not accessed since the pool was opened\n",
         ],
     );
 }

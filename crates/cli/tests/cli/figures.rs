@@ -1,4 +1,4 @@
-//! Maps and loads.
+//! Maps and load lines.
 
 use api::v1::{Counters, MapCell};
 use cli::{Load, Paint, legend, load_line, strip};

@@ -1,4 +1,4 @@
-//! `convect lab` is the program beside it.
+//! `convect lab` runs the program beside it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
@@ -18,7 +18,7 @@ fn the_laboratory_gets_the_arguments_as_they_are_and_gives_the_exit_code() {
     let said = String::from_utf8(missing.stderr).unwrap();
     assert_eq!(missing.status.code(), Some(1));
     assert!(
-        said.contains("convect-lab is not there: the package installs it"),
+        said.contains("convect-lab is not installed: install the package"),
         "{said}"
     );
     let program = folder.path().join("convect-lab");

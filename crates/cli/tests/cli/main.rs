@@ -1,4 +1,4 @@
-//! What the command line does, without a daemon and with a scripted one.
+//! Tests of the command line, without a daemon and with a scripted one.
 
 mod commands;
 mod explain;

@@ -1,4 +1,4 @@
-//! A daemon that answers what a test tells it to, and the program asked of it.
+//! A scripted daemon with canned responses, and the program run against it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
-/// Answers by method and path, one after the other; the last again and again.
+/// Responses by method and path, in order; the last one repeats.
 type Script = BTreeMap<String, Vec<(u16, String)>>;
 
 pub struct Scripted {
@@ -80,7 +80,7 @@ impl Scripted {
         self
     }
 
-    /// What was asked so far: method and path, body.
+    /// Requests so far: method and path, body.
     pub fn asked(&self) -> Vec<(String, String)> {
         self.asked.lock().unwrap().clone()
     }
@@ -89,7 +89,7 @@ impl Scripted {
         self.folder.path().join("s")
     }
 
-    /// Each of these lines is refused with words, and the daemon is asked for nothing.
+    /// Asserts that each command line fails with a message and sends no request.
     pub fn is_never_asked(&self, lines: &[&str]) {
         for line in lines {
             let said = self.convect(line);
@@ -104,7 +104,7 @@ impl Scripted {
     }
 }
 
-/// How the program ended.
+/// Exit code and output of the program.
 #[derive(Debug)]
 pub struct Ended {
     pub code: i32,

@@ -1,4 +1,4 @@
-//! The program as a daemon: the real engine and front ends, and a clean end.
+//! The program as a daemon: the real engine and protocols, and a clean shutdown.
 
 use crate::scripted::{Ended, command, convect};
 use std::io::{BufRead, BufReader};
@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Long enough for a daemon to end on a busy machine.
+/// Enough time for a daemon to stop on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A daemon with everything in `folder`.
+/// A daemon with all of its files in `folder`.
 struct Daemon<'a> {
     folder: &'a Path,
     process: Child,
@@ -59,7 +59,7 @@ impl<'a> Daemon<'a> {
 
 impl Drop for Daemon<'_> {
     fn drop(&mut self) {
-        // It has ended already unless the test failed.
+        // It has exited already unless the test failed.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -104,7 +104,7 @@ fn a_pool_is_checked_and_mended_while_no_daemon_has_it() {
     let damaged = bytes();
     for (arguments, code, says) in [
         ("check", 1, "can mend 1 wrong copy"),
-        ("repair", 1, "Nothing was written: add --yes"),
+        ("repair", 1, "nothing was written: add --yes"),
     ] {
         let said = convect(&format!("{arguments} {drives}"));
         assert_eq!(said.code, code, "{arguments}: {said:?}");

@@ -1,8 +1,8 @@
-//! How full pools are and what they promise, quotas of volumes, and promoting clones.
+//! Fill levels, overcommit, quotas and promotion of clones.
 
 use crate::scripted::Scripted;
 
-/// A pool whose space is nearly full, and which has promised more.
+/// A nearly full, overcommitted pool.
 const POOL: &str = r#"{"id":"1","name":"tank","state":"online",
     "messages":["its space is 91.0 % full"],"policy":"slow_first","shards":1,"capacity":1000,
     "used":910,"reserved":0,"promised":2500,"promised_percent":250,"warn_at":[80,90],
@@ -61,7 +61,8 @@ fn levels_are_chosen_or_none() {
     }
 }
 
-/// A volume with a quota of 3 MiB and 2 MiB reserved, of which it and its snapshots have 1.5 MiB.
+/// A volume with a quota of 3 MiB and a reservation of 2 MiB, which with its snapshots uses 1.5
+/// MiB.
 const VOLUME: &str = r#"{"id":1,"name":"v","pool":"tank","size":8388608,"lba_size":512,
     "thick":false,"mapped":1048576,"held":1572864,"quota":3145728,"reservation":2097152,
     "reserved":524288,"serial":"s","state":"online",
@@ -86,7 +87,7 @@ fn a_quota_is_a_size_or_none() {
     assert!(!set.contains("note:"), "{set}");
     assert_eq!(daemon.asked().last().unwrap().1, r#"{"quota":3145728}"#);
     let set = daemon.convect("volume set tank/v --quota 3145727").out;
-    let note = "note: the quota was rounded up to whole 4 KiB: 3145728 bytes\n";
+    let note = "note: quota rounded up to a multiple of 4 KiB: 3145728 bytes\n";
     assert!(set.ends_with(note), "{set}");
     let json = daemon
         .convect("--json volume set tank/v --quota 3145727")
@@ -113,8 +114,8 @@ fn a_reservation_is_a_size_or_none() {
         .convect("volume set tank/v --reservation 2097151")
         .out;
     for words in [
-        "2 MiB (512 KiB not used)\n",
-        "note: the reservation was rounded up to whole 4 KiB: 2097152 bytes\n",
+        "2 MiB (512 KiB unused)\n",
+        "note: reservation rounded up to a multiple of 4 KiB: 2097152 bytes\n",
     ] {
         assert!(set.contains(words), "{words}: {set}");
     }
@@ -126,7 +127,7 @@ fn a_reservation_is_a_size_or_none() {
     assert!(asked().contains(r#""reservation":2097152"#), "{}", asked());
 }
 
-/// A volume about whose placement everything was chosen.
+/// A volume with every placement setting.
 const PLACED: &str = r#"{"id":1,"name":"v","pool":"tank","size":8388608,"lba_size":512,
     "thick":false,"mapped":1048576,"held":1048576,"fast":65536,"serial":"s","state":"online","exports":[],
     "placement":{"promotion":false,"pins":[{"offset":0,"length":65536,"tier":"fast"},
@@ -149,8 +150,7 @@ fn placement_is_asked_for_in_words() {
         "volume set tank/v --bypass backup,,veeam",
     ]);
     let said = daemon.convect("volume set tank/v --bypass a,");
-    let expected =
-        "'a,' names no initiators: a name is empty; write names with commas between them";
+    let expected = "'a,' is not a list of initiators: a name is empty; write comma-separated names";
     assert!(said.error.contains(expected), "{said:?}");
     let asked = |words: &str| {
         let said = daemon.convect(&format!("volume set tank/v {words}"));
@@ -184,7 +184,7 @@ fn placement_is_asked_for_in_words() {
     let shown = daemon.convect("volume set tank/v --promotion off").out;
     for words in [
         "64 KiB from 0 B on to fast, from 64 KiB on to slow\n",
-        "1 MiB a day (4 KiB written so far, 0 B may be at once)\n",
+        "1 MiB per day (4 KiB written so far, 0 B available now)\n",
         "thrifty\n",
         "backup, veeam (12 reads and 3 writes so far, of 400 blocks)\n",
     ] {
@@ -200,8 +200,8 @@ fn a_promoted_clone_says_what_it_has() {
         r#"{"parent":"vm1","snapshots":["sunday","monday"]}"#,
     );
     let said = daemon.convect("volume promote tank/copy");
-    let expected = "volume tank/copy was promoted: it has the snapshots sunday, monday of \
-                    tank/vm1 now\n";
+    let expected = "volume tank/copy promoted: it now has the snapshots sunday, monday of \
+                    tank/vm1\n";
     assert_eq!((said.code, said.out.as_str()), (0, expected), "{said:?}");
     assert_eq!(daemon.convect("volume promote copy").code, 2);
 }

@@ -36,7 +36,7 @@ fn a_pool_shows_what_was_written_to_its_drives() {
     ];
     assert_eq!(words, expected, "{shown}");
     let budget =
-        "1 MiB a day (4 KiB written in the last 24 h, 0 B may be at once; promotion pauses)\n";
+        "1 MiB per day (4 KiB written in the last 24 h, 0 B available now; promotion paused)\n";
     assert!(shown.contains(budget), "{shown}");
 }
 
@@ -59,6 +59,6 @@ fn the_budget_is_chosen_or_none() {
         assert_eq!(daemon.asked().last().unwrap().1, asked);
     }
     let wrong = daemon.convect("pool set tank --promotion-budget 0").error;
-    let sentence = "'0' is no limit: write a size, or none to take the limit away";
+    let sentence = "'0' is not a limit: write a size, or none to remove the limit";
     assert!(wrong.contains(sentence), "{wrong}");
 }

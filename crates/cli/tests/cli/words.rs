@@ -49,7 +49,10 @@ fn drives_of_another_host_are_written_in_full() {
         let read = drive_spec(text, None);
         assert_eq!(read.is_ok(), good, "{text}");
         if let Err(failure) = read {
-            assert!(failure.to_string().contains("the whole path"), "{failure}");
+            assert!(
+                failure.to_string().contains("the absolute path"),
+                "{failure}"
+            );
         }
     }
 }
@@ -79,13 +82,13 @@ fn vdrives_are_read_tier_by_tier() {
 fn vdrives_that_cannot_be_are_refused_with_what_to_write() {
     for (text, said) in [
         ("/a", "write fast or slow before"),
-        ("fast", "a vdrive has no drive"),
-        ("fast slow /a", "a vdrive has no drive"),
-        ("fast mirror", "a vdrive has no drive"),
+        ("fast", "a vdrive has no drives"),
+        ("fast slow /a", "a vdrive has no drives"),
+        ("fast mirror", "a vdrive has no drives"),
         ("fast /a mirror", "right after fast or slow"),
         ("fast stripe mirror /a", "right after fast or slow"),
         ("fast stripe:lots /a", "'lots' is not a size"),
-        ("fast raid5 /a /b", "'raid5' is no drive"),
+        ("fast raid5 /a /b", "'raid5' is not a drive"),
     ] {
         let error = vdrives(&words(text), Some(Path::new("/"))).expect_err(text);
         assert!(error.to_string().contains(said), "{text}: {error}");
@@ -120,12 +123,12 @@ fn a_front_end_is_given_what_its_row_has() {
             Ok("listen=tcp:[::1]:1 queues=2"),
         ),
         ("--listen --queues", Ok("listen=--queues")),
-        ("", Err("needs --listen")),
+        ("", Err("requires --listen")),
         ("--queues 1", Err("about listen")),
         ("--listen", Err("--listen has no value")),
         ("--lisen a", Err("no parameter --lisen")),
         ("unix:/a", Err("write --KEY VALUE")),
-        ("--listen a --listen b", Err("is there twice")),
+        ("--listen a --listen b", Err("is given twice")),
     ] {
         match (front_end_parameters(&row, &words(text)), read) {
             (Ok(found), Ok(read)) => {

@@ -35,7 +35,7 @@ fn show(group: &QosGroup) -> String {
             ("held", qos.held.to_string()),
             ("late", qos.late.to_string()),
             ("met", met(qos)),
-            ("time goes to", slowed(qos)),
+            ("bottleneck", slowed(qos)),
         ]);
     }
     lines.push(("volumes", group.volumes.join(", ")));
@@ -49,7 +49,7 @@ fn shown(json: bool, answer: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Does what the command says.
+/// Runs `convect qos group`.
 pub fn group(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::List { pool } => {
@@ -107,7 +107,7 @@ pub fn group(client: &Client, json: bool, command: &Command) -> Result<(), Failu
             client.get(Operation::QosGroupDelete, &[pool, name])?;
             match json {
                 true => Ok(()),
-                false => print(&format!("group {group} was deleted\n")),
+                false => print(&format!("group {group} deleted\n")),
             }
         }
     }
