@@ -61,7 +61,7 @@ say "a log that was altered is told of"
 stop_daemon
 sed -i '3s/TokenCreate/PoolDestroy/' state/audit.log
 start_daemon
-grep -q 'the log of changes is not as it was written, from entry 3 on' daemon.log || fail "$(tail -n 5 daemon.log)"
+grep -q 'the audit log was modified from entry 3 on' daemon.log || fail "$(tail -n 5 daemon.log)"
 if convect audit >audit 2>told; then fail "it is taken as it is"; fi
 grep -q 'from entry 3 on' told || fail "$(cat told)"
 is_an_alert() { convect alert list --json | grep -q '"audit_altered"'; }
@@ -73,7 +73,7 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -su
   -addext subjectAltName=IP:127.0.0.1 -keyout given.key -out given.pem 2>/dev/null
 printf 'tls_certificate = "%s/given.pem"\n' "$work" >>convect.toml
 if convect serve --config convect.toml 2>refused; then fail "it serves without a key"; fi
-grep -q 'of tls_certificate and tls_key one is there and one is not' refused || fail "$(cat refused)"
+grep -q 'only one of tls_certificate and tls_key is set' refused || fail "$(cat refused)"
 printf 'tls_key = "%s/given.key"\n' "$work" >>convect.toml
 start_daemon
 curl -sS --cacert given.pem "https://$(address)/" | grep -q '<title>Convect' || fail "it is not used"

@@ -31,7 +31,7 @@ convect pool offline tank "file:$work/b.img"
 wait_until 20 is_open leg_out
 convect alert list | tee alerts
 grep -q 'critical leg_out' alerts || fail "no severity"
-grep -q "what to do: .*convect pool online tank file:$work/b.img.*docs/events.md#leg_out" alerts || fail "no advice"
+grep -q "action: .*convect pool online tank file:$work/b.img.*docs/events.md#leg_out" alerts || fail "no advice"
 wait_until 20 grep -q '"code":"leg_out"' watched
 kill_daemon
 start_daemon
@@ -84,7 +84,7 @@ say "pages and filters by the command line"
 convect event list --severity critical --json | field '{e["code"] for e in d["items"]}' | grep -x "{'leg_out'}" || fail "other events"
 convect event list --limit 2 | grep -q 'more: --before ' || fail "no page follows"
 if convect event list --code nonsense 2>refused; then fail "it knows such a code"; fi
-grep -q "'nonsense' is no code of events" refused || fail "$(cat refused)"
+grep -q "'nonsense' is not an event code" refused || fail "$(cat refused)"
 
 say "what is torn is left out, and the rest is there"
 kill_daemon

@@ -87,12 +87,12 @@ convect history tank/v >/dev/null
 stop_daemon
 echo '{' >state/history/index.json
 start_daemon
-grep -q 'the index of the history is damaged' daemon.log || fail "$(tail -n 5 daemon.log)"
+grep -q 'the history index is corrupt' daemon.log || fail "$(tail -n 5 daemon.log)"
 wait_until 20 is_known
 
 say "questions that cannot be are refused"
 if convect history tank/none 2>refused; then fail "it knows a volume that is not there"; fi
-grep -q "no figures of 'volume/tank/none' are kept" refused || fail "$(cat refused)"
+grep -q "no history of 'volume/tank/none'" refused || fail "$(cat refused)"
 if convect history tank/v --series speed 2>refused; then fail "it knows such a figure"; fi
 grep -q "has no 'speed', but reads" refused || fail "$(cat refused)"
 if convect history tank/v --last 1h --step 0s 2>refused; then :; fi

@@ -44,7 +44,7 @@ rests() { # KIND ID
   [ "$(of_kind "$1" 'j["id"]')" = "$2" ] || fail "$1 has another number: $(convect job list)"
   # What was under way when it was paused may have ended later.
   [ "$(of_kind "$1" 'j["done"]')" -le $((done + 2 * mib)) ] || fail "$1 continues while it is paused: $(convect job list)"
-  convect job show "$2" | grep -q "it waits for .convect job resume $2." || fail "$(convect job show "$2")"
+  convect job show "$2" | grep -q "paused: resume it with .convect job resume $2." || fail "$(convect job show "$2")"
 }
 # A paused job of a kind is resumed, is killed with the daemon, and continues under its number until it is done.
 goes_on() { # KIND
@@ -134,7 +134,7 @@ exec 9<slow.pipe
 head -c 4M <&9 >/dev/null
 is_running send || fail "nothing is sent: $(convect job list)"
 if convect job pause "$(of_kind send 'j["id"]')" 2>refused; then fail "what lives as long as a connection is paused"; fi
-grep -q 'is a send and lives as long as its connection: cancel it' refused || fail "$(cat refused)"
+grep -q '(send) cannot be paused, as it ends with its connection: cancel it' refused || fail "$(cat refused)"
 mkfifo half.pipe
 "$CONVECT_BIN/convect" receive tank/back <half.pipe 9<&- >receive.out 2>receive.err &
 receive_pid=$!
@@ -149,7 +149,7 @@ wait "$send_pid" && fail "what was not sent whole is taken for whole"
 wait "$receive_pid" && fail "what was not received whole is taken for whole"
 for kind in send receive; do
   [ "$(of_kind $kind 'j["state"]')" = failed ] || fail "$kind: $(convect job list)"
-  of_kind $kind 'j["message"]' | grep -q 'the daemon ended while it ran' || fail "$(convect job list)"
+  of_kind $kind 'j["message"]' | grep -q 'the daemon stopped while it ran' || fail "$(convect job list)"
 done
 noted() { convect event list --code job_failed --json | field 'len(d["items"])'; }
 told_both() { [ "$(noted)" = 2 ]; }
@@ -178,14 +178,14 @@ kill_and_start
 [ "$(numbers)" = "$before" ] || fail "$(numbers) is not $before"
 is_cancelled scrub || fail "$(convect job list)"
 if convect job cancel "$(of_kind scrub 'j["id"]')" 2>refused; then fail "it is cancelled twice"; fi
-grep -q 'has ended already: cancelled' refused || fail "$(cat refused)"
+grep -q 'has already finished: cancelled' refused || fail "$(cat refused)"
 convect pool scrub twin --rate 1M
 id="$(of_kind scrub 'j["id"]')"
 convect job pause "$id"
 convect job cancel "$id"
 wait_until 20 is_cancelled scrub
 if convect job resume "$id" 2>refused; then fail "what was cancelled goes on"; fi
-grep -q 'has ended already: cancelled' refused || fail "$(cat refused)"
+grep -q 'has already finished: cancelled' refused || fail "$(cat refused)"
 
 say "a job whose pool is not there waits for it"
 convect pool scrub twin --rate 1M
@@ -194,7 +194,7 @@ kill_daemon
 mv d.img away-d.img
 mv e.img away-e.img
 start_daemon
-convect job show "$id" | grep -q 'pool twin is not open: it goes on when that is imported' || fail "$(convect job show "$id")"
+convect job show "$id" | grep -q 'pool twin is not open: the job continues once it is imported' || fail "$(convect job show "$id")"
 mv away-d.img d.img
 mv away-e.img e.img
 convect pool import twin --drive "file:$work/d.img" "$(drive e 60)"

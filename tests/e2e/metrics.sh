@@ -61,11 +61,11 @@ say "addresses that others reach are refused, until it is asked for"
 other() { convect serve --socket "$work/o.sock" --state-dir "$work/other" --config other.toml "$@"; }
 echo 'threads = 1' >other.toml
 if other --metrics 0.0.0.0:0 2>refused; then fail "it serves everybody"; fi
-grep -q 'error: other hosts may reach 0.0.0.0:0' refused || fail "$(cat refused)"
+grep -q 'error: other hosts can reach 0.0.0.0:0' refused || fail "$(cat refused)"
 if other --metrics localhost 2>refused; then fail "it serves nobody knows where"; fi
 grep -q "is not an address and a port" refused || fail "$(cat refused)"
 if other --metrics "127.0.0.1:$port" 2>refused; then fail "two have one port"; fi
-grep -q "error: metrics cannot be served at 127.0.0.1:$port: Address already in use" refused || fail "$(cat refused)"
+grep -q "error: cannot serve metrics at 127.0.0.1:$port: Address already in use" refused || fail "$(cat refused)"
 "$CONVECT_BIN/convect" serve --socket "$work/o.sock" --state-dir "$work/other" --config other.toml \
   --metrics 0.0.0.0:0 --metrics-anywhere </dev/null >other.out 2>other.log &
 other_pid=$!

@@ -42,8 +42,8 @@ nbd_of disk "disk.pwrite(bytes(range(256)) * 4096, 0); disk.flush()"
 by "$viewer" map tank/disk --cells 8 >/dev/null
 by "$viewer" explain tank/disk 0 | grep -q fast || fail "nothing is explained"
 by "$viewer" pool iostat tank --watch 0.1 --count 2 | grep -c '^tank' | grep -qx 2 || fail "no watch"
-refused 1 'look may not do this: use a token with the role operator' by "$viewer" volume create tank/no --size 1M
-refused 1 'work may not do this: use a token with the role admin' by "$operator" pool destroy tank --yes
+refused 1 'look lacks permission: use a token with the role operator' by "$viewer" volume create tank/no --size 1M
+refused 1 'work lacks permission: use a token with the role admin' by "$operator" pool destroy tank --yes
 refused 2 'the absolute path' by "$admin" drive show file:here
 by "$admin" audit | grep -q ' work  *127.0.0.1  *VolumeCreate  *asked' || fail "the log of changes does not tell"
 
@@ -61,8 +61,8 @@ grep -q 'tank/copy@one received' out || fail "$(cat out)"
 by "$operator" export create copy tank/copy nbd --listen "unix:$work/copy.sock" >/dev/null
 nbd_of copy "assert copy.pread(1 << 20, 0) == bytes(range(256)) * 4096"
 send_to() { by "$1" receive "$2" <"$3"; }
-refused 1 'look may not do this' by "$viewer" send tank/disk@one
-refused 1 'look may not do this' send_to "$viewer" tank/other stream
+refused 1 'look lacks permission' by "$viewer" send tank/disk@one
+refused 1 'look lacks permission' send_to "$viewer" tank/other stream
 head -c 100000 /dev/urandom >noise
 head -c 64M /dev/zero >>noise
 refused 1 'stream' send_to "$operator" tank/noise noise
@@ -105,7 +105,7 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -su
 refused 1 'not signed by any of the given CAs' trusting "$server" other.pem
 stranger other -cert other.pem -key other.key
 refused 1 'not valid for the name' trusting "https://127.0.0.1:$(port_of other)" other.pem
-refused 1 'cannot be used' trusting "$server" convect.toml
+refused 1 'cannot use the certificates' trusting "$server" convect.toml
 
 say "contexts"
 (umask 077 && printf '%s\n' "$operator" >token && cp token open && chmod 640 open)

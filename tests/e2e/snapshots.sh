@@ -66,7 +66,7 @@ write copy 3
 
 say "a snapshot is exported to be written, by way of a clone that the export makes"
 refused "unknown protocol" convect export create scratch pool/disk@monday scsi --writable
-refused "is no snapshot" convect export create scratch pool/disk nbd --listen "unix:$work/scratch.sock" --writable
+refused "is not a snapshot" convect export create scratch pool/disk nbd --listen "unix:$work/scratch.sock" --writable
 refused "scratch.sock" convect export create scratch pool/disk@monday nbd --listen "unix:$work/none/scratch.sock" --writable
 no_scratch() { ! convect volume show pool/scratch; }
 wait_until 30 no_scratch

@@ -113,10 +113,10 @@ head -c "$half" d.stream >half.stream
 refused "ends before its end.*--resume" receive lake/new <half.stream
 grep -q "$(token lake/new)" refusal || fail "the refusal has not the token that is kept"
 [ "$(snapshots lake/new)" = "a b c" ] || fail "a cut stream named something"
-refused "only a part of snapshot d" convect export create no lake/new nbd --listen "unix:$work/no.sock"
+refused "contains an incomplete snapshot d" convect export create no lake/new nbd --listen "unix:$work/no.sock"
 [ "$(received lake/new)" -gt $((half / 2)) ] || fail "of half of the stream only $(received lake/new) bytes were kept"
 restart_daemon
-if convect --json job list | grep -q 'the daemon ended'; then fail "a receipt that had failed before is said to be broken off"; fi
+if convect --json job list | grep -q 'the daemon stopped'; then fail "a receipt that had failed before is said to be broken off"; fi
 convect --json send pool/disk@d --resume "$(token lake/new)" 2>rest.told >rest.stream
 [ "$(stat -c %s rest.stream)" -lt $((half + half / 10)) ] || fail "all was sent again"
 receive lake/new <rest.stream

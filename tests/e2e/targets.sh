@@ -68,7 +68,7 @@ create email open --mail-server localhost --port "$(port bare)" --from a@example
 if convect alert target test open 2>refused; then fail "mail goes through without TLS"; fi
 [ "$(came mails.jsonl "e['server'] == 'bare'")" = 0 ] || fail "it was sent in plain"
 if create email far --mail-server mail.example.com --security plain --from a@b.c --to a@b.c 2>refused; then fail "plain to others"; fi
-grep -q 'for all to read' refused || fail "$(cat refused)"
+grep -q 'be sent unencrypted' refused || fail "$(cat refused)"
 for name in stranger nobody open; do convect alert target delete "$name" --yes >/dev/null; done
 if convect alert target delete of-the-file --yes 2>refused; then fail "the file's target is deleted"; fi
 
@@ -93,7 +93,7 @@ for server in plain starttls tls; do
 done
 has_come mails.jsonl "e['to'] == ['a@example.com', 'b@example.com'] and e['server'] == 'plain'" || fail "$(cat mails.jsonl)"
 has_come mails.jsonl "e['login'] == 'convect' and e['tls']" || fail "no log-in: $(cat mails.jsonl)"
-grep -q 'What to do: ' mails.jsonl || fail "no advice: $(cat mails.jsonl)"
+grep -q 'Action: ' mails.jsonl || fail "no advice: $(cat mails.jsonl)"
 
 say "a receiver that is away is told later, also by the next daemon"
 failures() { convect alert target list --json | field '[t["failures"] for t in d["items"] if t["name"] == "picky"][0]'; }

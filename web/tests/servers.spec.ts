@@ -27,7 +27,7 @@ test("another daemon is added by its fingerprint, seen beside this one, lost, an
     expect(await violations(page)).toEqual([]);
     await page.getByRole("button", { name: "Add it" }).click();
     const card = page.getByRole("region", { name: "storage2" });
-    await expect(card).toContainText("is not believed: its certificate is sha256:");
+    await expect(card).toContainText("is not trusted: its certificate sha256:");
     await card.getByRole("button", { name: "Remove storage2" }).click();
     await page.getByLabel("Type storage2 to go on").fill("storage2");
     await page.getByRole("button", { name: "Remove the server" }).click();
@@ -60,7 +60,7 @@ test("another daemon is added by its fingerprint, seen beside this one, lost, an
     await other.stop();
     stopped = true;
     await expect(card).toContainText("unreachable");
-    await expect(card).toContainText("no daemon answers at");
+    await expect(card).toContainText("no daemon responds at");
     await expect(card).toContainText("What follows is of");
   } finally {
     if (!stopped) await other.stop();

@@ -1,24 +1,24 @@
-//! Whether minimums that fit what a pool has shown would fit, too, if what is used lay on its slow tier (docs/qos.md#admission).
-//! Pure.
+//! QoS admission by tier: whether minimums that fit the demonstrated performance of the pool would
+//! also fit if the working set were on the slow tier (docs/qos.md#admission). Pure functions.
 //!
-//! What a pool has shown is mostly what its fast tier and memory have. What its slow tier can do is told by its drives: by
-//! the most that they did in a second, and by how long a read of theirs took, which each of them can do at least as often
-//! as one after the other.
+//! The performance that a pool has demonstrated is mostly that of its fast tier and RAM. The slow
+//! tier is estimated from its drives: their peak rates in one second, and the rate implied by their
+//! mean read latency at queue depth 1.
 
 use api::v1::{QosPolicy, QosTier, Tier};
 use engine::{PoolStatus, VdriveStatus};
 
-/// What its drives did in the second in which they did most.
+/// Peak rates of the drives in one second.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Peak {
-    /// Requests.
+    /// Requests per second.
     pub iops: f32,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bandwidth: f32,
 }
 
 impl Peak {
-    /// With another second.
+    /// The maximum with another second.
     pub fn with(self, iops: f32, bandwidth: f32) -> Self {
         Self {
             iops: self.iops.max(iops),
@@ -27,7 +27,7 @@ impl Peak {
     }
 }
 
-/// What a tier has shown that it can do; nothing where the pool has no drives there.
+/// Demonstrated performance of a tier; nothing where the pool has no drives in it.
 pub fn tier(tier: Tier, pool: &PoolStatus, peak: Peak) -> Option<QosTier> {
     let of = match tier {
         Tier::Fast => engine::Tier::Fast,
@@ -41,7 +41,7 @@ pub fn tier(tier: Tier, pool: &PoolStatus, peak: Peak) -> Option<QosTier> {
     let ns: u64 = drives.iter().map(|drive| drive.read_ns).sum();
     let read_ns = ns.checked_div(reads).filter(|ns| *ns > 0);
     let count = drives.len() as u64;
-    // Each of them answers so many reads at least, one after the other.
+    // Each drive completes at least this many reads per second at queue depth 1.
     let one_by_one = read_ns.map_or(0, |ns| count * 1_000_000_000 / ns);
     (count > 0).then_some(QosTier {
         tier,
@@ -52,7 +52,7 @@ pub fn tier(tier: Tier, pool: &PoolStatus, peak: Peak) -> Option<QosTier> {
     })
 }
 
-/// Operations of 4 KiB a second that a policy guarantees.
+/// Guaranteed operations of 4 KiB per second of a policy.
 fn floor(policy: &QosPolicy) -> u64 {
     let by_bytes = policy.min_bandwidth.map(|bytes| bytes / 4096);
     match (policy.min_iops, by_bytes) {
@@ -61,7 +61,7 @@ fn floor(policy: &QosPolicy) -> u64 {
     }
 }
 
-/// Why the promises are kept only while what is used lies on the fast tier; nothing where that makes no difference.
+/// Why the minimums depend on the working set being on the fast tier; nothing where they do not.
 pub fn needs_fast<'a>(
     tiers: &[QosTier],
     promised: impl Iterator<Item = &'a QosPolicy> + Clone,
@@ -73,10 +73,10 @@ pub fn needs_fast<'a>(
     if floors > slow.iops {
         why.push(match slow.iops {
             0 => format!(
-                "of the {floors} operations a second that are promised its slow tier has not shown yet how many it can do"
+                "of the {floors} guaranteed IOPS, the slow tier's share is unknown: it has not been measured yet"
             ),
             iops => format!(
-                "of the {floors} operations a second that are promised its slow tier has shown {iops}, with {} drives",
+                "of the {floors} guaranteed IOPS, the slow tier has demonstrated {iops}, with {} drives",
                 slow.drives
             ),
         });
@@ -86,14 +86,15 @@ pub fn needs_fast<'a>(
         && latency_ns < read_ns
     {
         why.push(format!(
-            "a read of a drive there took {:.1} ms on average, longer than the {:.1} ms of policy {name}",
+            "a read of one of its drives took {:.1} ms on average, longer than the {:.1} ms of \
+             policy {name}",
             read_ns as f64 / 1e6,
             latency_ns as f64 / 1e6
         ));
     }
     (!why.is_empty()).then(|| {
         format!(
-            "this holds only while what is used lies on the fast tier or in memory: {}",
+            "this holds only while the working set is on the fast tier or in RAM: {}",
             why.join("; ")
         )
     })
@@ -138,14 +139,15 @@ mod tests {
             policy(Some(500), Some(409_600), 0),
         ];
         let why = |slow_iops| needs_fast(&tiers(slow_iops, 5), policies.iter());
-        // 100 and 100, as the second is by bytes.
+        // 100 and 100: the minimum is limited by bytes.
         assert_eq!(why(200), None);
         let told = why(180).unwrap();
         assert!(
-            told.contains("of the 200 operations") && told.contains("shown 180, with 2 drives")
+            told.contains("of the 200 guaranteed")
+                && told.contains("demonstrated 180, with 2 drives")
         );
-        assert!(why(0).unwrap().contains("has not shown yet"));
-        // One tier alone makes no difference.
+        assert!(why(0).unwrap().contains("has not been measured yet"));
+        // A single tier makes no difference.
         assert_eq!(needs_fast(&tiers(1, 5)[1..], policies.iter()), None);
         assert_eq!(needs_fast(&tiers(0, 0), [].iter()), None);
     }

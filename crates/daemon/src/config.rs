@@ -17,86 +17,86 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest path of a Unix socket, in bytes (`sun_path` less its final zero).
+/// Maximum path length of a Unix socket, in bytes (`sun_path` without the terminating zero).
 const SOCKET_PATH_MAX: usize = 107;
-/// More threads than this are a mistake.
+/// Maximum number of threads.
 const THREADS_MAX: usize = 256;
-/// The least that the RAM tier and the map cache work with, in bytes.
+/// Minimum size of the RAM tier and of the map cache, in bytes.
 const MEMORY_MIN: u64 = 16 << 20;
-/// The least that hosts' requests work with, in bytes: a volume's part takes the longest request.
+/// Minimum memory for hosts' requests, in bytes: a volume's share must hold the largest request.
 const REQUEST_MEMORY_MIN: u64 = 128 << 20;
-/// What they may take where nothing else is said, in bytes.
+/// Default memory for hosts' requests, in bytes.
 pub(crate) const REQUEST_MEMORY: u64 = 256 << 20;
-/// Longest configuration file, in bytes.
+/// Maximum size of the configuration file, in bytes.
 const FILE_MAX: u64 = 1 << 20;
 
-/// How much is logged.
+/// Log level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {
-    /// What failed.
+    /// Failures only.
     Error,
-    /// And what a person should look at.
+    /// And conditions that need attention.
     Warn,
-    /// And what was done.
+    /// And completed actions (default).
     #[default]
     Info,
-    /// And how.
+    /// And details of actions.
     Debug,
     /// And everything else.
     Trace,
 }
 
-/// What the daemon is started with.
+/// Configuration of the daemon.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Where the HTTP interface answers.
+    /// Unix socket of the HTTP API.
     pub socket: PathBuf,
-    /// Where figures are served by TCP to whoever asks.
+    /// TCP address of the unauthenticated metrics listener.
     pub metrics: Option<SocketAddr>,
-    /// Also where other hosts may ask.
+    /// Allow a metrics address that other hosts can reach.
     pub metrics_anywhere: bool,
-    /// Where the page and the interface are served by TLS to whoever has a token.
+    /// TCP address of the web page and the HTTP API over TLS, with tokens.
     pub listen: Option<SocketAddr>,
-    /// What that is served with; nothing: a certificate is made.
+    /// TLS certificate and key; without them a self-signed certificate is generated.
     pub tls: Option<TlsFiles>,
-    /// What has to be there after a restart, besides the pools themselves.
+    /// State folder: everything that persists besides the pools.
     pub state_dir: PathBuf,
-    /// Threads of the engine; 0 is one a core.
+    /// Threads of the engine; 0 means one per CPU core.
     pub threads: usize,
-    /// The cores that they run on.
+    /// CPU cores of the engine's threads.
     pub cores: Cores,
-    /// Bytes of the RAM tier of each pool.
+    /// Size of the RAM tier of each pool, in bytes.
     pub ram_tier: u64,
-    /// The same of pools that have another size, by name.
+    /// RAM tier of individual pools, by name.
     pub pool_ram: BTreeMap<String, u64>,
-    /// Bytes of the host's memory that are to be available to others: pools give up of their RAM tiers for it. None:
-    /// they keep what they have.
+    /// Memory of the host in bytes to keep available for others: pools shrink their RAM tiers for
+    /// it. None: RAM tiers do not shrink.
     pub host_reserve: Option<u64>,
-    /// Bytes of cached map pages of each pool.
+    /// Size of the map page cache of each pool, in bytes.
     pub map_cache: u64,
-    /// Bytes that hosts' requests under way and answers that they have not read may take.
+    /// Memory for hosts' requests in flight and responses that they have not read, in bytes.
     pub request_memory: u64,
-    /// A folder in memory for the newest part of journals, which outlives the daemon there. None: each write's record
-    /// goes to a drive before it is acknowledged.
+    /// tmpfs folder for the tail of the journals, which outlives the daemon there. None: the record
+    /// of each write goes to a drive before it is acknowledged.
     pub journal_memory: Option<PathBuf>,
-    /// Drive specifications to look for pools on at start.
+    /// Drive specifications searched for pools at startup.
     pub drives: Vec<String>,
-    /// A request that a drive does not answer for so long is given up.
+    /// Time after which an unanswered request to a drive is abandoned.
     pub drive_deadline: Span,
-    /// A drive that takes so many times its usual time for long is reported as slow.
+    /// Factor over its usual latency at which a drive is reported as slow.
     pub drive_slow_factor: u32,
-    /// More than so many per cent of its size written to a drive of the fast tier in a day are warned of; 0: never.
+    /// Share of a fast-tier drive's size in percent whose daily writes raise a warning; 0: never.
     pub flash_daily_percent: u32,
-    /// Who is told of events, besides the targets that are made.
+    /// Configured notification targets, in addition to those created by users.
     pub alert_targets: Vec<api::v1::TargetCreate>,
-    /// When pools are scrubbed.
+    /// Schedule of scrubs.
     pub scrub: ScrubSchedule,
-    /// Folders in which callers by the network may name paths of exports.
+    /// Folders in which remote callers may name paths of exports.
     pub remote_paths: RemotePaths,
-    /// Whether events are also sent to link-local addresses.
+    /// Whether notifications may be sent to link-local addresses.
     pub alerts_link_local: bool,
-    /// How much is logged.
+    /// Log level.
     pub log_level: LogLevel,
 }
 
@@ -131,19 +131,19 @@ impl Default for Config {
     }
 }
 
-/// Checks that a Unix socket can have this path.
+/// Validates the length and form of a Unix socket's path.
 fn check_socket_path(path: &Path) -> Result<(), String> {
     let length = path.as_os_str().len();
     if !path.is_absolute() {
         return Err(format!(
-            "the socket path '{}' is not absolute: write it from / on",
+            "the socket path '{}' is not absolute: write an absolute path",
             path.display()
         ));
     }
     if length > SOCKET_PATH_MAX {
         return Err(format!(
-            "the socket path {} is {length} bytes long and the system allows \
-             {SOCKET_PATH_MAX}: choose a shorter one",
+            "the socket path {} is {length} bytes long, but the system allows {SOCKET_PATH_MAX}: \
+             choose a shorter one",
             path.display()
         ));
     }
@@ -171,7 +171,8 @@ impl<'de> Deserialize<'de> for Threads {
             .map(Self)
             .ok_or_else(|| {
                 D::Error::custom(format!(
-                    "{count} threads cannot be: write 0 for one a core, or 1 to {THREADS_MAX}"
+                    "{count} threads are out of range: write 0 for one per CPU core, or 1 to \
+                     {THREADS_MAX}"
                 ))
             })
     }
@@ -192,7 +193,7 @@ impl<const LEAST: u64> Memory<LEAST> {
     fn checked<E: Error>(bytes: u64) -> Result<Self, E> {
         if bytes < LEAST {
             return Err(E::custom(format!(
-                "{} is too small: give it at least {}",
+                "{} is too small: set it to at least {}",
                 units::format_bytes(bytes),
                 units::format_bytes(LEAST)
             )));
@@ -242,7 +243,7 @@ impl<'de> Deserialize<'de> for Folder {
         let absolute = |text: &str| match Path::new(text).is_absolute() {
             true => Ok(PathBuf::from(text)),
             false => Err(format!(
-                "'{text}' is not the absolute path of a folder in memory, like /dev/shm"
+                "'{text}' is not the absolute path of a folder in a tmpfs, like /dev/shm"
             )),
         };
         value_or_off(deserializer, absolute).map(Self)
@@ -279,7 +280,11 @@ impl<'de> Deserialize<'de> for SlowFactor {
             .ok()
             .filter(|factor| (2..=1000).contains(factor))
             .map(Self)
-            .ok_or_else(|| D::Error::custom(format!("{factor} times cannot be: write 2 to 1000")))
+            .ok_or_else(|| {
+                D::Error::custom(format!(
+                    "a factor of {factor} is out of range: write 2 to 1000"
+                ))
+            })
     }
 }
 
@@ -293,7 +298,9 @@ impl<'de> Deserialize<'de> for Percent {
             .filter(|percent| *percent <= 10_000)
             .map(Self)
             .ok_or_else(|| {
-                let text = format!("{percent} % a day cannot be: write 1 to 10000, or 0 for never");
+                let text = format!(
+                    "{percent} % per day is out of range: write 1 to 10000, or 0 for never"
+                );
                 D::Error::custom(text)
             })
     }
@@ -329,17 +336,17 @@ struct File {
 }
 
 impl Config {
-    /// Reads a file; one that is not there gives the defaults unless it is `required`.
+    /// Loads a file; a missing file gives the defaults unless it is `required`.
     ///
     /// # Errors
-    /// One line with the file, the line and what to do.
+    /// One line with the file, the line number and what to do.
     pub fn load(path: &Path, required: bool) -> Result<Self, ServeError> {
         let size = match std::fs::metadata(path) {
             Ok(meta) => meta.len(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => 0,
             Err(error) => {
                 return Err(ServeError::new(format!(
-                    "cannot read the configuration {}: {error}: give its right path with --config",
+                    "cannot read the configuration {}: {error}: specify its path with --config",
                     path.display()
                 )));
             }
@@ -349,25 +356,25 @@ impl Config {
         }
         if size > FILE_MAX {
             return Err(ServeError::new(format!(
-                "the configuration {} is {size} bytes long, too long to be one: \
-                 give the right path with --config",
+                "the configuration {} has {size} bytes, more than a configuration may have: \
+                 specify its path with --config",
                 path.display()
             )));
         }
         let text = std::fs::read_to_string(path).map_err(|error| {
             ServeError::new(format!(
-                "cannot read the configuration {}: {error}: it has to be a text file that this \
-                 user may read",
+                "cannot read the configuration {}: {error}: it must be a text file readable by \
+                 this user",
                 path.display()
             ))
         })?;
         Self::parse(&text, path)
     }
 
-    /// Reads the text of a file called `origin`.
+    /// Parses the text of a file named `origin`.
     ///
     /// # Errors
-    /// One line with the file, the line and what to do.
+    /// One line with the file, the line number and what to do.
     pub fn parse(text: &str, origin: &Path) -> Result<Self, ServeError> {
         let file: File = toml::from_str(text).map_err(|error| explain(&error, text, origin))?;
         let default = Self::default();
@@ -415,7 +422,7 @@ impl Config {
         })
     }
 
-    /// Checks what may have come from elsewhere than a file.
+    /// Validates values that may not have come from a file.
     ///
     /// # Errors
     /// One line that says what to do.
@@ -424,8 +431,8 @@ impl Config {
         match self.metrics {
             Some(at) if !self.metrics_anywhere && !at.ip().to_canonical().is_loopback() => {
                 Err(ServeError::new(format!(
-                    "other hosts may reach {at}, and whoever does can read the metrics: choose a \
-                     loopback address like 127.0.0.1:{}, or add --metrics-anywhere",
+                    "other hosts can reach {at} and read the metrics without authentication: \
+                     choose a loopback address like 127.0.0.1:{}, or add --metrics-anywhere",
                     at.port()
                 )))
             }

@@ -1,4 +1,4 @@
-//! The engine as the daemon sees it, so that tests can put another in its place.
+//! The engine's interface as the daemon uses it, so that tests can substitute a fake.
 
 use api::v1::Problem;
 use block::BlockDevice;
@@ -19,8 +19,8 @@ macro_rules! control {
         plain { $($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)* }
         of_pool { $($call:ident($($with:ident: $of:ty),*) -> $answer:ty;)* }
     ) => {
-        /// What is asked of the engine; each method is the one of [`engine::Engine`] of its name
-        /// and fails as that does.
+        /// The engine; each method delegates to the method of [`engine::Engine`] of the same name,
+        /// with the same errors.
         #[expect(missing_docs, reason = "each is documented where the engine defines it")]
         pub trait Control: Send + Sync + 'static {
             $(fn $name(&self, $($argument: $type),*) -> $result;)*
@@ -36,12 +36,13 @@ macro_rules! control {
             })*
         }
 
-        /// What callers of the interface ask of the engine about one pool: errors become problems.
+        /// Calls of the engine on behalf of API requests about one pool, with errors converted to
+        /// problems.
         pub(crate) trait PoolCalls {
             /// The engine.
             fn control(&self) -> &Arc<dyn Control>;
 
-            /// The problem that an error of the engine about a pool is.
+            /// Converts an error of the engine about a pool.
             fn problem(&self, pool: &str, error: EngineError) -> Problem;
 
             $(fn $call(&self, pool: &str, $($with: $of),*) -> std::result::Result<$answer, Problem> {

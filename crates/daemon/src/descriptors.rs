@@ -1,26 +1,26 @@
-//! The limit of open descriptors: drives, exports and connections have one each and more.
+//! The limit of open file descriptors: every drive, export and connection needs at least one.
 
-/// Descriptors that a daemon with many exports needs; of fewer it is told.
+/// Descriptors that a daemon with many exports needs; a lower limit is logged.
 const WANTED: libc::rlim_t = 16_384;
 
-/// Raises the limit to the most that this process may have (RLIMIT_NOFILE, getrlimit(2)): a shell gives 1,024.
+/// Raises the soft limit to the hard limit (RLIMIT_NOFILE, getrlimit(2)): shells set it to 1,024.
 pub fn raise_descriptors() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the value is written during the call.
+    // SAFETY: the kernel writes the value during the call only.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
     if !known {
         return;
     }
     limit.rlim_cur = limit.rlim_max;
-    // SAFETY: the value is read during the call.
+    // SAFETY: the kernel reads the value during the call only.
     let raised = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } == 0;
     if !raised || limit.rlim_max < WANTED {
         tracing::warn!(
-            "at most {} descriptors may be open, which is little with many exports: raise LimitNOFILE of the unit, or \
-             `ulimit -Hn`, to {WANTED}",
+            "the limit of {} open file descriptors is low for many exports: raise LimitNOFILE of \
+             the unit, or `ulimit -Hn`, to {WANTED}",
             limit.rlim_max
         );
     }

@@ -1,13 +1,13 @@
-//! Why the daemon cannot serve.
+//! Errors that keep the daemon from starting.
 
 use std::fmt;
 
-/// One line that says what, why and what to do.
+/// One line that says what failed, why, and what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServeError(String);
 
 impl ServeError {
-    /// An error with a sentence.
+    /// An error with this message.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }

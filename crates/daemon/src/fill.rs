@@ -1,24 +1,24 @@
-//! How a part of a pool fills: which level it has reached, and when there will be no room if it goes
-//! on as of late. Decided from what was measured and from times that are given.
+//! Fill level of a part of a pool, and a forecast of when it will be full at the recent rate. Pure:
+//! samples and times are passed in.
 
 use std::collections::VecDeque;
 
-/// Fewer samples tell nothing.
+/// Minimum number of samples for a forecast.
 const LEAST: usize = 12;
-/// Samples of a window that are compared with each other.
+/// Samples of a window that are compared pairwise.
 const COMPARED: usize = 60;
-/// Each half of a window has to go as the whole does, up to this factor.
+/// Maximum ratio between the slope of either half and that of the whole window.
 const ALIKE: f64 = 4.0;
-/// What takes longer than this to fill, in seconds, counts as not growing.
+/// A forecast beyond this, in seconds, counts as not growing.
 const LONGEST_S: u64 = 5 * 365 * 86_400;
 
-/// Samples that are kept for a while.
+/// A window of samples.
 struct Window {
-    /// How long, in seconds.
+    /// Its length, in seconds.
     keep_s: u64,
-    /// From one to the next at least, in seconds.
+    /// Minimum distance of samples, in seconds.
     apart_s: u64,
-    /// Shorter than this they tell nothing.
+    /// Minimum time covered for a forecast, in seconds.
     least_s: u64,
 }
 
@@ -33,61 +33,61 @@ const COARSE: Window = Window {
     least_s: 1800,
 };
 
-/// What was measured.
+/// A sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Sample {
-    /// Seconds by a clock that only goes forward.
+    /// Seconds of a monotonic clock.
     up_s: u64,
     /// Bytes in use.
     used: u64,
 }
 
-/// Where it goes.
+/// Trend of a window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Pace {
-    /// Bytes a second.
+    /// Bytes per second.
     Growing(f64),
     Steady,
     Falling,
 }
 
-/// What is to be expected.
+/// Forecast.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trend {
-    /// Too little was seen, or it goes up and down.
+    /// Too few samples, or no clear trend.
     Unknown,
-    /// It does not grow.
+    /// Not growing.
     Steady,
-    /// It becomes less.
+    /// Shrinking.
     Falling,
     /// It grows.
     Filling {
-        /// Seconds until it is full at that pace.
+        /// Seconds until it is full at this rate.
         full_s: u64,
-        /// Seconds over which that was seen.
+        /// Seconds over which the rate was measured.
         seen_s: u64,
     },
 }
 
-/// A part of a pool over time, since the daemon was started.
+/// Fill level of a part of a pool over time, since the daemon's start.
 #[derive(Default)]
 pub struct Gauge {
-    /// The level that was reached, in per cent; 0: none.
+    /// The level reached, in percent; 0: none.
     pub level: u8,
     fine: VecDeque<Sample>,
     coarse: VecDeque<Sample>,
 }
 
 impl Gauge {
-    /// Notes how many bytes are in use now. What is older than a day is forgotten.
+    /// Records the bytes in use. Samples older than a day are dropped.
     pub fn note(&mut self, up_s: u64, used: u64) {
         let sample = Sample { up_s, used };
         FINE.note(&mut self.fine, sample);
         COARSE.note(&mut self.coarse, sample);
     }
 
-    /// What is to be expected of it with so much room, in bytes: of the last ten minutes and the last
-    /// day whichever leaves less time.
+    /// Forecast for a capacity in bytes: the earlier of those by the last ten minutes and the last
+    /// day.
     pub fn trend(&self, capacity: u64) -> Trend {
         let seen = [
             FINE.trend(&self.fine, capacity),
@@ -127,7 +127,7 @@ impl Window {
             return Trend::Unknown;
         }
         let step = samples.len().div_ceil(COMPARED);
-        // The last one is always among them.
+        // The newest sample is always included.
         let thinned: Vec<Sample> = samples.iter().rev().step_by(step).rev().copied().collect();
         match pace(&thinned) {
             None => Trend::Unknown,
@@ -144,8 +144,8 @@ impl Window {
     }
 }
 
-/// The middle one of the slopes between any two samples, in bytes a second: a few that are far off
-/// do not move it. None without two times.
+/// Theil-Sen estimator: the median slope between any two samples, in bytes per second, which is
+/// robust against outliers. None without two distinct times.
 fn slope(samples: &[Sample]) -> Option<f64> {
     let mut slopes = Vec::new();
     for (index, from) in samples.iter().enumerate() {
@@ -161,8 +161,8 @@ fn slope(samples: &[Sample]) -> Option<f64> {
     (!slopes.is_empty()).then(|| *slopes.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
-/// Where samples go; none when their halves do not agree with the whole, as after a jump or where
-/// something is written and deleted again and again.
+/// Trend of samples; none if the halves contradict the whole, as after a jump or with periodic
+/// writes and deletes.
 fn pace(samples: &[Sample]) -> Option<Pace> {
     let (older, newer) = samples.split_at(samples.len() / 2);
     let [whole, older, newer] = [slope(samples)?, slope(older)?, slope(newer)?];
@@ -177,8 +177,8 @@ fn pace(samples: &[Sample]) -> Option<Pace> {
     }
 }
 
-/// The highest of some levels, in per cent, that `used` of `capacity` bytes reach; 0: none. One that
-/// was reached `before` holds until it is missed by a point.
+/// The highest level in percent that `used` of `capacity` bytes reach; 0: none. A level reached
+/// `before` holds until usage is a percentage point below it (hysteresis).
 pub fn level(before: u8, used: u64, capacity: u64, levels: &[u8]) -> u8 {
     let reaches =
         |percent: u8| u128::from(used) * 100 >= u128::from(capacity) * u128::from(percent);
@@ -203,7 +203,7 @@ mod tests {
     const HOUR: u64 = 3600;
     const DAY: u64 = 24 * HOUR;
 
-    /// What is expected after `seconds`, looked at every ten, of what `used` says for each time.
+    /// The forecast after `seconds` of samples every ten seconds.
     fn after(seconds: u64, capacity: u64, used: impl Fn(u64) -> u64) -> Trend {
         let mut gauge = Gauge::default();
         for up_s in (0..=seconds).step_by(10) {
@@ -221,14 +221,14 @@ mod tests {
 
     #[test]
     fn what_grows_steadily_is_full_when_a_line_says_so() {
-        // 10 MiB a second from 20 GiB on.
+        // 10 MiB per second, starting at 20 GiB.
         let used = |up_s: u64| 20 * GIB + up_s * 10 * MIB;
         for seconds in [130, 10 * MINUTE, 3 * HOUR] {
             let due = (200 * GIB - used(seconds)) / (10 * MIB);
             let trend = after(seconds, 200 * GIB, used);
             assert!(full_s(trend).abs_diff(due) <= 1, "{trend:?} for {due}");
         }
-        // Once it is full there is no time left.
+        // No time is left once it is full.
         assert_eq!(full_s(after(10 * MINUTE, 21 * GIB, used)), 0);
     }
 
@@ -245,7 +245,7 @@ mod tests {
         let used = |up_s: u64| up_s * MIB;
         assert_eq!(Gauge::default().trend(GIB), Trend::Unknown);
         assert_eq!(after(110, GIB, used), Trend::Unknown);
-        // A daemon that is held up has few samples of a long time.
+        // A daemon that was stalled has few samples over a long time.
         let mut gauge = Gauge::default();
         for up_s in [0, 100, 200, 300] {
             gauge.note(up_s, up_s * MIB);
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(after(HOUR, GIB, |_| 5 * MIB), Trend::Steady);
         let falling = |up_s: u64| 50 * GIB - up_s * MIB;
         assert_eq!(after(HOUR, 100 * GIB, falling), Trend::Falling);
-        // Growth of a block now and then would take decades.
+        // Occasional growth by a block would take decades.
         let slow = |up_s: u64| up_s / 30 * 4096;
         assert_eq!(after(DAY, 1000 * GIB, slow), Trend::Steady);
     }
@@ -271,11 +271,11 @@ mod tests {
             let filling = matches!(trend, Trend::Filling { .. });
             assert!(!filling, "at {at}: {trend:?}");
         }
-        // Up and down, as when something is written and deleted again and again.
+        // A sawtooth, as with periodic writes and deletes.
         let saw = |up_s: u64| up_s % (4 * MINUTE) * 100 * MIB;
         let trend = after(10 * MINUTE, 100 * GIB, saw);
         assert!(!matches!(trend, Trend::Filling { .. }), "{trend:?}");
-        // What grew before and after a jump goes on.
+        // Growth that continues after a jump.
         let both = |up_s: u64| up_s * 10 * MIB + if up_s > 200 { 30 * GIB } else { 0 };
         let due = (100 * GIB - both(600)) / (10 * MIB);
         let found = full_s(after(10 * MINUTE, 100 * GIB, both));
@@ -284,12 +284,12 @@ mod tests {
 
     #[test]
     fn bursts_are_seen_over_the_day_and_the_day_is_forgotten() {
-        // 1 GiB at once every ten minutes: 144 GiB a day.
+        // 1 GiB every ten minutes: 144 GiB per day.
         let bursts = |up_s: u64| up_s / (10 * MINUTE) * GIB;
         let trend = after(20 * HOUR, 240 * GIB, bursts);
         let left = full_s(trend).abs_diff(20 * HOUR);
         assert!(left < HOUR, "{trend:?}");
-        // It has stood still for a day: what was before does not count.
+        // No growth for a day: earlier growth does not count.
         let stopped = |up_s: u64| bursts(up_s.min(10 * HOUR));
         assert_eq!(after(35 * HOUR, 240 * GIB, stopped), Trend::Steady);
     }
@@ -326,7 +326,7 @@ mod tests {
             at = level(at, per_mille, 1000, &levels);
             assert_eq!(at, due, "{per_mille}");
         }
-        // Levels that are not there any more do not hold.
+        // Removed levels do not hold.
         assert_eq!(level(90, 895, 1000, &[85, 95]), 85);
         assert_eq!(level(80, 795, 1000, &[]), 0);
         assert_eq!(level(80, 0, 0, &levels), 0);

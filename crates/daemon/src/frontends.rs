@@ -1,10 +1,10 @@
-//! The table of front ends, and the check of what an export asks of one.
+//! Table of protocols, and validation of export parameters.
 
 use api::v1::Problem;
 use reactor::FrontEnd;
 use std::collections::BTreeMap;
 
-/// Every front end: adding one is a row.
+/// Every protocol: add a row to add one.
 pub const FRONT_ENDS: &[FrontEnd] = &[
     frontend_vhost_user_blk::FRONT_END,
     frontend_nbd::FRONT_END,
@@ -12,16 +12,16 @@ pub const FRONT_ENDS: &[FrontEnd] = &[
     frontend_iscsi::FRONT_END,
 ];
 
-/// Longest value of a parameter, in bytes.
+/// Maximum length of a parameter's value, in bytes.
 const VALUE_MAX: usize = 4096;
-/// Names of hosts of one export that are looked up ahead.
+/// Maximum number of host names resolved ahead per export.
 const LOOKUPS_MAX: usize = 16;
 
 fn names(of: impl Iterator<Item = &'static str>) -> String {
     of.collect::<Vec<_>>().join(", ")
 }
 
-/// The row called `kind`.
+/// The row named `kind`.
 pub fn find(rows: &'static [FrontEnd], kind: &str) -> Result<&'static FrontEnd, Problem> {
     rows.iter().find(|row| row.name == kind).ok_or_else(|| {
         Problem::invalid(format!(
@@ -31,19 +31,19 @@ pub fn find(rows: &'static [FrontEnd], kind: &str) -> Result<&'static FrontEnd, 
     })
 }
 
-/// Checks the parameters against the row.
+/// Validates the parameters against the row.
 pub fn check(row: &FrontEnd, parameters: &BTreeMap<String, String>) -> Result<(), Problem> {
     for (name, value) in parameters {
         if !row.parameters.iter().any(|known| known.name == name) {
             let known = names(row.parameters.iter().map(|known| known.name));
             return Err(Problem::invalid(format!(
-                "the front end {} has no parameter '{name}': it has {known}",
+                "protocol {} has no parameter '{name}': it has {known}",
                 row.name
             )));
         }
         if value.len() > VALUE_MAX || value.contains(['\0', '\n']) {
             return Err(Problem::invalid(format!(
-                "the parameter '{name}' has a value that cannot be: write one line of at most \
+                "the value of parameter '{name}' is invalid: write one line of at most \
                  {VALUE_MAX} bytes"
             )));
         }
@@ -54,15 +54,15 @@ pub fn check(row: &FrontEnd, parameters: &BTreeMap<String, String>) -> Result<()
         .find(|known| known.required && !parameters.contains_key(known.name));
     match missing {
         Some(missing) => Err(Problem::invalid(format!(
-            "the front end {} needs the parameter '{}': {}",
+            "protocol {} requires the parameter '{}': {}",
             row.name, missing.name, missing.about
         ))),
         None => Ok(()),
     }
 }
 
-/// Looks up the names of hosts that an export's parameters have, so that starting it finds them known. This may take
-/// seconds: nothing that others need is to be locked. What is not found is told when the export is started.
+/// Resolves the host names in an export's parameters ahead of its start. This may take seconds, so
+/// no lock may be held. Failures are reported when the export starts.
 pub fn look_up(kind: &str, parameters: &BTreeMap<String, String>) {
     let names: Vec<&str> = match kind {
         "nbd" => parameters

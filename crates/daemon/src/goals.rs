@@ -1,31 +1,31 @@
-//! What is expected of volumes, and whether they got it in the last minute (docs/events.md#target_unmet). Pure: time and
-//! counters are given.
+//! Performance targets of volumes, evaluated over the last minute (docs/events.md#target_unmet).
+//! Pure: time and counters are passed in.
 
 use engine::{IoCounters, IoSpread, Spread, TIME_BOUNDS, Targets};
 use std::collections::VecDeque;
 use units::format_bytes;
 
-/// Time between two marks, in seconds, and as many as a minute has.
+/// Seconds between marks, and marks per minute.
 const MARK_S: u64 = 10;
 const MARKS: usize = 6;
-/// Operations in a minute that mean something: of fewer one alone is more than one in a hundred.
+/// Minimum operations per minute for an evaluation: of fewer, a single one exceeds one percent.
 const ENOUGH: u64 = 100;
-/// What is expected of an operation where nobody said: with that it is told how much a volume asks for, in nanoseconds.
+/// Assumed latency where no target is set, to estimate a volume's demand, in nanoseconds.
 const USUAL_NS: f64 = 1e6;
-/// What is missed by so little counts as got.
+/// Share of a target that counts as met.
 const NEARLY: f64 = 0.95;
 
-/// What a volume did in a minute.
+/// Activity of a volume in a minute.
 struct Minute {
     seconds: f64,
     operations: u64,
     bytes: u64,
-    /// The time of all its operations, summed, in nanoseconds.
+    /// Sum of the latencies of all operations, in nanoseconds.
     ns: u64,
     spread: IoSpread,
 }
 
-/// What had been counted at a moment.
+/// Counters at a point in time.
 #[derive(Clone)]
 struct Mark {
     up_s: u64,
@@ -33,7 +33,7 @@ struct Mark {
     spread: IoSpread,
 }
 
-/// A volume of which something is expected.
+/// A volume with performance targets.
 #[derive(Default)]
 pub struct Goal {
     marks: VecDeque<Mark>,
@@ -41,7 +41,7 @@ pub struct Goal {
     unmet: Option<String>,
 }
 
-/// Of these operations, those that certainly took longer: their bounds are powers of two.
+/// Number of operations that certainly exceeded a latency: histogram bounds are powers of two.
 fn longer(spread: &Spread, than_ns: u64) -> u64 {
     let least = std::iter::once(0).chain(TIME_BOUNDS.values());
     let counted = spread.times.iter().zip(least);
@@ -53,7 +53,7 @@ fn milliseconds(ns: f64) -> String {
     format!("{:.3} ms", ns / 1e6)
 }
 
-/// What of the targets was not met, in words.
+/// The targets that were missed, in words.
 fn judge(targets: &Targets, minute: &Minute) -> Option<String> {
     if minute.operations < ENOUGH {
         return None;
@@ -72,7 +72,7 @@ fn judge(targets: &Targets, minute: &Minute) -> Option<String> {
         && within(bandwidth, targets.bandwidth)
     {
         unmet.push(format!(
-            "{:.1} % of its operations took longer than {}, at {rate:.0} a second",
+            "missed its latency target: {:.1} % of I/Os above {}, at {rate:.0} IOPS",
             100.0 * slow as f64 / minute.operations as f64,
             milliseconds(targets.latency_ns as f64)
         ));
@@ -81,7 +81,7 @@ fn judge(targets: &Targets, minute: &Minute) -> Option<String> {
         0 => USUAL_NS,
         ns => ns as f64,
     };
-    // As many as would have come, had each been answered in the time that is promised.
+    // Estimated demand: the rate if each operation had completed within its target latency.
     let asked = |got: f64| match under_way >= 1.0 {
         true => got * (mean_ns / promised_ns).max(1.0),
         false => got,
@@ -92,14 +92,14 @@ fn judge(targets: &Targets, minute: &Minute) -> Option<String> {
     };
     if missed(rate, targets.iops) {
         unmet.push(format!(
-            "it had {rate:.0} operations a second of {}, and {under_way:.1} waited at a time, {} each",
+            "missed its IOPS target: {rate:.0} of {} IOPS at queue depth {under_way:.1}, mean latency {}",
             targets.iops,
             milliseconds(mean_ns)
         ));
     }
     if missed(bandwidth, targets.bandwidth) {
         unmet.push(format!(
-            "it had {} a second of {}, and {under_way:.1} operations waited at a time, {} each",
+            "missed its bandwidth target: {}/s of {}/s at queue depth {under_way:.1}, mean latency {}",
             format_bytes(bandwidth as u64),
             format_bytes(targets.bandwidth),
             milliseconds(mean_ns)
@@ -123,8 +123,8 @@ impl Mark {
 }
 
 impl Goal {
-    /// Takes note of what a volume had done `up_s` seconds after the daemon was started. Tells what of its targets was
-    /// not met in the last whole minute, as it was seen up to ten seconds ago.
+    /// Records the counters of a volume `up_s` seconds after the daemon's start. Returns the
+    /// targets missed in the last minute, delayed by up to ten seconds.
     pub fn look(
         &mut self,
         targets: &Targets,
@@ -132,7 +132,7 @@ impl Goal {
         (counters, spread): (&IoCounters, &IoSpread),
     ) -> Option<&str> {
         if self.targets != *targets {
-            // What was measured by others does not count.
+            // Measurements against other targets do not count.
             (self.targets, self.unmet) = (*targets, None);
         }
         let last_s = self.marks.back().map(|mark| mark.up_s);
@@ -150,7 +150,7 @@ impl Goal {
     fn mark(&mut self, mark: Mark) {
         let minute = self.marks.front().map(|first| mark.minute_since(first));
         match minute {
-            // It was counted anew.
+            // The counters restarted.
             Some(None) => {
                 self.marks.clear();
                 self.unmet = None;
@@ -176,7 +176,7 @@ mod tests {
         latency_ns: 2 * MS,
     };
 
-    /// A minute with so many operations of 4 KiB a second, of which a share takes long; the others take 0.1 ms.
+    /// A minute at a rate of 4 KiB operations, of which a share is slow; the others take 0.1 ms.
     fn minute(rate: u64, slow: f64, slow_ms: u64) -> Minute {
         let operations = rate * 60;
         let slow = (operations as f64 * slow) as u64;
@@ -214,12 +214,12 @@ mod tests {
         };
         assert!(unmet(&any, &minute(1500, 0.02, 20)));
         assert!(!unmet(&PROMISED, &minute(1, 0.5, 20)), "too few to tell");
-        // Within what cannot be told apart from the target.
+        // Indistinguishable from the target.
         assert!(!unmet(&PROMISED, &minute(900, 1.0, 2)));
         let text = judge(&PROMISED, &minute(900, 0.02, 20)).unwrap();
         assert_eq!(
             text,
-            "2.0 % of its operations took longer than 2.000 ms, at 900 a second"
+            "missed its latency target: 2.0 % of I/Os above 2.000 ms, at 900 IOPS"
         );
     }
 
@@ -230,16 +230,16 @@ mod tests {
             ..PROMISED
         };
         assert!(!unmet(&only_iops, &minute(100, 0.0, 1)));
-        // 100 a second of 5 ms: half of the time nothing is asked for.
+        // 100 IOPS of 5 ms: idle for half of the time.
         assert!(!unmet(&only_iops, &minute(100, 1.0, 5)));
         let few = Targets {
             iops: 400,
             ..only_iops
         };
         assert!(!unmet(&few, &minute(100, 1.0, 5)), "it waits by itself");
-        // 400 a second of 10 ms: four wait at a time, and would do 4,000 if each took 1 ms.
+        // 400 IOPS of 10 ms: queue depth 4, so 4,000 IOPS of demand at 1 ms each.
         assert!(unmet(&only_iops, &minute(400, 1.0, 10)));
-        // One after the other, of 4 ms: 250 a second. By 1 ms each they would be 1,000.
+        // Queue depth 1 at 4 ms: 250 IOPS, 1,000 at 1 ms each.
         assert!(unmet(&only_iops, &minute(250, 1.0, 4)));
         let two = Targets {
             iops: 1000,
@@ -286,7 +286,7 @@ mod tests {
         assert!(look(&mut goal, 200, true));
         let (counters, spread) = (IoCounters::default(), IoSpread::default());
         let told = goal.look(&PROMISED, 210, (&counters, &spread));
-        assert_eq!(told, None, "the pool was opened anew");
+        assert_eq!(told, None, "the pool was reopened");
     }
 
     #[test]

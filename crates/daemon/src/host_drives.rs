@@ -1,9 +1,8 @@
-//! The kinds of drives, for those who only write them, and the block devices of this host.
+//! Kinds of drives, for clients, and the block devices of this host.
 
 use std::path::Path;
 
-/// Names and sizes in bytes of the block devices under `sys` (`/sys/block`) that have a size, in
-/// order.
+/// Names and sizes in bytes of the non-empty block devices under `sys` (`/sys/block`), in order.
 pub fn block_devices(sys: &Path) -> Vec<(String, u64)> {
     let Ok(entries) = std::fs::read_dir(sys) else {
         return Vec::new();
@@ -21,12 +20,12 @@ pub fn block_devices(sys: &Path) -> Vec<(String, u64)> {
     found
 }
 
-/// Names of the kinds of drives, as they are written before the colon.
+/// Names of the drive kinds: the part of a specification before the colon.
 pub fn drive_kinds() -> Vec<&'static str> {
     drives::kinds().iter().map(|kind| kind.name).collect()
 }
 
-/// Names of the drives that can be modelled.
+/// Names of the drive models.
 pub fn drive_profiles() -> Vec<&'static str> {
     drives::profiles()
         .iter()

@@ -1,8 +1,8 @@
-//! The daemon: the engine, the front ends and the HTTP interface wired together.
+//! The daemon: connects the engine, the protocols and the HTTP API.
 //!
-//! Responsible for: configuration, exports and which pools are opened again after a restart, the
-//! socket and who may use it, a clean end. The only user of tokio.
-//! Leaves out: what pools and volumes are (`engine`), protocols (front ends), shapes (`api`).
+//! Responsible for: configuration, exports, reopening pools after a restart, the API's listeners
+//! and authentication, orderly shutdown. The only user of tokio.
+//! Leaves out: pools and volumes (`engine`), protocols (`frontends`), API types (`api`).
 
 mod access;
 mod admission;

@@ -1,7 +1,7 @@
-//! A file of lines in the state folder that is only ever appended to and kept within a size: once it has that, it is
-//! put aside under its name with `.1`, and the one that was there is gone.
+//! An append-only file of lines in the state folder with a size limit: a full file is renamed with
+//! the suffix `.1`, replacing the previous one.
 //!
-//! Leaves out: what a line says, and whether it is believed.
+//! Leaves out: the meaning of lines, and their verification.
 
 use crate::state::StateFiles;
 use std::fs::{File, OpenOptions};
@@ -9,37 +9,37 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-/// A text, as far as it has at most `most` bytes.
+/// The longest prefix of a text with at most `most` bytes.
 pub fn clip(text: &str, most: usize) -> String {
     let end = (0..=most.min(text.len())).rfind(|end| text.is_char_boundary(*end));
     text[..end.unwrap_or(0)].to_owned()
 }
 
-/// Such a file.
+/// An append-only file of lines.
 pub struct Lines {
     files: StateFiles,
     name: &'static str,
-    /// Bytes after which a new file begins.
+    /// Size in bytes at which the file is rotated.
     most: u64,
     /// The file and its length, in bytes.
     pub(crate) file: Option<(File, u64)>,
-    /// The last line that was read was being written when the daemon was killed.
+    /// The last line was torn when the daemon was killed.
     torn: bool,
-    /// How often a new file was begun.
+    /// Number of rotations.
     rotations: u64,
 }
 
-/// The lines of both files, oldest first and without their ends.
+/// The lines of both files, oldest first and without line ends.
 #[derive(Default)]
 pub struct Loaded {
     /// The lines.
     pub lines: Vec<Vec<u8>>,
-    /// How many of them, the first ones, are of the file that was put aside.
+    /// Number of leading lines that are from the rotated file.
     pub older: usize,
 }
 
 impl Lines {
-    /// One that was not read yet, of at most `most` bytes and a line.
+    /// A file that was not loaded yet; it is rotated at `most` bytes.
     pub fn new(files: &StateFiles, name: &'static str, most: u64) -> Self {
         Self {
             files: files.clone(),
@@ -51,7 +51,7 @@ impl Lines {
         }
     }
 
-    /// The file that is appended to.
+    /// Path of the current file.
     pub fn path(&self) -> PathBuf {
         self.files.folder().join(self.name)
     }
@@ -66,11 +66,11 @@ impl Lines {
         reactor::open_regular(&self.path(), &options)
     }
 
-    /// Every whole line that there is, oldest first and without its end. One that was being written when the daemon
-    /// was killed is left out: it was never relied on.
+    /// All complete lines, oldest first and without line ends. A line torn by a crash is skipped:
+    /// it was never acknowledged.
     ///
     /// # Errors
-    /// When it cannot be read. Whether it can be written to shows when it is.
+    /// When it cannot be read. Write errors appear on appending.
     pub fn load(&mut self) -> io::Result<Loaded> {
         let read = self.read();
         self.files.note(self.name, read)
@@ -81,7 +81,7 @@ impl Lines {
         for path in [self.older(), self.path()] {
             let mut text = Vec::new();
             match reactor::open_regular(&path, OpenOptions::new().read(true)) {
-                // Both are bounded by what is appended; a longer one was not written here.
+                // Appending bounds both files; ignore the excess of a foreign one.
                 Ok(file) => drop(file.take(2 * self.most).read_to_end(&mut text)?),
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
@@ -97,15 +97,16 @@ impl Lines {
         Ok(loaded)
     }
 
-    /// How often a new file was begun in place of a full one.
+    /// Number of rotations.
     pub fn rotations(&self) -> u64 {
         self.rotations
     }
 
-    /// Appends a line. It outlives the daemon's end at once, and a power cut after [`Lines::flush`].
+    /// Appends a line. It survives a crash of the daemon immediately, and a power failure after
+    /// [`Lines::flush`].
     ///
     /// # Errors
-    /// When it cannot be written: then nothing of it is there.
+    /// When it cannot be written; no part of the line remains.
     pub fn append(&mut self, line: &str) -> io::Result<()> {
         let appended = self.try_append(line);
         self.files.note(self.name, appended)
@@ -117,13 +118,13 @@ impl Lines {
             self.begin()?;
         }
         let Some((file, length)) = &mut self.file else {
-            return Err(io::Error::other("there is no file"));
+            return Err(io::Error::other("the file is not open"));
         };
-        // A torn line is ended, so that this one is not appended to it.
+        // Terminate a torn line first.
         let end = if self.torn { "\n" } else { "" };
         let text = format!("{end}{line}\n");
         if let Err(error) = file.write_all(text.as_bytes()) {
-            // A part may be there: without it the next line would not stand on its own.
+            // Remove a partial line, which would corrupt the next one.
             let _ = file.set_len(*length);
             return Err(error);
         }
@@ -135,7 +136,7 @@ impl Lines {
     fn begin(&mut self) -> io::Result<()> {
         self.file = None;
         if std::fs::metadata(self.path()).is_ok_and(|meta| meta.len() >= self.most) {
-            // What is put aside is not flushed after that.
+            // A rotated file is not flushed later.
             self.open()?.sync_data()?;
             std::fs::rename(self.path(), self.older())?;
             self.rotations += 1;
@@ -148,10 +149,10 @@ impl Lines {
         Ok(())
     }
 
-    /// Makes what was written outlive a power cut.
+    /// Flushes the file, so that its lines survive a power failure.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn flush(&self) -> io::Result<()> {
         self.file
             .as_ref()

@@ -430,7 +430,7 @@ fn a_daemon_that_cannot_start_says_why_in_one_line() {
         ),
         (
             format!("serve --socket {}/s --state-dir {state}", plain),
-            "cannot make the socket",
+            "cannot create the socket",
         ),
         (
             format!("serve --state-dir {plain}/state"),

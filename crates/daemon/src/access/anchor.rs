@@ -1,32 +1,33 @@
-//! The end of the log of changes, as pools' labels keep it: whoever changes the state folder alone cannot cut the log.
+//! The end of the audit log, as anchored in the pools' labels: with access to the state folder
+//! alone the log cannot be truncated unnoticed.
 
 use super::secret::sha256_hex;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The version of what is written.
+/// Format version.
 const VERSION: u32 = 1;
-/// Digits of a log's name that are kept.
+/// Digits of a log's name.
 const NAME_DIGITS: usize = 16;
-/// Longest name of a host that is read, in bytes.
+/// Maximum length of a host's name that is read, in bytes.
 const HOST_MAX: u64 = 256;
 
-/// The end of a log at some time.
+/// The end of a log at some point in time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Anchor {
     version: u32,
-    /// Which log it is: pools move from host to host.
+    /// Identity of the log, since pools move between hosts.
     log: String,
     /// Number and hash of its newest entry.
     pub number: u64,
     /// See `number`.
     pub hash: String,
-    /// Number of the first entry of the previous file and of the current one; 0 for a file without entries.
+    /// Number of the first entry in the previous and the current file; 0 for an empty file.
     pub firsts: [u64; 2],
 }
 
 impl Anchor {
-    /// That of a log whose newest entry is so.
+    /// The anchor of a log with this newest entry.
     pub fn new(log: &str, number: u64, hash: &str, firsts: [u64; 2]) -> Self {
         Self {
             version: VERSION,
@@ -37,26 +38,26 @@ impl Anchor {
         }
     }
 
-    /// Reads what a label has; nothing where it is of another log, or of a newer daemon.
+    /// Parses the anchor from a label; nothing if it belongs to another log or a newer version.
     pub fn read(text: &str, log: &str) -> Option<Self> {
         let read: Self = serde_json::from_str(text).ok()?;
         (read.version == VERSION && read.log == log).then_some(read)
     }
 
-    /// As a label has it.
+    /// The label's text.
     pub fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Whether files that begin with these entries can be what became of those that there were: the same, or after a new
-    /// file was begun once.
+    /// Whether files beginning with these entries are a valid continuation: the same files, or
+    /// after one rotation.
     pub fn allows(&self, firsts: [u64; 2]) -> bool {
         let rotated = firsts[0] == self.firsts[1] && firsts[1] > self.number;
         firsts == self.firsts || rotated
     }
 }
 
-/// The name of the log in a state folder of this host: the same at every start, and another one on every other host.
+/// The identity of the log in a state folder: stable on this host, different on every other.
 pub fn log_name(folder: &Path) -> String {
     let host = ["/etc/machine-id", "/proc/sys/kernel/hostname"]
         .iter()

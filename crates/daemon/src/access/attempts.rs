@@ -1,21 +1,21 @@
-//! Attempts to log in that failed: how many of them one address may make.
+//! Rate limit of failed authentication attempts by address.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Failures of one address within [`WINDOW_S`] after which its tokens are not looked at, unless they are good ones; and
-/// of one IPv6 network of 48 bits.
+/// Failures of one address within [`WINDOW_S`] after which only valid tokens are accepted from it;
+/// and the same for an IPv6 /48 network.
 const FAILURES_MAX: u32 = 10;
 const NETWORK_FAILURES_MAX: u32 = 100;
 const WINDOW_S: u64 = 60;
-/// Addresses that are known at a time; of more, the one that failed first is forgotten. That lets nobody guess: tokens
-/// have 256 random bits.
+/// Maximum number of tracked addresses; the one with the oldest failure is dropped. This does not
+/// help guessing: tokens have 256 random bits.
 const ADDRESSES_MAX: usize = 4096;
-/// Addresses whose failures are told of one by one.
+/// Maximum number of addresses reported individually.
 const FRESH_MAX: usize = 8;
 
-/// Failures by address: when the first was, and how many. IPv6 addresses count by their first 64 bits, as a host has
-/// all of those that follow, and by their first 48.
+/// Failures by address: time of the first, and count. IPv6 addresses are counted by their /64,
+/// which one host controls, and their /48.
 #[derive(Default)]
 pub struct Attempts {
     known: BTreeMap<IpAddr, (u64, u32)>,
@@ -23,12 +23,12 @@ pub struct Attempts {
     fresh: Failures,
 }
 
-/// Failures that nobody was told of yet.
+/// Failures that were not logged yet.
 #[derive(Default, Clone, PartialEq, Eq, Debug)]
 pub struct Failures {
     /// By address.
     pub by: BTreeMap<IpAddr, u32>,
-    /// Of addresses for which there was no room.
+    /// Failures of addresses beyond the limit.
     pub others: u32,
 }
 
@@ -48,7 +48,7 @@ fn whole(address: IpAddr) -> IpAddr {
 
 type Counted = BTreeMap<IpAddr, (u64, u32)>;
 
-/// One more failure; the oldest entry makes room.
+/// Counts a failure; evicts the oldest entry if full.
 fn count(known: &mut Counted, from: IpAddr, now_s: u64) {
     if known.len() >= ADDRESSES_MAX && !known.contains_key(&from) {
         let oldest = known.iter().min_by_key(|(_, (first_s, _))| *first_s);
@@ -61,7 +61,7 @@ fn count(known: &mut Counted, from: IpAddr, now_s: u64) {
 }
 
 impl Attempts {
-    /// Whether an address may try now.
+    /// Whether attempts from an address are permitted now.
     pub fn may_try(&mut self, from: IpAddr, now_s: u64) -> bool {
         let failures = |known: &mut Counted, from: IpAddr| {
             known.retain(|_, (first_s, _)| now_s.saturating_sub(*first_s) < WINDOW_S);
@@ -71,7 +71,7 @@ impl Attempts {
             && failures(&mut self.networks, first_bits(from, 48)) < NETWORK_FAILURES_MAX
     }
 
-    /// A try that was let through failed.
+    /// Records a failed attempt.
     pub fn failed(&mut self, from: IpAddr, now_s: u64) {
         if from.to_canonical().is_ipv6() {
             count(&mut self.networks, first_bits(from, 48), now_s);
@@ -87,7 +87,7 @@ impl Attempts {
         *count = count.saturating_add(1);
     }
 
-    /// What failed since the last time.
+    /// Failures since the last call.
     pub fn take_fresh(&mut self) -> Failures {
         std::mem::take(&mut self.fresh)
     }

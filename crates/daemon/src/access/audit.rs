@@ -1,4 +1,4 @@
-//! The log of changes: only ever appended to, each line hashed over the one before (docs/access.md).
+//! The audit log: append-only, each line chained to the previous one by a hash (docs/access.md).
 
 use super::anchor::{Anchor, log_name};
 use super::secret::sha256_hex;
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io;
 
-/// Bytes of a file after which a new one begins; the one before is kept beside it, older ones are not.
+/// Size of a file in bytes at which the log rotates; only the previous file is kept.
 const FILE_MAX: u64 = 16 << 20;
-/// Entries that are told of.
+/// Maximum number of entries listed.
 const TOLD_MAX: usize = 10_000;
-/// Longest text of an entry, in bytes.
+/// Maximum length of a text in an entry, in bytes.
 const TEXT_MAX: usize = 512;
-/// What stands in place of a hash before the first line.
+/// Previous hash of the first line.
 const BEGINNING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// A line, without its hash.
@@ -32,7 +32,7 @@ struct Line {
     of: Option<u64>,
 }
 
-/// What is to be written of a change.
+/// Contents of a new entry.
 #[derive(Clone, Copy)]
 pub struct Note<'a> {
     pub who: &'a str,
@@ -43,22 +43,22 @@ pub struct Note<'a> {
     pub of: Option<u64>,
 }
 
-/// The log of one daemon.
+/// The audit log of one daemon.
 pub struct Audit {
     lines: Lines,
     last: String,
     told: VecDeque<AuditEntry>,
     broken_at: Option<u64>,
-    /// What is there was read: only then it can be continued.
+    /// The existing log was read; required before appending.
     loaded: bool,
-    /// Number of the first entry of each file; 0 for a file without entries.
+    /// Number of the first entry in each file; 0 for an empty file.
     firsts: [u64; 2],
-    /// Which log it is.
+    /// Identity of the log.
     name: String,
 }
 
 impl Audit {
-    /// One that was not read yet.
+    /// A log that was not read yet.
     pub fn new(files: &StateFiles) -> Self {
         Self {
             lines: Lines::new(files, "audit.log", FILE_MAX),
@@ -71,12 +71,11 @@ impl Audit {
         }
     }
 
-    /// Reads what there is, and looks whether each line follows the one before. What cannot be read is tried again
-    /// before the next entry.
+    /// Reads the log and verifies the hash chain. A read error is retried before the next entry.
     pub fn load(&mut self) {
         if let Err(error) = self.try_load() {
             tracing::error!(
-                "the log of changes cannot be read, and nothing is changed until it can: {error}"
+                "cannot read the audit log; changes are refused until it is readable: {error}"
             );
         }
     }
@@ -94,14 +93,14 @@ impl Audit {
         }
         if let Some(number) = self.broken_at {
             tracing::error!(
-                "the log of changes is not as it was written, from entry {number} on: somebody changed {}",
+                "the audit log was modified from entry {number} on: {} does not match its hashes",
                 self.lines.path().display()
             );
         }
         Ok(())
     }
 
-    /// Takes a line that was read. What comes before the first one is not there any more.
+    /// Adds a line that was read. Entries before the first line were rotated out.
     fn take(&mut self, line: &[u8], first: bool) {
         let next = self.told.back().map_or(1, |entry| entry.number + 1);
         let text = String::from_utf8_lossy(line);
@@ -112,7 +111,8 @@ impl Audit {
             let follows = first || (before == self.last && line.number == next);
             Some((hash.to_owned(), line, right && follows))
         });
-        // Otherwise it was torn and ended at a later start. Had it been a whole one, the next would not follow.
+        // Otherwise the line was torn and terminated at a later start; a complete line would break
+        // the chain here.
         if let Some((hash, line, right)) = read {
             if !right {
                 self.broken_at.get_or_insert(line.number);
@@ -144,11 +144,11 @@ impl Audit {
         self.told.back().map_or(0, |entry| entry.number)
     }
 
-    /// Appends an entry, and tells its number. It outlives the daemon's end at once, and a power cut some seconds
-    /// later ([`Audit::flush`]).
+    /// Appends an entry and returns its number. It survives a crash of the daemon immediately, and
+    /// a power failure after the next [`Audit::flush`], some seconds later.
     ///
     /// # Errors
-    /// When it cannot be written. What was to be done is not to be done then.
+    /// When it cannot be written. The change must not be carried out then.
     pub fn write(&mut self, note: &Note<'_>, at_s: u64) -> io::Result<u64> {
         if !self.loaded {
             self.try_load()?;
@@ -178,14 +178,14 @@ impl Audit {
         Ok(number)
     }
 
-    /// Its end, to be kept elsewhere; nothing while there is no entry, or it is known to be altered.
+    /// The anchor to store in the labels; nothing while the log is empty or known to be modified.
     pub fn anchor(&self) -> Option<Anchor> {
         let newest = self.told.back()?;
         let good = self.loaded && self.broken_at.is_none();
         good.then(|| Anchor::new(&self.name, newest.number, &newest.hash, self.firsts))
     }
 
-    /// Holds it against its end as it was kept elsewhere: neither its end nor its beginning may be gone.
+    /// Compares the log with a stored anchor: neither its end nor its beginning may be missing.
     pub fn check(&mut self, anchor: &str) {
         let Some(anchor) = Anchor::read(anchor, &self.name) else {
             return;
@@ -204,8 +204,8 @@ impl Audit {
         };
         if let Some(number) = broken {
             tracing::error!(
-                "the log of changes {} is not the one whose end the pools keep: its entries up to {} are not all there, \
-                 from {number} on",
+                "the audit log {} does not match the anchor in the pools' labels: of its entries \
+                 up to {} some are missing, from {number} on",
                 self.lines.path().display(),
                 anchor.number
             );
@@ -214,15 +214,15 @@ impl Audit {
         }
     }
 
-    /// Makes what was written outlive a power cut.
+    /// Flushes the log, so that it survives a power failure.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn flush(&self) -> io::Result<()> {
         self.lines.flush()
     }
 
-    /// The entries before one, newest first.
+    /// Entries before one, newest first.
     pub fn list(&self, before: Option<u64>, limit: usize) -> AuditList {
         let before = before.unwrap_or(u64::MAX);
         let items = self.told.iter().rev().filter(|entry| entry.number < before);
@@ -331,7 +331,7 @@ mod tests {
         let path = filled(folder.path());
         let aside = folder.path().join("aside");
         std::fs::rename(&path, &aside).unwrap();
-        // Also root can neither read nor write it.
+        // A directory: even root can neither read nor write it as a file.
         std::fs::create_dir(&path).unwrap();
         let mut audit = opened(folder.path());
         assert!(audit.write(&note("lost"), 9).is_err());
@@ -363,7 +363,7 @@ mod tests {
             let mut audit = opened(folder.path());
             audit.check(&anchor);
             assert_eq!(audit.list(None, 9).broken_at, at);
-            // What another daemon's log says is of no concern.
+            // Anchors of another daemon's log are ignored.
             let mut other = opened(tempfile::tempdir().unwrap().path());
             other.check(&anchor);
             assert_eq!(other.list(None, 9).broken_at, None);
@@ -393,7 +393,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         let mut audit = opened(folder.path());
-        // As long as one may be, with room for what it had.
+        // A maximum-size line, with room for the previous content.
         let long = OpenOptions::new().append(true).open(&path).unwrap();
         long.set_len(FILE_MAX).unwrap();
         audit.write(&note("in the next file"), 9).unwrap();

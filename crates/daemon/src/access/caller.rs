@@ -1,41 +1,41 @@
-//! Somebody who asks.
+//! The authenticated originator of a request.
 
 use super::secret::same;
 use api::Secret;
 use api::v1::{Login, Role};
 
-/// Why it is believed who they are.
+/// How a caller was authenticated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Credential {
-    /// Nothing is believed.
+    /// Unauthenticated.
     None,
-    /// The kernel says so, or they may only do what anybody may.
+    /// By the kernel (socket peer credentials), or access open to everybody.
     Given,
-    /// The token with this identifier.
+    /// By the token with this identifier.
     Token(String),
-    /// The session whose cookie has this hash.
+    /// By the session whose cookie has this hash.
     Session(String),
 }
 
-/// Somebody who asks, and what they may do.
+/// The originator of a request, and its rights.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Caller {
-    /// A token's name, `uid N`, or `nobody`.
+    /// Name of the token, `uid N`, or `nobody`.
     pub who: String,
-    /// From where: an address, or `socket`.
+    /// Origin: an address, or `socket`.
     pub from: String,
-    /// What they may do; nothing: only what anybody may.
+    /// Role; without one only public operations are permitted.
     pub role: Option<Role>,
-    /// Why that is believed.
+    /// How the caller was authenticated.
     pub credential: Credential,
-    /// What changes by this session have to bring.
+    /// CSRF token that changes in this session must carry.
     pub csrf: Option<Secret>,
-    /// When what they showed counts no more: seconds since 1970.
+    /// Expiry of the credential: seconds since 1970.
     pub expires_s: Option<u64>,
 }
 
 impl Caller {
-    /// Nobody in particular.
+    /// An unauthenticated caller.
     pub fn nobody(from: String) -> Self {
         Self {
             who: "nobody".to_owned(),
@@ -47,7 +47,7 @@ impl Caller {
         }
     }
 
-    /// A user of the Unix socket, who may do everything.
+    /// A user of the Unix socket, with all rights.
     pub fn user(uid: u32) -> Self {
         Self {
             who: format!("uid {uid}"),
@@ -57,7 +57,7 @@ impl Caller {
         }
     }
 
-    /// Whoever reads the figures where anybody may.
+    /// An unauthenticated reader of the public metrics.
     pub fn scraper() -> Self {
         Self {
             role: Some(Role::Viewer),
@@ -66,18 +66,18 @@ impl Caller {
         }
     }
 
-    /// Whether they are a user of the Unix socket, and so an administrator of this host.
+    /// Whether the caller is a user of the Unix socket, and so an administrator of this host.
     pub fn is_local_admin(&self) -> bool {
         self.credential == Credential::Given && self.role == Some(Role::Admin)
     }
 
-    /// Whether a change brings what its session told.
+    /// Whether a change carries the session's CSRF token.
     pub fn has_csrf(&self, shown: &str) -> bool {
         let known = self.csrf.as_ref().map(Secret::expose);
         known.is_some_and(|known| same(known, shown))
     }
 
-    /// As the interface tells it.
+    /// The API representation.
     pub fn login(&self) -> Login {
         Login {
             who: self.who.clone(),

@@ -1,4 +1,4 @@
-//! The ways in: what of a caller is believed, and what changes of that.
+//! Authentication: tokens, browser sessions, and their changes.
 
 use super::attempts::{Attempts, Failures};
 use super::audit::{Audit, Note};
@@ -17,22 +17,22 @@ use std::sync::{Mutex, OnceLock};
 
 type Result<T> = std::result::Result<T, Problem>;
 
-/// The file of the tokens in the state folder, and the longest that is read, in bytes.
+/// The file of tokens in the state folder, and its maximum size in bytes.
 const FILE: &str = "tokens.json";
 const FILE_MAX: u64 = 1 << 20;
 
-/// What cookies' names begin with. By this prefix browsers take them only by TLS, and from and for this host alone
-/// (RFC 6265bis, section 4.1.3.2).
+/// Prefix of cookie names. Browsers accept cookies with it only over TLS, and send them only to
+/// this host (RFC 6265bis, section 4.1.3.2).
 const COOKIE: &str = "__Host-convect";
-/// The file of the rest of the name in the state folder, and the longest that is read, in bytes.
+/// The file with the rest of the cookie's name in the state folder, and its maximum size in bytes.
 const COOKIE_FILE: &str = "cookie";
 const COOKIE_FILE_MAX: u64 = 64;
 
-/// Tokens, sessions and the log of changes of one daemon. Locks are held for a look or a write only.
+/// Tokens, sessions and audit log of one daemon. Locks are held briefly, for one lookup or write.
 pub struct Access {
     files: StateFiles,
     store: JsonStore<Tokens>,
-    /// What the cookies of its sessions are called.
+    /// Name of the session cookies.
     cookie: OnceLock<String>,
     tokens: Mutex<Tokens>,
     sessions: Mutex<Sessions>,
@@ -47,7 +47,7 @@ fn unauthenticated(message: &str) -> Problem {
 fn io_problem(what: &str, error: &std::io::Error) -> Problem {
     Problem::new(
         ProblemCode::Io,
-        format!("{what}: {error}: see to the state folder"),
+        format!("{what}: {error}: check the state folder"),
     )
 }
 
@@ -71,7 +71,7 @@ fn by_session(kept: &Kept, from: IpAddr, hash: String, open: &Open) -> Caller {
 }
 
 impl Access {
-    /// What lies in a state folder, which was not read yet: nobody is believed.
+    /// An instance that has not loaded the state folder yet: no credential is valid.
     pub fn new(files: &StateFiles) -> Self {
         Self {
             files: files.clone(),
@@ -84,7 +84,7 @@ impl Access {
         }
     }
 
-    /// Reads the tokens and the log. Of tokens that cannot be read none counts.
+    /// Loads the tokens and the audit log. If the tokens cannot be read, none is valid.
     pub fn load(&self) {
         if let Some(tokens) = self.store.read() {
             *lock(&self.tokens) = tokens;
@@ -93,32 +93,32 @@ impl Access {
         lock(&self.audit).load();
     }
 
-    /// The name of this daemon's cookies, which stays as long as it can be kept. Browsers keep the cookies of a host's
-    /// ports together (RFC 6265, section 8.5): daemons of one host have other names, or their log-ins would end each
-    /// other.
+    /// The name of this daemon's cookies, stable across restarts if it can be stored. Browsers
+    /// share cookies between the ports of a host (RFC 6265, section 8.5): without distinct names,
+    /// logging in to one daemon would end the sessions of another on the same host.
     fn load_cookie(&self) -> String {
         let kept = self.files.read(COOKIE_FILE, COOKIE_FILE_MAX, |text| {
             let word = String::from_utf8_lossy(text).trim().to_owned();
             let good = word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
             good.then_some(word)
-                .ok_or_else(|| "it is not the name of a cookie".to_owned())
+                .ok_or_else(|| "it is not a valid cookie name".to_owned())
         });
         let word = kept.map(Ok).unwrap_or_else(|| {
             let word = random_hex::<4>()?;
-            // Without it browsers log in again after the next start.
+            // If this fails, browsers must log in again after a restart.
             let _ = self.files.write(COOKIE_FILE, word.as_bytes(), 0o600);
             Ok::<_, std::io::Error>(word)
         });
         match word {
             Ok(word) => format!("{COOKIE}-{word}"),
             Err(error) => {
-                tracing::error!("cookies have the same name as other daemons': {error}");
+                tracing::error!("cannot generate a unique cookie name: {error}");
                 COOKIE.to_owned()
             }
         }
     }
 
-    /// What the cookies of its sessions are called.
+    /// Name of the session cookies.
     pub fn cookie(&self) -> &str {
         self.cookie.get().map_or(COOKIE, String::as_str)
     }
@@ -127,33 +127,33 @@ impl Access {
         self.store.write_for_caller("the tokens", tokens)
     }
 
-    /// Who shows a token. What is no good one counts as an attempt of its address.
+    /// Authenticates a bearer token. An invalid one counts as a failed attempt of its address.
     ///
     /// # Errors
-    /// When it is no good one.
+    /// When it is invalid, revoked or expired.
     pub fn by_bearer(&self, shown: &str, from: IpAddr) -> Result<Caller> {
         let now_s = now_s();
         let tokens = lock(&self.tokens);
         if let Some(kept) = tokens.check(shown, now_s) {
             return Ok(by_token(kept, from));
         }
-        // Only who has its secret hears its name.
+        // The name is revealed only to a caller that knows the secret.
         let what = match tokens.shown(shown) {
-            Some(kept) => format!("the token {} has expired", kept.name),
-            None => "this token is none, or was taken back".to_owned(),
+            Some(kept) => format!("token {} has expired", kept.name),
+            None => "invalid or revoked token".to_owned(),
         };
         drop(tokens);
         self.may_try(from, now_s)?;
         lock(&self.attempts).failed(from, now_s);
         Err(unauthenticated(&format!(
-            "{what}: ask an administrator for a new one (`convect token create`)"
+            "{what}: ask an administrator for a new token (`convect token create`)"
         )))
     }
 
-    /// Whose session a cookie is of.
+    /// Authenticates a session cookie.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no such session.
     pub fn by_cookie(&self, cookie: &str, from: IpAddr) -> Result<Caller> {
         let now_s = now_s();
         let found = lock(&self.sessions).by_cookie(cookie, now_s);
@@ -162,10 +162,10 @@ impl Access {
             let kept = tokens.by_id(&open.token, now_s)?;
             Some(by_session(kept, from, hash, &open))
         });
-        caller.ok_or_else(|| unauthenticated("this session has ended: log in again with a token"))
+        caller.ok_or_else(|| unauthenticated("the session has expired: log in again with a token"))
     }
 
-    /// Whether what was believed of a caller still is: tokens expire and are revoked, sessions end.
+    /// Whether a caller is still authenticated: tokens expire and are revoked, sessions end.
     pub fn holds(&self, caller: &Caller) -> bool {
         let now_s = now_s();
         match &caller.credential {
@@ -185,23 +185,22 @@ impl Access {
         }
         Err(Problem::new(
             ProblemCode::TooMany,
-            "too many attempts with tokens that are no good: wait a minute",
+            "too many failed authentication attempts: wait a minute",
         ))
     }
 
-    /// Begins a session: who it is of, and its cookie.
+    /// Begins a session and returns its caller and cookie.
     ///
     /// # Errors
-    /// When the token is no good, or too many were tried.
+    /// When the token is invalid, or there were too many failed attempts.
     pub fn log_in(&self, token: &str, from: IpAddr) -> Result<(Caller, String)> {
         let now_s = now_s();
         let caller = self.by_bearer(token, from)?;
         let Credential::Token(id) = &caller.credential else {
-            return Err(unauthenticated("this is no token"));
+            return Err(unauthenticated("malformed token"));
         };
         let begun = lock(&self.sessions).begin(id, caller.expires_s.unwrap_or(now_s), now_s);
-        let (cookie, open) =
-            begun.map_err(|error| io_problem("no session can be begun", &error))?;
+        let (cookie, open) = begun.map_err(|error| io_problem("cannot begin a session", &error))?;
         let caller = Caller {
             csrf: Some(open.csrf),
             expires_s: Some(open.expires_s),
@@ -210,7 +209,7 @@ impl Access {
         Ok((caller, cookie))
     }
 
-    /// Ends the session that a caller came by.
+    /// Ends the session of a caller.
     ///
     /// # Errors
     /// When there is none.
@@ -221,7 +220,7 @@ impl Access {
                 Ok(())
             }
             _ => Err(Problem::invalid(
-                "this request has no session that could end: a token is taken back with `convect token revoke`",
+                "this request belongs to no session: revoke a token with `convect token revoke`",
             )),
         }
     }

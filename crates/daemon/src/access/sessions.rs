@@ -1,36 +1,36 @@
-//! Browsers' sessions: in memory, so that they end with the daemon.
+//! Browser sessions, kept in memory only: they end with the daemon.
 
 use super::secret::{random_hex, sha256_hex};
 use api::Secret;
 use std::collections::BTreeMap;
 
-/// How long a session lasts, and without any request, in seconds.
+/// Maximum lifetime and idle time of a session, in seconds.
 const LASTS_S: u64 = 12 * 3600;
 const IDLE_S: u64 = 3600;
-/// Sessions at a time; of more, the one that was idle longest ends.
+/// Maximum number of sessions; beyond it the one idle for longest ends.
 const SESSIONS_MAX: usize = 256;
 
 /// A session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Open {
-    /// Identifier of the token that it stands for.
+    /// Identifier of the token that was used to log in.
     pub token: String,
-    /// What changes have to bring.
+    /// CSRF token that changes must carry.
     pub csrf: Secret,
-    /// When it ends at the latest: seconds since 1970.
+    /// Expiry: seconds since 1970.
     pub expires_s: u64,
     used_s: u64,
 }
 
-/// Sessions by their cookies' hashes.
+/// Sessions by the hashes of their cookies.
 #[derive(Default)]
 pub struct Sessions(BTreeMap<String, Open>);
 
 impl Sessions {
-    /// Begins one for a token that counts until `token_expires_s`, and tells its cookie.
+    /// Begins a session for a token valid until `token_expires_s`, and returns its cookie.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
+    /// When the system's random number generator fails.
     pub fn begin(
         &mut self,
         token: &str,
@@ -61,14 +61,14 @@ impl Sessions {
             .retain(|_, open| now_s < open.expires_s && now_s < open.used_s + IDLE_S);
     }
 
-    /// The session of a cookie, with the hash that it has here; it was used now.
+    /// The session of a cookie, with its hash; resets the idle time.
     pub fn by_cookie(&mut self, cookie: &str, now_s: u64) -> Option<(String, Open)> {
         let hash = sha256_hex(&[cookie.as_bytes()]);
         let open = self.by_hash(&hash, now_s)?;
         Some((hash, open))
     }
 
-    /// The session that has this hash; it was used now.
+    /// The session with this hash; resets the idle time.
     pub fn by_hash(&mut self, hash: &str, now_s: u64) -> Option<Open> {
         self.tidy(now_s);
         let open = self.0.get_mut(hash)?;
@@ -76,12 +76,12 @@ impl Sessions {
         Some(open.clone())
     }
 
-    /// Ends one.
+    /// Ends a session.
     pub fn end(&mut self, hash: &str) {
         self.0.remove(hash);
     }
 
-    /// Ends all of a token.
+    /// Ends all sessions of a token.
     pub fn end_of(&mut self, token: &str) {
         self.0.retain(|_, open| open.token != token);
     }

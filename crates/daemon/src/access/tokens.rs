@@ -1,25 +1,25 @@
-//! Tokens: what is kept of them, and whether one is good. Pure: files and clocks are the caller's.
+//! API tokens: stored hashes and their verification. Pure: files and clocks are the caller's.
 
 use super::secret::{random_hex, same, sha256_hex};
 use api::v1::{Problem, ProblemCode, Role, Token, TokenCreate};
 use serde::{Deserialize, Serialize};
 
-/// How long a token counts unless it is said, at least, and at most, in seconds.
+/// Default, minimum and maximum lifetime of a token, in seconds.
 const EXPIRES_DEFAULT_S: u64 = 90 * 86_400;
 const EXPIRES_MIN_S: u64 = 60;
 const EXPIRES_MAX_S: u64 = 3_660 * 86_400;
-/// Tokens at a time.
+/// Maximum number of tokens.
 const TOKENS_MAX: usize = 256;
-/// What each begins with, so that it is recognised where it should not be.
+/// Prefix of every token, so that leaked ones are recognised.
 const MARK: &str = "convect_";
 
-/// What is kept of a token.
+/// The stored form of a token.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Kept {
     pub name: String,
-    /// The part of the token that says which it is.
+    /// The public part of the token, which identifies it.
     pub id: String,
-    /// SHA-256 of all of it, in hex.
+    /// SHA-256 of the whole token, in hex.
     pub hash: String,
     pub role: Role,
     pub created_s: u64,
@@ -27,7 +27,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// As the interface tells it.
+    /// The API representation.
     pub fn token(&self, now_s: u64) -> Token {
         Token {
             name: self.name.clone(),
@@ -39,36 +39,36 @@ impl Kept {
     }
 }
 
-/// All tokens, by name, as their file has them.
+/// All tokens by name, as stored.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tokens {
     pub tokens: Vec<Kept>,
 }
 
 impl Tokens {
-    /// Adds one, and tells its secret.
+    /// Creates a token and returns its secret.
     ///
     /// # Errors
-    /// When the name is taken, there are too many, it would not last as long as one may, or the system gives no random
-    /// numbers.
+    /// When the name is taken, the limit is reached, the lifetime is out of range, or the system's
+    /// random number generator fails.
     pub fn add(&mut self, request: &TokenCreate, now_s: u64) -> Result<(Kept, String), Problem> {
         let invalid = |message: String| Err(Problem::invalid(message));
         let lasts_s = request.expires_in_s.unwrap_or(EXPIRES_DEFAULT_S);
         if !(EXPIRES_MIN_S..=EXPIRES_MAX_S).contains(&lasts_s) {
             return invalid(format!(
-                "a token lasts {EXPIRES_MIN_S} to {EXPIRES_MAX_S} seconds, not {lasts_s}"
+                "a token's lifetime is {EXPIRES_MIN_S} to {EXPIRES_MAX_S} seconds, not {lasts_s}"
             ));
         }
         if self.tokens.iter().any(|known| known.name == request.name) {
             let message = format!(
-                "there is a token {} already: choose another name, or revoke it first",
+                "token {} already exists: choose another name, or revoke it first",
                 request.name
             );
             return Err(Problem::new(ProblemCode::Exists, message));
         }
         if self.tokens.len() >= TOKENS_MAX {
             let message =
-                format!("there are {TOKENS_MAX} tokens already: revoke what is not needed");
+                format!("the limit of {TOKENS_MAX} tokens is reached: revoke unused ones");
             return Err(Problem::new(ProblemCode::TooMany, message));
         }
         let random = |error: std::io::Error| Problem::new(ProblemCode::Io, error.to_string());
@@ -87,19 +87,19 @@ impl Tokens {
         Ok((kept, secret))
     }
 
-    /// The token that somebody shows, when it is one; it may have expired.
+    /// The token matching a secret, if any; it may have expired.
     pub fn shown(&self, shown: &str) -> Option<&Kept> {
         let id = shown.strip_prefix(MARK)?.split_once('_')?.0;
         let kept = self.tokens.iter().find(|known| known.id == id)?;
         same(&kept.hash, &sha256_hex(&[shown.as_bytes()])).then_some(kept)
     }
 
-    /// The same when it counts.
+    /// The same, if it has not expired.
     pub fn check(&self, shown: &str, now_s: u64) -> Option<&Kept> {
         self.shown(shown).filter(|kept| now_s < kept.expires_s)
     }
 
-    /// The token of this identifier, as long as it counts.
+    /// The token with this identifier, if it has not expired.
     pub fn by_id(&self, id: &str, now_s: u64) -> Option<&Kept> {
         let kept = self.tokens.iter().find(|known| known.id == id)?;
         (now_s < kept.expires_s).then_some(kept)

@@ -1,4 +1,4 @@
-//! Where the daemon is reached by the network, and with which certificate.
+//! Network listeners of the daemon and their certificate.
 
 use crate::ServeError;
 use crate::off::value_or_off;
@@ -7,12 +7,12 @@ use serde::de::Deserializer;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// A certificate, with those that it was signed with, and its key, both as PEM.
+/// PEM files of a certificate chain and its key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TlsFiles {
-    /// The certificate's file.
+    /// File of the certificate chain.
     pub certificate: PathBuf,
-    /// The key's file.
+    /// File of the key.
     pub key: PathBuf,
 }
 
@@ -24,7 +24,7 @@ fn parse_address(text: &str, port: u16) -> Result<SocketAddr, String> {
     })
 }
 
-/// Reads where figures are to be served.
+/// Parses the address of the metrics listener.
 ///
 /// # Errors
 /// A sentence that says what to do.
@@ -32,7 +32,7 @@ pub fn parse_metrics_address(text: &str) -> Result<SocketAddr, String> {
     parse_address(text, 9750)
 }
 
-/// Reads where the page is to be served.
+/// Parses the address of the page and the API.
 ///
 /// # Errors
 /// A sentence that says what to do.
@@ -40,7 +40,7 @@ pub fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
     parse_address(text, 9443)
 }
 
-/// Where figures are served; nothing: nowhere.
+/// Address of the metrics listener; none if disabled.
 pub(super) struct MetricsAddress(pub Option<SocketAddr>);
 
 impl<'de> Deserialize<'de> for MetricsAddress {
@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for MetricsAddress {
     }
 }
 
-/// Where the page is served; nothing: nowhere.
+/// Address of the page and the API; none if disabled.
 pub(super) struct ListenAddress(pub Option<SocketAddr>);
 
 impl<'de> Deserialize<'de> for ListenAddress {
@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for ListenAddress {
     }
 }
 
-/// Nothing for the one that is made.
+/// A PEM file; none for the generated certificate.
 pub(super) struct PemFile(Option<PathBuf>);
 
 impl<'de> Deserialize<'de> for PemFile {
@@ -68,10 +68,10 @@ impl<'de> Deserialize<'de> for PemFile {
     }
 }
 
-/// Both files, or neither.
+/// Either both files or none.
 ///
 /// # Errors
-/// When one is given and the other is not.
+/// When only one is given.
 pub(super) fn tls_files(
     certificate: Option<PemFile>,
     key: Option<PemFile>,
@@ -82,7 +82,7 @@ pub(super) fn tls_files(
         (None, None) => Ok(None),
         (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
         _ => Err(ServeError::new(format!(
-            "{}: of tls_certificate and tls_key one is there and one is not: give both files, or neither",
+            "{}: only one of tls_certificate and tls_key is set: set both, or none",
             origin.display()
         ))),
     }

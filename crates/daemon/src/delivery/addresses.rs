@@ -1,10 +1,10 @@
-//! The addresses of a receiver, within a time limit, and which of them may be asked.
+//! Resolves the addresses of a notification target within a time limit, and filters forbidden ones.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Where clouds answer their machines alone, with credentials of the machine (RFC 3927, section 2.1; RFC 4291, section
-/// 2.5.6).
+/// Link-local addresses (RFC 3927, section 2.1; RFC 4291, section 2.5.6): clouds serve instance
+/// credentials there.
 fn is_link_local(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => address.is_link_local(),
@@ -12,10 +12,10 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-/// The addresses of a host; of this host's links alone where `link_local` allows them.
+/// Addresses of a host; link-local ones only if `link_local` permits them.
 ///
 /// # Errors
-/// When the name has no address, or the resolver does not answer in time.
+/// When the name has no address, or the resolver does not respond in time.
 pub fn addresses(host: &str, port: u16, link_local: bool) -> io::Result<Vec<SocketAddr>> {
     let name = match host.parse::<Ipv6Addr>() {
         Ok(address) => format!("[{address}]:{port}"),
@@ -28,7 +28,8 @@ pub fn addresses(host: &str, port: u16, link_local: bool) -> io::Result<Vec<Sock
         true => Err(io::Error::new(
             ErrorKind::PermissionDenied,
             format!(
-                "{host} is a link-local address: alerts go there only with alerts_link_local = true in the configuration"
+                "{host} is a link-local address: set alerts_link_local = true in the \
+                 configuration to permit it"
             ),
         )),
     }

@@ -1,4 +1,4 @@
-//! Whether a target can be, and the way of mail of one. Pure.
+//! Validation of notification targets. Pure functions.
 
 use super::mail::Route;
 use super::tls::certificates;
@@ -6,12 +6,12 @@ use super::webhook::Place;
 use api::Secret;
 use api::v1::{TargetCreate, TargetTo};
 
-/// Longest secret and longest address, in bytes.
+/// Maximum length of a secret and of an address, in bytes.
 const TEXT_MAX: usize = 4096;
-/// Longest certificates, in bytes.
+/// Maximum size of certificates, in bytes.
 const CA_MAX: usize = 256 << 10;
 
-/// The way of mail of a target that is one.
+/// The mail route of an e-mail target.
 pub fn route(create: &TargetCreate) -> Option<Route<'_>> {
     match &create.to {
         TargetTo::Webhook { .. } => None,
@@ -35,22 +35,20 @@ pub fn route(create: &TargetCreate) -> Option<Route<'_>> {
     }
 }
 
-/// Refuses a target that cannot be told of anything.
+/// Validates a target.
 ///
 /// # Errors
 /// A sentence that says what to do.
 pub fn check(create: &TargetCreate) -> Result<(), String> {
     if let Some(ca) = &create.ca {
         if ca.len() > CA_MAX {
-            return Err(format!("the certificates are longer than {CA_MAX} bytes"));
+            return Err(format!("the certificates exceed {CA_MAX} bytes"));
         }
-        certificates(ca).map_err(|why| format!("the certificates cannot be used: {why}"))?;
+        certificates(ca).map_err(|why| format!("cannot use the certificates: {why}"))?;
     }
     let short = |text: &str| match text.len() <= TEXT_MAX {
         true => Ok(()),
-        false => Err(format!(
-            "an address or a secret is longer than {TEXT_MAX} bytes"
-        )),
+        false => Err(format!("an address or a secret exceeds {TEXT_MAX} bytes")),
     };
     match &create.to {
         TargetTo::Webhook { url, secret } => {
@@ -58,7 +56,7 @@ pub fn check(create: &TargetCreate) -> Result<(), String> {
             let secret = secret.as_ref().map(Secret::expose);
             short(secret.unwrap_or_default())?;
             if secret == Some("") {
-                return Err("the secret is empty: leave it out, or give one".to_owned());
+                return Err("the secret is empty: omit it, or provide one".to_owned());
             }
             Place::parse(url.expose()).map(drop)
         }
@@ -77,7 +75,7 @@ pub fn check(create: &TargetCreate) -> Result<(), String> {
             texts.into_iter().flatten().try_for_each(short)?;
             to.iter().try_for_each(|to| short(to))?;
             if user.is_some() != password.is_some() {
-                return Err("a user goes with a password, and a password with a user".to_owned());
+                return Err("user and password must be given together".to_owned());
             }
             route(create).map_or(Ok(()), |route| route.check())
         }

@@ -1,4 +1,4 @@
-//! Brings events to their targets, one delivery at a time for each, each on a thread of its own.
+//! Delivers events to targets, one delivery at a time per target, each on its own thread.
 
 use super::check::route;
 use super::targets::{Targets, Work};
@@ -8,10 +8,10 @@ use api::v1::{Event, TargetCreate, TargetTo};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time after which it is looked anyway.
+/// Polling interval if nothing wakes the task.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
-/// This host's name, for whoever is told by several.
+/// This host's name, for receivers of several daemons.
 fn host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match name.trim() {
@@ -20,10 +20,11 @@ fn host() -> String {
     }
 }
 
-/// Brings events to a target now, also at an address of one link where that is allowed, and waits for it.
+/// Delivers events to a target now and waits for the result; `link_local` permits link-local
+/// addresses.
 ///
 /// # Errors
-/// Why it did not take them.
+/// Why the target did not accept them.
 pub fn deliver_now(to: &TargetCreate, events: &[Event], link_local: bool) -> Result<(), String> {
     let host = host();
     if let Some(route) = route(to) {
@@ -50,11 +51,11 @@ async fn carry_out(work: Work, targets: Arc<Targets>, link_local: bool, began: I
     let result = done.await.unwrap_or_else(|error| Err(error.to_string()));
     let now = began.elapsed();
     let ending = tokio::task::spawn_blocking(move || targets.ended(&work, result, now));
-    // A panic in there was reported where it happened.
+    // A panic on that thread was reported already.
     let _ = ending.await;
 }
 
-/// Brings events to their targets as long as it is polled, also to addresses of one link where that is allowed.
+/// Delivers events to their targets while it is polled; `link_local` permits link-local addresses.
 pub async fn deliver(events: Arc<Events>, targets: Arc<Targets>, link_local: bool) {
     let began = Instant::now();
     let (mut news, mut changes) = (events.subscribe(), targets.subscribe());

@@ -1,4 +1,4 @@
-//! Events as a mail, by SMTP (RFC 5321) with STARTTLS (RFC 3207) or TLS (RFC 8314).
+//! Events by e-mail: SMTP (RFC 5321) with STARTTLS (RFC 3207) or TLS (RFC 8314).
 
 use super::addresses::addresses;
 use super::tls::certificates;
@@ -13,12 +13,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use units::Utc;
 
-/// Addresses of a mail server that are tried.
+/// Maximum number of a mail server's addresses that are tried.
 const ADDRESSES_MAX: usize = 4;
-/// So long a step of the conversation with a mail server may take.
+/// Time limit of one step of the SMTP dialogue.
 const STEP_TIME: Duration = Duration::from_secs(10);
 
-/// A mail server, and whose mail it is.
+/// A mail server with sender, recipients and credentials.
 pub struct Route<'a> {
     pub server: &'a str,
     pub port: Option<u16>,
@@ -29,14 +29,14 @@ pub struct Route<'a> {
     pub ca: Option<&'a str>,
 }
 
-/// Reads an address of mail.
+/// Parses an e-mail address.
 ///
 /// # Errors
 /// A sentence that says what to do.
 pub fn address(text: &str) -> Result<Mailbox, String> {
     text.parse().map_err(|_| {
         format!(
-            "'{}' is no address of mail: write it like admin@example.com",
+            "'{}' is not an e-mail address: write it like admin@example.com",
             text.escape_debug()
         )
     })
@@ -48,7 +48,7 @@ fn is_this_host(server: &str) -> bool {
 }
 
 impl Route<'_> {
-    /// Refuses what cannot be right, and what would tell secrets to the network.
+    /// Rejects invalid routes and those that would send secrets unencrypted.
     ///
     /// # Errors
     /// A sentence that says what to do.
@@ -57,18 +57,18 @@ impl Route<'_> {
         if self.server.is_empty() || self.server.len() > 253 || !self.server.chars().all(good) {
             let shown = self.server.escape_debug();
             return Err(format!(
-                "'{shown}' is no mail server: write its name or address"
+                "'{shown}' is not a mail server: write a host name or an IP address"
             ));
         }
         if self.security == MailSecurity::Plain && !is_this_host(self.server) {
             return Err(format!(
-                "mail to {} would go through the network for all to read: use starttls or tls",
+                "mail to {} would be sent unencrypted over the network: use starttls or tls",
                 self.server
             ));
         }
         if self.to.is_empty() || self.to.len() > 16 {
             return Err(format!(
-                "a mail goes to 1 to 16 addresses, not {}",
+                "a target has 1 to 16 recipients, not {}",
                 self.to.len()
             ));
         }
@@ -84,9 +84,9 @@ impl Route<'_> {
         })
     }
 
-    /// What may be shown of it.
+    /// The public part of the route.
     pub fn shown(&self) -> String {
-        format!("{} by {}:{}", self.to.join(", "), self.server, self.port())
+        format!("{} via {}:{}", self.to.join(", "), self.server, self.port())
     }
 
     fn tls(&self) -> Result<TlsParameters, String> {
@@ -99,7 +99,7 @@ impl Route<'_> {
         parameters.build_rustls().map_err(|error| error.to_string())
     }
 
-    /// The way by one of the server's addresses; the certificate is still for its name.
+    /// A transport to one of the server's addresses; the certificate is verified for its name.
     fn transport(&self, at: SocketAddr, host: &str) -> Result<SmtpTransport, String> {
         let tls = match self.security {
             MailSecurity::Starttls => Tls::Required(self.tls()?),
@@ -119,7 +119,7 @@ impl Route<'_> {
     }
 }
 
-/// A line that says what a mail is about.
+/// Subject of a mail.
 fn subject(host: &str, events: &[Event]) -> String {
     let state = |event: &Event| match event.state {
         EventState::Cleared => "cleared ",
@@ -157,7 +157,7 @@ fn body(host: &str, events: &[Event]) -> String {
             event.message
         );
         if !event.advice.is_empty() {
-            let _ = write!(text, "What to do: {}\r\n", event.advice);
+            let _ = write!(text, "Action: {}\r\n", event.advice);
         }
         let _ = write!(text, "More: {}\r\n\r\n", event.runbook);
     }
@@ -165,10 +165,10 @@ fn body(host: &str, events: &[Event]) -> String {
     text
 }
 
-/// Mails some events.
+/// Mails events.
 ///
 /// # Errors
-/// Why the server did not take it.
+/// Why the server did not accept them.
 pub fn send(
     route: &Route<'_>,
     link_local: bool,
@@ -188,7 +188,13 @@ pub fn send(
     let message = message
         .body(body(host, events))
         .map_err(|error| error.to_string())?;
-    let refused = |why: String| format!("{}:{} did not take it: {why}", route.server, route.port());
+    let refused = |why: String| {
+        format!(
+            "{}:{} did not accept the mail: {why}",
+            route.server,
+            route.port()
+        )
+    };
     let found = addresses(route.server, route.port(), link_local);
     let mut last = String::new();
     for at in found
@@ -198,7 +204,7 @@ pub fn send(
     {
         match route.transport(at, host)?.send(&message) {
             Ok(_) => return Ok(()),
-            // The server answered: another address of it would say the same.
+            // The server responded: another of its addresses would respond the same.
             Err(error) if error.is_permanent() || error.is_transient() => {
                 return Err(refused(error.to_string()));
             }

@@ -1,10 +1,10 @@
-//! Events on their way to whom they are to be told (docs/events.md): webhooks and e-mail.
+//! Delivery of events to notification targets (docs/events.md): webhooks and e-mail.
 //!
-//! Responsible for: which targets there are, how far each was told, trying again, and the way to each.
-//! Leaves out: what is an event (`events`).
+//! Responsible for: the targets, the progress of each, retries, and the protocols.
+//! Leaves out: which events there are (`events`).
 //!
-//! What waits for a target is the log of events from its mark on: it is bounded as that is, and outlives the daemon.
-//! Nothing else ever waits for a target.
+//! The queue of a target is the event log after its mark: bounded like the log, and persistent.
+//! Nothing ever waits for a target.
 
 mod addresses;
 mod check;

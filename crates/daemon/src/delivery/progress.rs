@@ -1,36 +1,36 @@
-//! How far a target was told, and when it is tried again. Pure: time is given.
+//! Progress of a target and its retries with exponential backoff. Pure: time is passed in.
 
 use std::time::Duration;
 
-/// Tries of the same event before it is given up.
+/// Attempts at an event before it is dropped.
 const TRIES_MAX: u32 = 10;
-/// Wait after the first failure, doubled with each, up to the most.
+/// Delay after the first failure, doubled with each, and its maximum.
 const WAIT_MIN: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_secs(300);
-/// Failures in a row after which it is said that a target does not answer.
+/// Consecutive failures after which a target is reported as failing.
 const FAILURES_TOLD: u32 = 3;
 
-/// How a target does. Moments are since the daemon was started.
+/// State of a target. Times are since the daemon's start.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The number of the last event that it was told of, or that was given up.
+    /// Number of the last event that was delivered or dropped.
     pub mark: u64,
-    /// Events that were delivered.
+    /// Delivered events.
     pub delivered: u64,
-    /// Events that were given up.
+    /// Dropped events.
     pub lost: u64,
-    /// Tries in a row that failed.
+    /// Consecutive failed attempts.
     pub failures: u32,
-    /// Why the last one did.
+    /// Error of the last failed attempt.
     pub error: Option<String>,
-    /// Tries of what is next.
+    /// Attempts at the next event.
     tries: u32,
-    /// Nothing is tried before.
+    /// Earliest time of the next attempt.
     not_before: Duration,
 }
 
 impl Progress {
-    /// One that is to be told of what comes after an event.
+    /// A target that receives the events after `mark`.
     pub fn from(mark: u64) -> Self {
         Self {
             mark,
@@ -38,22 +38,22 @@ impl Progress {
         }
     }
 
-    /// When it may be tried.
+    /// Earliest time of the next attempt.
     pub fn due(&self) -> Duration {
         self.not_before
     }
 
-    /// Whether it fails for so long that somebody should look.
+    /// Whether it has failed for long enough to raise an alert.
     pub fn fails(&self) -> bool {
         self.failures >= FAILURES_TOLD
     }
 
-    /// Nothing up to this event is for it.
+    /// Skips events up to this one, which are not for this target.
     pub fn skip(&mut self, upto: u64) {
         self.mark = self.mark.max(upto);
     }
 
-    /// So many events up to one were delivered.
+    /// Records the delivery of `count` events up to `upto`.
     pub fn succeeded(&mut self, upto: u64, count: u64) {
         *self = Self {
             mark: upto,
@@ -63,7 +63,7 @@ impl Progress {
         };
     }
 
-    /// A try at `now` to deliver so many events up to one failed.
+    /// Records a failed attempt at `now` to deliver `count` events up to `upto`.
     pub fn failed(&mut self, upto: u64, count: u64, why: String, now: Duration) {
         self.failures = self.failures.saturating_add(1);
         self.tries += 1;
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
         assert_eq!((progress.mark, progress.lost), (5, 1));
         assert!(progress.fails());
-        // The next one is not tried more often than the one before.
+        // The next event is not retried more often than the previous one.
         progress.failed(6, 1, "refused".to_owned(), now);
         assert_eq!((progress.due() - now).as_secs(), 300);
         progress.succeeded(6, 1);

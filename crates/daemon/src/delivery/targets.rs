@@ -1,4 +1,4 @@
-//! The targets of a daemon: those of its configuration, and those that were made; with how far each was told, kept in
+//! Notification targets, from the configuration and created by users, with the progress of each in
 //! the state folder.
 
 use super::check::{check, route};
@@ -15,23 +15,23 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The file in the state folder, and the longest that is read, in bytes. It has secrets.
+/// The file in the state folder, which contains secrets, and its maximum size in bytes.
 const FILE: &str = "targets.json";
 const FILE_MAX: u64 = 4 << 20;
-/// Targets at most.
+/// Maximum number of targets.
 pub const TARGETS_MAX: usize = 16;
-/// Events that are looked at together.
+/// Maximum number of events scanned at a time.
 const LOOK_MAX: usize = 1000;
-/// Events in one mail.
+/// Maximum number of events in one mail.
 const MAIL_MAX: usize = 50;
 
 type Result<T> = std::result::Result<T, Problem>;
 
-/// What is kept.
+/// The stored form.
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
     targets: Vec<TargetCreate>,
-    /// The number of the last event that each was told of, by name; of configured ones, too.
+    /// Number of the last event delivered to each target, by name, including configured ones.
     marks: BTreeMap<String, u64>,
 }
 
@@ -39,9 +39,9 @@ struct Known {
     create: TargetCreate,
     configured: bool,
     progress: Progress,
-    /// Something is on its way.
+    /// A delivery is in progress.
     busy: bool,
-    /// Another one of the same name has another.
+    /// Distinguishes targets of the same name over time.
     generation: u64,
 }
 
@@ -51,18 +51,18 @@ struct All {
     generations: u64,
 }
 
-/// Events to be brought to a target.
+/// Events to be delivered to a target.
 pub struct Work {
     /// The target.
     pub to: TargetCreate,
     /// Oldest first; at least one.
     pub events: Vec<Event>,
     generation: u64,
-    /// What it is told of with these.
+    /// Mark of the target once these are delivered.
     upto: u64,
 }
 
-/// The targets. Locked for a look or a write only, never while something is on its way.
+/// The targets. Locked briefly, never during a delivery.
 pub struct Targets {
     store: JsonStore<Kept>,
     all: Mutex<All>,
@@ -98,7 +98,7 @@ impl Known {
         }
     }
 
-    /// What it is to be told of next, if there is anything.
+    /// The next delivery, if any.
     fn next(&mut self, events: &Events) -> Option<Work> {
         let news = events.after(self.progress.mark, LOOK_MAX);
         let first = news.events.first()?.number;
@@ -156,7 +156,7 @@ impl All {
 }
 
 impl Targets {
-    /// Those of a state folder, which were not read yet.
+    /// Targets of a state folder, not loaded yet.
     pub fn new(files: &StateFiles) -> Self {
         Self {
             store: JsonStore::new(files, FILE, FILE_MAX, 0o600),
@@ -169,11 +169,11 @@ impl Targets {
         lock(&self.all)
     }
 
-    /// Reads the targets that were made, and adds those of the configuration. One that was never told of anything is
-    /// told of what comes after the event `newest`.
+    /// Loads the stored targets and adds the configured ones. A new target receives the events
+    /// after `newest`.
     ///
     /// # Errors
-    /// When one of the configuration cannot be.
+    /// When a configured target is invalid.
     pub fn load(
         &self,
         configured: &[TargetCreate],
@@ -190,31 +190,31 @@ impl Targets {
             let name = &create.name;
             let wrong = |why: &str| {
                 ServeError::new(format!(
-                    "the alert target {name} of the configuration cannot be: {why}"
+                    "the alert target {name} of the configuration is invalid: {why}"
                 ))
             };
             check(create).map_err(|why| wrong(&why))?;
             if all.known.get(name).is_some_and(|known| known.configured) {
-                return Err(wrong("it is there twice: give one another name"));
+                return Err(wrong("the name is used twice: rename one"));
             }
             all.add(create.clone(), true, mark(name));
         }
         Ok(())
     }
 
-    /// Makes a target, which is told of what comes after the event `newest`.
+    /// Creates a target, which receives the events after `newest`.
     ///
     /// # Errors
-    /// When it cannot be, there is one of its name, or it cannot be kept.
+    /// When it is invalid, its name is taken, or it cannot be stored.
     pub fn create(&self, create: TargetCreate, newest: u64) -> Result<Target> {
         check(&create).map_err(Problem::invalid)?;
         let mut all = self.lock();
         if all.known.contains_key(&create.name) {
-            let text = format!("there is a target {} already", create.name);
+            let text = format!("target {} already exists", create.name);
             return Err(Problem::new(ProblemCode::Exists, text));
         }
         if all.known.len() >= TARGETS_MAX {
-            let text = format!("there are {TARGETS_MAX} targets already: delete one");
+            let text = format!("the limit of {TARGETS_MAX} targets is reached: delete one");
             return Err(Problem::new(ProblemCode::TooMany, text));
         }
         let mut kept = all.kept();
@@ -230,12 +230,12 @@ impl Targets {
     /// Deletes a target.
     ///
     /// # Errors
-    /// When there is none, it stands in the configuration, or that cannot be kept.
+    /// When it does not exist, is part of the configuration, or the change cannot be stored.
     pub fn delete(&self, name: &str) -> Result<()> {
         let mut all = self.lock();
         if all.known.get(name).ok_or_else(|| absent(name))?.configured {
             let text =
-                format!("target {name} stands in the daemon's configuration: delete it there");
+                format!("target {name} is part of the daemon's configuration: delete it there");
             return Err(Problem::new(ProblemCode::Refused, text));
         }
         let mut kept = all.kept();
@@ -246,10 +246,10 @@ impl Targets {
         Ok(())
     }
 
-    /// One target as it was made.
+    /// A target by its name.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it does not exist.
     pub fn find(&self, name: &str) -> Result<TargetCreate> {
         let all = self.lock();
         let known = all.known.get(name).ok_or_else(|| absent(name))?;
@@ -265,7 +265,7 @@ impl Targets {
         shown.collect()
     }
 
-    /// Targets that fail for so long that somebody should look, and why.
+    /// Targets that have failed for long enough to raise an alert, and why.
     pub fn failing(&self) -> Vec<(String, String)> {
         let all = self.lock();
         let failing = all.known.values().filter(|known| known.progress.fails());
@@ -276,8 +276,8 @@ impl Targets {
         told.collect()
     }
 
-    /// What is to be brought on its way at `now`, and when there may be more; moments are since the daemon was
-    /// started.
+    /// Deliveries to start at `now`, and when the next may be due; times are since the daemon's
+    /// start.
     pub(super) fn take_due(&self, events: &Events, now: Duration) -> (Vec<Work>, Option<Duration>) {
         let mut all = self.lock();
         let (mut work, mut next) = (Vec::new(), None);
@@ -292,7 +292,7 @@ impl Targets {
         (work, next)
     }
 
-    /// Notes what became of it at `now`.
+    /// Records the result of a delivery at `now`.
     pub(super) fn ended(
         &self,
         work: &Work,
@@ -316,19 +316,18 @@ impl Targets {
         if known.progress.mark == work.upto
             && let Err(error) = self.store.write(&all.kept())
         {
-            tracing::error!("how far targets were told is not kept: {error}");
+            tracing::error!("cannot store the progress of notification targets: {error}");
         }
         self.changed.send_replace(());
     }
 
-    /// Tells of changes.
+    /// Notifies of changes.
     pub(super) fn subscribe(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 }
 
 fn absent(name: &str) -> Problem {
-    let text =
-        format!("there is no target {name}: `convect alert target list` shows those that are");
+    let text = format!("unknown target {name}: see `convect alert target list`");
     Problem::not_found(text)
 }

@@ -1,27 +1,27 @@
-//! Whom targets are trusted by: the system's certificates, and one's own.
+//! TLS trust of notification targets: the system's CA certificates and those of the target.
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
 
-/// Certificates in a PEM text.
+/// Parses the certificates of a PEM text.
 ///
 /// # Errors
-/// When there is none, or one of them is damaged.
+/// When there is none, or one is malformed.
 pub fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     match read {
         Ok(found) if !found.is_empty() => Ok(found),
-        Ok(_) => Err("there is no certificate in it".to_owned()),
+        Ok(_) => Err("it contains no certificate".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// What a server is spoken to with, by TLS 1.2 or 1.3.
+/// TLS client configuration, for TLS 1.2 and 1.3.
 ///
 /// # Errors
-/// When nobody is trusted.
+/// When there is no trusted CA.
 pub fn client_config(ca: Option<&str>) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -30,7 +30,7 @@ pub fn client_config(ca: Option<&str>) -> Result<Arc<ClientConfig>, String> {
     }
     if roots.is_empty() {
         return Err(
-            "no certificate is trusted here: install ca-certificates, or give the target's own"
+            "no trusted CA certificates: install ca-certificates, or provide the target's CA"
                 .to_owned(),
         );
     }

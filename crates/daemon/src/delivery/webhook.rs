@@ -1,4 +1,5 @@
-//! A POST of an event (RFC 9110), signed when there is a secret. Only the answer's status counts.
+//! Delivers an event by HTTP POST (RFC 9110), signed if there is a secret. Only the response's
+//! status is evaluated.
 
 use super::addresses::addresses;
 use super::tls::client_config;
@@ -15,17 +16,17 @@ use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// A delivery takes at most so long, from the first byte to the answer's status.
+/// Time limit of a delivery, from the first byte to the response's status.
 const WHOLE_TIME: Duration = Duration::from_secs(15);
 
-/// What is sent.
+/// The body.
 #[derive(Serialize)]
 struct Message<'a> {
     host: &'a str,
     event: &'a Event,
 }
 
-/// Where a webhook is.
+/// The URL of a webhook.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Place {
     tls: bool,
@@ -35,14 +36,13 @@ pub struct Place {
 }
 
 impl Place {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
     /// A sentence that says what to do.
     pub fn parse(url: &str) -> Result<Self, String> {
         let wrong = || {
-            "this is no address of a webhook: write it like https://alerts.example.com/convect"
-                .to_owned()
+            "this is not a webhook URL: write it like https://alerts.example.com/convect".to_owned()
         };
         let uri: Uri = url.parse().map_err(|_| wrong())?;
         let tls = match uri.scheme_str() {
@@ -52,7 +52,9 @@ impl Place {
         };
         let authority = uri.authority().ok_or_else(wrong)?;
         if authority.as_str().contains('@') {
-            return Err("the address has a user in it: sign with a secret instead".to_owned());
+            return Err(
+                "the URL contains a user name: sign requests with a secret instead".to_owned(),
+            );
         }
         let host = authority.host();
         let host = host
@@ -78,7 +80,7 @@ impl Place {
         format!("{host}:{}", self.port)
     }
 
-    /// What may be shown of it: paths of webhooks are often secrets.
+    /// The public part of the URL: paths of webhooks are often secrets.
     pub fn shown(&self) -> String {
         let scheme = if self.tls { "https" } else { "http" };
         format!("{scheme}://{}/...", self.authority())
@@ -127,7 +129,7 @@ fn request(place: &Place, secret: Option<&str>, body: &[u8]) -> io::Result<Reque
     request.body(()).map_err(io::Error::other)
 }
 
-/// The status with which a body is answered.
+/// Posts a body and returns the response's status.
 fn post(
     place: &Place,
     link_local: bool,
@@ -148,7 +150,7 @@ fn post(
     match answered {
         Ok(answer) => Ok(answer.status()),
         Err(Broken::Answer(error)) if error.kind() == ErrorKind::InvalidData => Err(
-            io::Error::new(ErrorKind::InvalidData, "what answers speaks no HTTP"),
+            io::Error::new(ErrorKind::InvalidData, "the server does not speak HTTP"),
         ),
         Err(Broken::Connection(error) | Broken::Answer(error) | Broken::Source(error)) => {
             Err(error)
@@ -156,10 +158,10 @@ fn post(
     }
 }
 
-/// Tells a webhook of an event.
+/// Delivers an event to a webhook.
 ///
 /// # Errors
-/// Why it did not take it: anything but a status of 200 to 299.
+/// Why it was not accepted: any status other than 200 to 299.
 pub fn send(
     (url, secret, ca): (&str, Option<&str>, Option<&str>),
     link_local: bool,
@@ -170,10 +172,10 @@ pub fn send(
     let body = serde_json::to_vec(&Message { host, event }).map_err(|error| error.to_string())?;
     match post(&place, link_local, (secret, ca), &body) {
         Ok(200..=299) => Ok(()),
-        Ok(status) => Err(format!("{} answers with status {status}", place.shown())),
+        Ok(status) => Err(format!("{} responded with status {status}", place.shown())),
         Err(error) => Err(match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                format!("{} did not answer within {WHOLE_TIME:?}", place.shown())
+                format!("{} did not respond within {WHOLE_TIME:?}", place.shown())
             }
             _ => format!("{} cannot be reached: {error}", place.shown()),
         }),

@@ -1,22 +1,22 @@
-//! Which events somebody asks for. Pure.
+//! Event filters. Pure functions.
 
 use api::v1::{Event, EventCode, Severity};
 
-/// Which events are asked for.
+/// Filter of events.
 #[derive(Clone, Default)]
 pub struct Filter {
-    /// Only those with a smaller number.
+    /// Only events with a smaller number.
     pub before: Option<u64>,
-    /// Only those that matter at least so much.
+    /// Minimum severity.
     pub severity: Option<Severity>,
-    /// Only those of these codes; all when there is none.
+    /// Only these codes; empty: all.
     pub codes: Vec<EventCode>,
-    /// Only those of this pool.
+    /// Only events of this pool.
     pub pool: Option<String>,
 }
 
 impl Filter {
-    /// Whether an event is one of them.
+    /// Whether an event matches.
     pub fn takes(&self, event: &Event) -> bool {
         let of_pool = |pool: &String| {
             event.subject.pool.as_ref() == Some(pool) || event.subject.name == *pool

@@ -1,7 +1,7 @@
-//! What happened and what is wrong (docs/events.md).
+//! Events and alerts (docs/events.md).
 //!
-//! Responsible for: keeping events over restarts, and raising and clearing each alert once.
-//! Leaves out: what is looked at (`manager/observe.rs`), and who is told (`delivery`).
+//! Responsible for: storing events across restarts, and raising and clearing each alert once.
+//! Leaves out: detecting conditions (`manager/observe.rs`), and notification (`delivery`).
 
 mod filter;
 mod store;

@@ -1,5 +1,5 @@
-//! Events and open alerts of one daemon, kept in the state folder: events in lines that are appended, alerts in a file
-//! that is written as a whole.
+//! Events and open alerts in the state folder: events in an append-only log, alerts in a file that
+//! is replaced atomically.
 
 use super::filter::Filter;
 use super::watch::{Finding, Key, Watch};
@@ -12,32 +12,32 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
-/// The file of events, and bytes of it after which a new one begins; the one before is kept beside it.
+/// The event log, and its size in bytes at which it rotates; the previous file is kept.
 const FILE: &str = "events.log";
 const FILE_MAX: u64 = 8 << 20;
-/// The file of alerts, and the longest that is read, in bytes.
+/// The file of alerts, and its maximum size in bytes.
 const ALERTS: &str = "alerts.json";
 const ALERTS_FILE_MAX: u64 = 8 << 20;
-/// Events that are told of.
+/// Maximum number of events listed.
 const TOLD_MAX: usize = 10_000;
-/// Alerts that are open at a time; more wait until some are cleared.
+/// Maximum number of open alerts; more wait until some are cleared.
 const OPEN_MAX: usize = 1000;
-/// Longest text of an event, in bytes.
+/// Maximum length of an event's text, in bytes.
 const TEXT_MAX: usize = 1024;
 
-/// Events that somebody had not been told of.
+/// Events that a subscriber has not received yet.
 #[derive(Default, PartialEq, Debug)]
 pub struct News {
     /// Oldest first.
     pub events: Vec<Event>,
-    /// How many more there were before these, which are not known any more.
+    /// Number of earlier events that are no longer stored.
     pub lost: u64,
 }
 
-/// The alerts as they are kept.
+/// The stored alerts.
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
-    /// The newest event that they tell of.
+    /// Number of the newest event reflected in them.
     upto: u64,
     alerts: Vec<Alert>,
 }
@@ -50,14 +50,14 @@ struct Store {
     watch: Watch,
 }
 
-/// Events and alerts. Locked for a look or a write only.
+/// Events and alerts. Locked briefly.
 pub struct Events {
     kept: JsonStore<Kept>,
     store: Mutex<Store>,
     newest: watch::Sender<u64>,
 }
 
-/// A thing that happened, before it has a number.
+/// An event without a number yet.
 struct Happened {
     code: EventCode,
     state: EventState,
@@ -68,7 +68,7 @@ struct Happened {
 }
 
 impl Store {
-    /// Takes an event that was written before.
+    /// Adds an event read from the log.
     fn take(&mut self, event: Event) {
         if event.number <= self.newest {
             return;
@@ -80,7 +80,7 @@ impl Store {
         self.told.push_back(event);
     }
 
-    /// Writes an event. What cannot be written is told of all the same, until the daemon ends.
+    /// Appends an event. If it cannot be written, it is kept in memory only.
     fn tell(&mut self, happened: Happened, at_s: u64) -> Event {
         let event = Event {
             number: self.newest + 1,
@@ -99,7 +99,7 @@ impl Store {
             .and_then(|line| self.lines.append(&line));
         if let Err(error) = written {
             tracing::error!(
-                "event {} will not outlive the daemon: {error}",
+                "cannot write event {}; it is lost when the daemon stops: {error}",
                 event.number
             );
         }
@@ -107,7 +107,7 @@ impl Store {
         event
     }
 
-    /// Notes of an event what it says of alerts.
+    /// Applies an event to the open alerts.
     fn follow(&mut self, event: &Event, grade: u8) {
         let key = (event.code, event.subject.clone());
         match event.state {
@@ -136,7 +136,7 @@ impl Store {
 }
 
 impl Events {
-    /// Those of a state folder, which were not read yet.
+    /// The events of a state folder, not loaded yet.
     pub fn new(files: &StateFiles) -> Self {
         Self {
             kept: JsonStore::new(files, ALERTS, ALERTS_FILE_MAX, 0o640),
@@ -155,7 +155,7 @@ impl Events {
         lock(&self.store)
     }
 
-    /// Reads what was kept. Lines that are none, and what cannot be read, are left out.
+    /// Loads the stored events and alerts, skipping malformed lines and unreadable files.
     pub fn load(&self) {
         let mut store = self.lock();
         match store.lines.load() {
@@ -166,17 +166,17 @@ impl Events {
                     .map(|line| serde_json::from_slice::<Event>(line));
                 events.flatten().for_each(|event| store.take(event));
             }
-            Err(error) => tracing::error!("the events so far cannot be read: {error}"),
+            Err(error) => tracing::error!("cannot read the stored events: {error}"),
         }
         let kept = self.kept.read().unwrap_or_default();
         let upto = kept.upto;
-        // Should events have been lost, their numbers are not given again.
+        // Numbers of lost events are not reused.
         store.newest = store.newest.max(upto);
         let alerts = kept.alerts.into_iter();
         store.open = alerts
             .map(|alert| ((alert.code, alert.subject.clone()), alert))
             .collect();
-        // The daemon was killed before it wrote what these say of alerts.
+        // Events after the last write of the alerts: the daemon was killed in between.
         let later: Vec<Event> = store
             .told
             .iter()
@@ -195,7 +195,7 @@ impl Events {
             alerts: store.open.values().cloned().collect(),
         };
         if let Err(error) = self.kept.write(&kept) {
-            tracing::error!("the open alerts are not kept: {error}");
+            tracing::error!("cannot store the open alerts: {error}");
         }
     }
 
@@ -203,7 +203,7 @@ impl Events {
         self.newest.send_replace(store.newest);
     }
 
-    /// Notes something that happened and was over with that.
+    /// Records an instantaneous event.
     pub fn note(
         &self,
         code: EventCode,
@@ -230,8 +230,8 @@ impl Events {
         self.announce(&store);
     }
 
-    /// Takes all that is wrong at a look, at `up_s` by a clock that only goes forward and `at_s`, seconds since 1970:
-    /// what is new is raised, what is gone cleared, what is as before is brought up to date.
+    /// Compares the findings of a check with the open alerts and raises, clears and updates alerts.
+    /// `up_s` is monotonic, `at_s` seconds since 1970.
     pub fn look(&self, up_s: u64, at_s: u64, findings: Vec<Finding>) {
         let mut store = self.lock();
         let open: BTreeMap<Key, u8> = store
@@ -241,7 +241,7 @@ impl Events {
             .collect();
         let told = store.watch.look(up_s, &open, findings.iter().cloned());
         for finding in findings {
-            // It may have become less bad, and what it says may have changed.
+            // Severity and message may have changed.
             if let Some(alert) = store.open.get_mut(&finding.key()) {
                 alert.message = clip(&finding.message, TEXT_MAX);
                 alert.advice = clip(&finding.advice, TEXT_MAX);
@@ -254,7 +254,7 @@ impl Events {
             let known = store.open.contains_key(&finding.key());
             if !known && store.open.len() >= OPEN_MAX {
                 tracing::debug!(
-                    "{OPEN_MAX} alerts are open: {} is left out",
+                    "{OPEN_MAX} alerts are open: {} is not raised",
                     finding.message
                 );
                 continue;
@@ -280,23 +280,23 @@ impl Events {
                 of: Some(alert.number),
                 code: key.0,
                 state: EventState::Cleared,
-                message: format!("it is over: {}", alert.message),
+                message: format!("resolved: {}", alert.message),
                 subject: key.1,
                 advice: String::new(),
             };
             let event = store.tell(happened, at_s);
             let (code, of) = (event.code.as_str(), event.of.unwrap_or_default());
-            tracing::info!("alert {of} {code} is cleared");
+            tracing::info!("alert {of} {code} cleared");
             store.follow(&event, 0);
         }
         self.keep(&store);
         self.announce(&store);
     }
 
-    /// Makes the events outlive a power cut.
+    /// Flushes the events, so that they survive a power failure.
     pub fn flush(&self) {
         if let Err(error) = self.lock().lines.flush() {
-            tracing::error!("the events cannot be flushed: {error}");
+            tracing::error!("cannot flush the events: {error}");
         }
     }
 
@@ -331,7 +331,7 @@ impl Events {
         }
     }
 
-    /// How many events after the one with the number `after` matter at least so much.
+    /// Number of events after number `after` with at least this severity.
     pub fn count_after(&self, after: u64, severity: Severity) -> u64 {
         let store = self.lock();
         let new = store.told.iter().rev();
@@ -339,12 +339,12 @@ impl Events {
         new.filter(|event| event.severity >= severity).count() as u64
     }
 
-    /// The open alert of something.
+    /// The open alert with a key.
     pub fn open(&self, key: &Key) -> Option<Alert> {
         self.lock().open.get(key).cloned()
     }
 
-    /// The newest event of one of some codes.
+    /// The newest event with one of these codes.
     pub fn last_of(&self, codes: &[EventCode]) -> Option<Event> {
         let store = self.lock();
         let mut told = store.told.iter().rev();
@@ -356,12 +356,12 @@ impl Events {
         self.lock().newest
     }
 
-    /// Tells of each new event's number.
+    /// Notifies of each new event's number.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.newest.subscribe()
     }
 
-    /// What is wrong now, what matters most first, then by age.
+    /// Open alerts, most severe first, then by age.
     pub fn alerts(&self) -> Vec<Alert> {
         let mut alerts: Vec<Alert> = self.lock().open.values().cloned().collect();
         alerts.sort_by_key(|alert| (std::cmp::Reverse(alert.severity), alert.number));

@@ -1,20 +1,20 @@
-//! From what is found wrong at each look to what is raised and cleared: once each, however often it comes and goes in
-//! between. Pure: time is given.
+//! Debounces findings into alerts: each is raised and cleared once, even if the condition flaps.
+//! Pure: time is passed in.
 
 use api::v1::{EventCode, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What an alert is known by: what is wrong with what.
+/// Key of an alert: condition and subject.
 pub type Key = (EventCode, Subject);
 
-/// Something that is wrong, as it was found at a look.
+/// A condition found by a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// What kind of thing is wrong.
+    /// Kind of the condition.
     pub code: EventCode,
     /// With what.
     pub subject: Subject,
-    /// How bad it is, where that has degrees; 0 where it has none.
+    /// Degree of the condition, if it has any; else 0.
     pub grade: u8,
     /// What is wrong, and why.
     pub message: String,
@@ -23,23 +23,23 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// What its alert is known by.
+    /// Key of its alert.
     pub fn key(&self) -> Key {
         (self.code, self.subject.clone())
     }
 }
 
-/// What is to be told after a look.
+/// Changes of alerts after a check.
 #[derive(PartialEq, Eq, Debug, Default)]
 pub struct Told {
-    /// What is wrong from now on, or became worse.
+    /// Raised or worsened alerts.
     pub raised: Vec<Finding>,
-    /// What is wrong no more.
+    /// Cleared alerts.
     pub cleared: Vec<Key>,
 }
 
-/// Seconds that something has to be found without a break before it is raised, and has to be away before it is
-/// cleared. What is only seen while it happens is away in between.
+/// Seconds that a condition must persist before it is raised, and must be absent before it is
+/// cleared. Conditions that are observed only while they occur need a long absence.
 fn patience(code: EventCode) -> (u64, u64) {
     const HOUR: u64 = 3600;
     match code {
@@ -55,8 +55,8 @@ fn patience(code: EventCode) -> (u64, u64) {
     }
 }
 
-/// What is found but not raised yet, and what is raised but not found any more, each since when: seconds by a clock that
-/// only goes forward.
+/// Findings not raised yet and alerts no longer found, with the time of the change: seconds of a
+/// monotonic clock.
 #[derive(Default)]
 pub struct Watch {
     found: BTreeMap<Key, u64>,
@@ -64,8 +64,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// What a look at `up_s` is to be told of, when `open` was raised before, each with its grade. Something that is
-    /// found twice counts by its worse grade.
+    /// Changes after a check at `up_s`, given the `open` alerts and their grades. The worst grade
+    /// counts if a condition is found twice.
     pub fn look(
         &mut self,
         up_s: u64,
@@ -126,7 +126,8 @@ mod tests {
         }
     }
 
-    /// Looks every second at what `found` says of it, and tells what came of that: `+`, `-` or nothing, with the second.
+    /// Runs one check per second with the finding of `found` and records changes: `+` or `-` with
+    /// the second.
     fn lived(code: EventCode, seconds: u64, found: impl Fn(u64) -> Option<u8>) -> Vec<(u64, char)> {
         let (mut watch, mut open, mut all) = (Watch::default(), BTreeMap::new(), Vec::new());
         for up_s in 0..seconds {
@@ -152,11 +153,11 @@ mod tests {
 
     #[test]
     fn what_comes_and_goes_is_raised_once_until_it_stays_away() {
-        // Slow every other second for five minutes.
+        // Slow in every other second for five minutes.
         let found = |up_s: u64| (up_s < 300 && up_s.is_multiple_of(2)).then_some(0);
         let told = lived(EventCode::DriveSlow, 1000, found);
         assert_eq!(told, [(0, '+'), (359, '-')]);
-        // Errors once in half an hour are one story.
+        // Errors every half hour belong to one alert.
         let found = |up_s: u64| (up_s < 7200 && up_s.is_multiple_of(1800)).then_some(0);
         let told = lived(EventCode::DriveFailing, 20_000, found);
         assert_eq!(told, [(0, '+'), (5401 + 3600, '-')]);

@@ -1,20 +1,21 @@
-//! How many operations took how long and were how large, in a step: kept by bounds, not as percentiles, so that those of
-//! several steps are right. Pure.
+//! Latency and size histograms of a step: kept as counts instead of percentiles, so that steps can
+//! be summed. Pure functions.
 //!
-//! 76 counts follow each other: of reads those by times and by sizes, of writes the same (`engine::IoSpread`). Each has 12
-//! bits, two of them three bytes: up to 255 it is exact, beyond that to one part in 256.
+//! 76 counts in sequence: latencies and sizes of reads, then of writes (`engine::IoSpread`). Each
+//! has 12 bits, packed in pairs into three bytes: exact up to 255, beyond that with a relative
+//! error of 1/256.
 
 use super::record::Kept;
 use engine::{Bounds, IoSpread, SIZE_BOUNDS, Spread, TIME_BOUNDS};
 
-/// Bits of a count beside its exponent.
+/// Mantissa bits of a count.
 const FRACTION: u32 = 7;
 const LARGEST: u64 = 0xfff;
 
-/// Counts of a step.
+/// Histograms of a step.
 pub type Counts = IoSpread;
 
-/// A count in 12 bits.
+/// Encodes a count in 12 bits.
 fn shorten(count: u64) -> u16 {
     let length = u64::BITS - count.leading_zeros();
     let mut shift = length.saturating_sub(FRACTION + 1);
@@ -31,7 +32,7 @@ fn shorten(count: u64) -> u16 {
     short.min(LARGEST) as u16
 }
 
-/// About the count that was shortened so.
+/// Decodes a count, approximately.
 fn lengthen(short: u16) -> u64 {
     let (exponent, fraction) = (u32::from(short >> FRACTION), u64::from(short & 0x7f));
     match exponent {
@@ -73,8 +74,8 @@ impl Kept for Counts {
     }
 }
 
-/// The value below which this share of what was counted lies, evenly spread between two bounds; nothing when nothing was
-/// counted. What is beyond the last bound is told as that.
+/// Quantile of a histogram, linearly interpolated between bounds; nothing if it is empty. Values
+/// beyond the last bound count as that bound.
 fn quantile(counts: &[u64], bounds: Bounds, share: f64) -> Option<f64> {
     let total: u64 = counts.iter().sum();
     let mut rest = share * total as f64;
@@ -90,17 +91,17 @@ fn quantile(counts: &[u64], bounds: Bounds, share: f64) -> Option<f64> {
     (total > 0).then_some(below)
 }
 
-/// The time in seconds in which this share of operations ended.
+/// Latency quantile of operations, in seconds.
 pub fn time(spread: &Spread, share: f64) -> Option<f64> {
     share_of_times(&spread.times, share)
 }
 
-/// The time in seconds in which this share of what was counted by times ended.
+/// Latency quantile of a histogram of times, in seconds.
 pub fn share_of_times(counts: &[u64], share: f64) -> Option<f64> {
     quantile(counts, TIME_BOUNDS, share).map(|ns| ns / 1e9)
 }
 
-/// The size in bytes: half of the operations are larger than the bound below it, and half not larger than it.
+/// Median size in bytes, rounded up to a bound.
 pub fn usual_size(spread: &Spread) -> Option<f64> {
     let total: u64 = spread.sizes.iter().sum();
     let mut seen = 0;
@@ -150,7 +151,8 @@ mod tests {
 
     #[test]
     fn percentiles_of_two_steps_are_those_of_all_their_operations() {
-        // 990 of 3 µs, then 10 of 100 ms: neither step alone has the 99th of 100 between 2 and 4 µs as well as this.
+        // 990 of 3 µs in one step, 10 of 100 ms in another: only the sum has its p99 between 2 and
+        // 4 µs.
         let mut first = Counts::default();
         first.reads.times[0] = 990;
         let mut second = Counts::default();

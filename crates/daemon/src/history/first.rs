@@ -1,20 +1,20 @@
-//! The history's first version: records of six figures in a file of their own, taken over once.
+//! Migration from the history's first format: records of six metrics in a file of its own.
 
 use super::rings::{Place, RINGS, Rings};
 use super::series::{FIRST_MAX, Kind, SERIES_MAX, Values};
 use std::io;
 use std::path::Path;
 
-/// Its file, in the history's folder.
+/// Its file in the history folder.
 const DATA: &str = "data";
-/// The same, where it could not be taken over.
+/// Its name after a failed migration.
 pub const ASIDE: &str = "data.first";
 
-/// Writes what it has of these objects to the file of this version, anew; how many steps there were. What it did not keep
-/// is not known of them. It can be done again until [`remove`].
+/// Rewrites the records of these objects into the current file; returns the number of steps.
+/// Metrics that it lacks are unknown. Can be repeated until [`remove`].
 ///
 /// # Errors
-/// What the system says: some of it may be there.
+/// An I/O error; the migration may be partial.
 pub fn take_over<'a>(
     folder: &Path,
     to: &Path,
@@ -28,7 +28,7 @@ pub fn take_over<'a>(
     let mut steps = 0;
     for (object, place) in objects {
         let kind = Kind::of(object);
-        // The object that says when the daemon ran is of no kind, and has no figures.
+        // The object that records the daemon's uptime has no metrics.
         let turned = |values: [f32; FIRST_MAX]| match kind {
             Some(kind) => kind.of_first(&values),
             None => [0.0; SERIES_MAX],
@@ -45,10 +45,10 @@ pub fn take_over<'a>(
     Ok(steps)
 }
 
-/// Removes its file, if there is one.
+/// Removes its file, if it exists.
 ///
 /// # Errors
-/// What the system says.
+/// An I/O error.
 pub fn remove(folder: &Path) -> io::Result<()> {
     match std::fs::remove_file(folder.join(DATA)) {
         Ok(()) => reactor::sync_folder(folder),
@@ -57,10 +57,10 @@ pub fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives its file another name, by which nothing is done with it.
+/// Renames its file, so that it is ignored.
 pub fn set_aside(folder: &Path) {
     let renamed = std::fs::rename(folder.join(DATA), folder.join(ASIDE));
     if let Err(error) = renamed.and_then(|()| reactor::sync_folder(folder)) {
-        tracing::error!("it could not be set aside: {error}");
+        tracing::error!("cannot set the old history file aside: {error}");
     }
 }

@@ -1,7 +1,8 @@
-//! How pools, tiers, vdrives, drives, volumes, policies and exports did over time, in a file of fixed size for each (docs/events.md).
+//! Metrics of pools, tiers, vdrives, drives, volumes, policies and exports over time, in files of
+//! fixed-size round-robin archives (docs/events.md).
 //!
-//! Responsible for: what is kept, for how long, and what is told of it.
-//! Leaves out: what is counted and when it is looked at (`manager/history.rs`).
+//! Responsible for: retention, storage and queries.
+//! Leaves out: which counters are sampled and when (`manager/history.rs`).
 
 mod counts;
 mod first;
@@ -11,7 +12,7 @@ mod rings;
 mod series;
 mod store;
 
-/// The version of the files that is written.
+/// Version of the written files.
 const FORMAT: u32 = 2;
 
 pub use counts::{Counts, share_of_times, time, usual_size};

@@ -1,53 +1,53 @@
-//! What is asked of the figures, and of which ring it is answered. Pure.
+//! Queries and the ring that answers each. Pure functions.
 
 use super::counts::Counts;
 use super::rings::{RINGS, Ring};
 use super::series::Values;
 use std::ops::Range;
 
-/// Steps of an answer at most.
+/// Maximum steps of a response.
 const POINTS_MAX: u64 = 4000;
-/// Steps of an answer, about, when nobody says how long they are.
+/// Approximate number of steps by default.
 const POINTS: u64 = 400;
-/// Lengths of steps, in seconds, of which one is chosen then.
+/// Step lengths to choose from by default, in seconds.
 const STEPS: [u64; 10] = [1, 5, 10, 30, 60, 300, 900, 3600, 21_600, 86_400];
-/// How long ago somebody may have meant by the time of asking, in seconds: who asks for the last hour is told its seconds,
-/// also when a second has begun on the way.
+/// Tolerated delay between the client's clock and the query, in seconds: a query for the last hour
+/// is answered in seconds although one has passed in transit.
 const LATE_S: u64 = 15;
 
-/// What is asked for. Times are seconds since 1970.
+/// A query. Times are seconds since 1970.
 pub struct Query<'a> {
-    /// The object, as `Kind::object` names it.
+    /// The object, as named by `Kind::object`.
     pub object: &'a str,
     /// The first second.
     pub from_s: u64,
     /// The second after the last.
     pub to_s: u64,
-    /// Seconds of a step; nothing: what fits.
+    /// Seconds per step; nothing: chosen.
     pub step_s: Option<u64>,
 }
 
-/// What was found.
+/// The result.
 #[derive(Debug, PartialEq)]
 pub struct Found {
-    /// Where the first step begins.
+    /// Start of the first step.
     pub from_s: u64,
-    /// Seconds of a step.
+    /// Seconds per step.
     pub step_s: u64,
-    /// The steps; nothing where nothing is known.
+    /// Metrics of the steps; nothing where unknown.
     pub steps: Vec<Option<Values>>,
-    /// Operations by times and sizes, a step each; nothing where none was counted.
+    /// Histograms of the steps; nothing where nothing was counted.
     pub counts: Vec<Option<Counts>>,
 }
 
-/// How it is answered.
+/// How a query is answered.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Plan {
-    /// The ring that is read.
+    /// The ring to read.
     pub ring: Ring,
-    /// Seconds of the answer's steps, which are whole ones of the ring.
+    /// Seconds per step of the result, a multiple of the ring's.
     pub step_s: u64,
-    /// Where the first step begins.
+    /// Start of the first step.
     pub from_s: u64,
     to_s: u64,
 }
@@ -62,7 +62,7 @@ impl Plan {
         ((self.to_s - self.from_s) / self.step_s) as usize
     }
 
-    /// What is known of each of the answer's steps, of the ring's steps from the number `first` on.
+    /// Groups the ring's steps, numbered from `first`, into steps of the result.
     pub fn grouped<T>(&self, first: u64, steps: Vec<Option<T>>) -> Vec<Vec<T>> {
         let mut groups: Vec<Vec<T>> = (0..self.answers()).map(|_| Vec::new()).collect();
         let numbered = (first..).zip(steps);
@@ -73,7 +73,7 @@ impl Plan {
         groups
     }
 
-    /// The answer where nothing is known.
+    /// The result without data.
     fn nothing(&self) -> Found {
         Found {
             from_s: self.from_s,
@@ -85,22 +85,22 @@ impl Plan {
 }
 
 impl Query<'_> {
-    /// The answer for what is there and nothing is known of yet.
+    /// The result for an object that has no data yet.
     ///
     /// # Errors
-    /// Why the question cannot be.
+    /// Why the query is invalid.
     pub fn nothing(&self, now_s: u64) -> Result<Found, String> {
         self.plan(now_s).map(|plan| plan.nothing())
     }
 
-    /// The ring that is read, and the answer's steps.
+    /// Selects the ring and the steps.
     ///
     /// # Errors
-    /// Why the question cannot be.
+    /// Why the query is invalid.
     pub fn plan(&self, now_s: u64) -> Result<Plan, String> {
         if self.from_s >= self.to_s || self.to_s > u64::from(u32::MAX) {
             return Err(format!(
-                "the time from {} to {} is none: `from` comes before `to`",
+                "the time range from {} to {} is empty: `from` must precede `to`",
                 self.from_s, self.to_s
             ));
         }
@@ -114,17 +114,18 @@ impl Query<'_> {
         let fits = |step: &&u64| length_s / **step <= POINTS;
         let usual = STEPS.iter().find(fits).copied();
         let step_s = self.step_s.or(usual).unwrap_or(86_400).max(1);
-        // Whole steps of the ring.
+        // Multiples of the ring's steps.
         let step_s = step_s.div_ceil(ring.step_s).saturating_mul(ring.step_s);
         if length_s / step_s > POINTS_MAX {
             return Err(format!(
-                "{} steps of {step_s} s are more than {POINTS_MAX}: make them longer, or the time shorter",
+                "{} steps of {step_s} s exceed the limit of {POINTS_MAX}: use longer steps or a \
+                 shorter time range",
                 length_s / step_s
             ));
         }
         if step_s > 31 * 86_400 {
             return Err(format!(
-                "a step of {step_s} s is longer than 31 days: make it shorter"
+                "a step of {step_s} s is longer than 31 days: use shorter steps"
             ));
         }
         Ok(Plan {

@@ -1,28 +1,29 @@
-//! A step of an object in a file: a record that never lies in two pages. Pure.
+//! On-disk record of an object's step; it never crosses a page. Pure functions.
 //!
 //! | bytes | |
 //! | --- | --- |
 //! | 0..4 | the step's number: seconds since 1970 by the ring's step |
 //! | 4..8 | CRC32C of the object's number, the step's and what follows |
-//! | 8.. | figures: 14 values (six in the first version), as IEEE 754 binary32, in 64 bytes (32); or counts (`counts.rs`), in 128 |
+//! | 8.. | 14 metrics (six in the first format) as IEEE 754 binary32, padded to 64 bytes (32); or
+//! histograms (`counts.rs`) in 128 |
 //!
-//! All little-endian. What does not match its checksum was torn, or belongs to an object that had this place before: it
-//! is not there.
+//! Little-endian. A record whose checksum does not match was torn, or belongs to a previous object
+//! in this place, and is ignored.
 
 use format::crc32c;
 
-/// Bytes before what is kept.
+/// Bytes of the record header.
 const HEAD: usize = 8;
 
-/// What a record has of a step.
+/// Payload of a record.
 pub trait Kept: Sized {
-    /// Bytes that it takes; with the head they divide a page.
+    /// Its size in bytes; with the header it divides a page.
     const BYTES: usize;
 
-    /// Writes it to so many bytes.
+    /// Serialises it.
     fn put(&self, bytes: &mut [u8]);
 
-    /// What was written to so many bytes.
+    /// Deserialises it.
     fn get(bytes: &[u8]) -> Self;
 }
 
@@ -40,7 +41,7 @@ impl<const FIGURES: usize> Kept for [f32; FIGURES] {
     }
 }
 
-/// Bytes of a record.
+/// Size of a record in bytes.
 pub const fn record_bytes<T: Kept>() -> usize {
     HEAD + T::BYTES
 }
@@ -56,7 +57,7 @@ fn word(bytes: &[u8], at: usize) -> [u8; 4] {
     [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]
 }
 
-/// The record of an object's step.
+/// Encodes the record of an object's step.
 pub fn encode<T: Kept>(object: u32, step: u32, kept: &T) -> Vec<u8> {
     let mut record = vec![0; record_bytes::<T>()];
     record[..4].copy_from_slice(&step.to_le_bytes());
@@ -66,12 +67,12 @@ pub fn encode<T: Kept>(object: u32, step: u32, kept: &T) -> Vec<u8> {
     record
 }
 
-/// What an object's step has, if this is its record and whole.
+/// Decodes the record of an object's step, if it is valid.
 pub fn decode<T: Kept>(object: u32, step: u32, record: &[u8]) -> Option<T> {
     (step_of(object, record)? == step).then(|| T::get(&record[HEAD..]))
 }
 
-/// The step that a whole record of an object is of.
+/// The step of an object's valid record.
 pub fn step_of(object: u32, record: &[u8]) -> Option<u32> {
     let right = u32::from_le_bytes(word(record, 4)) == checksum(object, record);
     right.then(|| u32::from_le_bytes(word(record, 0)))
@@ -99,7 +100,7 @@ mod tests {
             assert_eq!(decode::<Values>(7, 1000, &wrong), None, "bit {bit}");
         }
         assert_eq!(step_of(0, &[0; 64]), None);
-        // As a page of which a part was written.
+        // A partly written page.
         let mut torn = [0; 64];
         torn[..32].copy_from_slice(&record[..32]);
         assert_eq!(decode::<Values>(7, 1000, &torn), None);

@@ -1,4 +1,4 @@
-//! Where steps lie in a file: a region for each object, with a ring for each length of step.
+//! Layout of a file: a region per object, with a ring per step length.
 
 use super::record::{Kept, decode, encode, record_bytes, step_of};
 use std::fs::{File, OpenOptions};
@@ -8,18 +8,18 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-/// A ring: how long its steps are, and how many it has.
+/// A ring (round-robin archive): step length and number of steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ring {
-    /// Seconds of a step.
+    /// Seconds per step.
     pub step_s: u64,
-    /// Steps that are kept.
+    /// Number of steps kept.
     pub steps: u64,
-    /// Records of the region before it.
+    /// Records that precede it in the region.
     before: u64,
 }
 
-/// A second for an hour, a minute for a week, an hour for two years.
+/// Seconds for an hour, minutes for a week, hours for two years.
 pub const RINGS: [Ring; 3] = [
     Ring {
         step_s: 1,
@@ -38,32 +38,32 @@ pub const RINGS: [Ring; 3] = [
     },
 ];
 
-/// Bytes of a page, in which a record lies as a whole.
+/// Page size in bytes; a record does not cross pages.
 const PAGE: usize = 4096;
 
-/// Bytes of a region of such records, in whole pages.
+/// Size of an object's region in bytes, in whole pages.
 const fn region_bytes<T: Kept>() -> u64 {
     let records = RINGS[2].before + RINGS[2].steps;
     (records * record_bytes::<T>() as u64).next_multiple_of(PAGE as u64)
 }
 
-/// Where an object lies, and the number by which its records are known.
+/// Region and id of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Its number, which no other object ever had.
+    /// Its id, which is never reused.
     pub id: u32,
     /// Its region, counted from 0.
     pub region: u32,
 }
 
-/// A file of such records. What was never written takes no room.
+/// A file of records. It is sparse: unwritten parts use no space.
 pub struct Rings<T>(File, PhantomData<fn() -> T>);
 
 impl<T: Kept> Rings<T> {
-    /// Opens it, or makes it.
+    /// Opens the file, or creates it.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).mode(0o640);
@@ -76,17 +76,18 @@ impl<T: Kept> Rings<T> {
         u64::from(place.region) * region_bytes::<T>() + record * record_bytes::<T>() as u64
     }
 
-    /// Writes a step down; a step that the ring had before is gone. It outlives the daemon's end at once.
+    /// Writes a step, overwriting the previous step in its place. It survives a crash of the
+    /// daemon.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn write(&self, place: Place, ring: &Ring, step: u64, kept: &T) -> io::Result<()> {
         let record = encode(place.id, step as u32, kept);
         self.0
             .write_all_at(&record, Self::offset(place, ring, step))
     }
 
-    /// Reads records that follow each other; those after the file's end are zeroes.
+    /// Reads consecutive records; zeroes beyond the end of the file.
     fn records(&self, place: Place, ring: &Ring, from: u64, count: u64) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; count as usize * record_bytes::<T>()];
         let mut filled = 0;
@@ -102,16 +103,16 @@ impl<T: Kept> Rings<T> {
         Ok(bytes)
     }
 
-    /// The steps of a range, at most as many as the ring has: nothing where none is there.
+    /// Reads a range of steps, at most as many as the ring has; nothing for missing ones.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn read(&self, place: Place, ring: &Ring, steps: Range<u64>) -> io::Result<Vec<Option<T>>> {
         let mut read = Vec::new();
         let mut from = steps.start;
         let end = steps.end.min(steps.start.saturating_add(ring.steps));
         while from < end {
-            // Up to where the ring begins anew.
+            // Up to the point where the ring wraps around.
             let count = (end - from).min(ring.steps - from % ring.steps);
             let bytes = self.records(place, ring, from, count)?;
             let numbered = bytes.chunks_exact(record_bytes::<T>()).zip(from..);
@@ -121,10 +122,10 @@ impl<T: Kept> Rings<T> {
         Ok(read)
     }
 
-    /// All steps that a ring has, each with its number.
+    /// All steps in a ring, with their numbers.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn all(&self, place: Place, ring: &Ring) -> io::Result<Vec<(u64, T)>> {
         let bytes = self.records(place, ring, 0, ring.steps)?;
         let records = bytes.chunks_exact(record_bytes::<T>());
@@ -135,10 +136,10 @@ impl<T: Kept> Rings<T> {
         Ok(known.collect())
     }
 
-    /// Writes many steps of an object down, page by page.
+    /// Writes many steps of an object, page by page.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn write_all(&self, place: Place, steps: &[(&Ring, Vec<(u64, T)>)]) -> io::Result<()> {
         let begin = u64::from(place.region) * region_bytes::<T>();
         let mut region = vec![0; region_bytes::<T>() as usize];
@@ -160,7 +161,7 @@ impl<T: Kept> Rings<T> {
     /// The newest step of a ring.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn newest(&self, place: Place, ring: &Ring) -> io::Result<Option<u64>> {
         let bytes = self.records(place, ring, 0, ring.steps)?;
         let records = bytes.chunks_exact(record_bytes::<T>());
@@ -204,7 +205,7 @@ mod tests {
         let wanted = (7188..7212).map(|step| (7190..7210).contains(&step).then_some(step as f32));
         assert_eq!(steps, wanted.collect::<Vec<_>>());
         assert_eq!(rings.newest(place, &RINGS[0]).unwrap(), Some(7209));
-        // A lap later the same places are of other steps.
+        // One revolution later the same places hold other steps.
         assert_eq!(
             rings.read(place, &RINGS[0], 3590..3610).unwrap(),
             [None; 20]

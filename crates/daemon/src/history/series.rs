@@ -1,17 +1,17 @@
-//! Which figures are kept of what, and how several of them become one. Pure.
+//! The metrics recorded for each kind of object, and how steps are aggregated. Pure functions.
 
-/// Figures of an object at most.
+/// Maximum number of metrics of an object.
 pub const SERIES_MAX: usize = 14;
-/// Figures of an object of the first version.
+/// Number of metrics of an object in the first format.
 pub const FIRST_MAX: usize = 6;
 
-/// Figures of an object for a step, in the order of its kind. What is not a number is not known.
+/// Metrics of an object in a step, in the order of its kind. NaN: unknown.
 pub type Values = [f32; SERIES_MAX];
 
-/// What kind of thing an object is.
+/// Kind of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A pool, as hosts see it.
+    /// A pool, as seen by hosts.
     Pool,
     /// A tier of a pool.
     Tier,
@@ -23,27 +23,27 @@ pub enum Kind {
     Volume,
     /// An export.
     Export,
-    /// A quality-of-service policy of a pool: the volumes that have it.
+    /// A quality-of-service policy of a pool: the sum of its volumes.
     Policy,
 }
 
-/// How figures become one.
+/// How values are aggregated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum How {
-    /// Something a second. It is 0 where nothing was written down while the daemon ran.
+    /// A rate per second; 0 where nothing was recorded while the daemon ran.
     Rate,
-    /// As it is. It is 0 there, too.
+    /// A count; also 0 there.
     Count,
-    /// As it is. It is not known there.
+    /// A level; unknown there.
     Level,
-    /// A mean over what the figure of this number counts.
+    /// A mean weighted by the metric with this index.
     MeanOf(usize),
 }
 
-/// A figure: its name, its unit, and how several become one.
+/// A metric: name, unit and aggregation.
 type Row = (&'static str, &'static str, How);
 
-/// What everything begins with: all have operations.
+/// Metrics common to all kinds.
 const COMMON: [Row; 6] = [
     ("reads", "1/s", How::Rate),
     ("writes", "1/s", How::Rate),
@@ -52,7 +52,7 @@ const COMMON: [Row; 6] = [
     ("read_latency", "s", How::MeanOf(0)),
     ("write_latency", "s", How::MeanOf(1)),
 ];
-/// What pools and volumes have besides; then what each of the others has.
+/// Additional metrics of pools and volumes; then those of each other kind.
 const HOSTS: &[Row] = &[
     ("ram_bytes", "B/s", How::Rate),
     ("fast_bytes", "B/s", How::Rate),
@@ -92,7 +92,7 @@ impl Kind {
         (Self::Policy, "policy"),
     ];
 
-    /// The kind of an object, whose name begins with it and a slash.
+    /// The kind of an object, which prefixes its name.
     pub fn of(object: &str) -> Option<Self> {
         let (kind, _) = object.split_once('/')?;
         let known = Self::ALL.iter().find(|(_, name)| *name == kind);
@@ -121,14 +121,14 @@ impl Kind {
         COMMON.iter().chain(own)
     }
 
-    /// The figures of a step as the first version kept them. What it did not keep is not known.
+    /// Converts the metrics of a step in the first format; missing ones are unknown.
     pub fn of_first(self, first: &[f32; FIRST_MAX]) -> Values {
         let places: &[usize] = match self {
             Self::Pool | Self::Volume => &[0, 1, 2, 3, 4, 5],
             Self::Tier => &[6, 8, 10, 11, 12],
             Self::Drive => &[0, 1, 2, 3, 6],
             Self::Export => &[6],
-            // It had none.
+            // Not recorded by the first format.
             Self::Vdrive | Self::Policy => &[],
         };
         let mut values = [f32::NAN; SERIES_MAX];
@@ -138,12 +138,12 @@ impl Kind {
         values
     }
 
-    /// Names and units of its figures, in order.
+    /// Names and units of the metrics, in order.
     pub fn names(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.rows().map(|(name, unit, _)| (*name, *unit))
     }
 
-    /// What it was in a step of which nothing was written down, though the daemon ran.
+    /// The values of a step for which nothing was recorded although the daemon ran.
     pub fn quiet(self) -> Values {
         let mut values = [f32::NAN; SERIES_MAX];
         for (value, (_, _, how)) in values.iter_mut().zip(self.rows()) {
@@ -154,13 +154,13 @@ impl Kind {
         values
     }
 
-    /// Whether that tells the same, so that these need not be written down.
+    /// Whether the values equal those, so that they need not be recorded.
     pub fn is_quiet(self, values: &Values) -> bool {
         let mut pairs = values.iter().zip(self.quiet());
         pairs.all(|(value, quiet)| *value == quiet || (value.is_nan() && quiet.is_nan()))
     }
 
-    /// Several steps as one; nothing when there is none.
+    /// Aggregates steps; nothing if there is none.
     pub fn merge(self, steps: &[Values]) -> Option<Values> {
         let mut merged = [f32::NAN; SERIES_MAX];
         for (index, (_, _, how)) in self.rows().enumerate() {
@@ -220,7 +220,7 @@ mod tests {
         for name in ["writes", "read_bytes", "slow_bytes", "demoted_bytes"] {
             assert!(!Kind::Volume.is_quiet(&but(Kind::Volume, name, 1.0)));
         }
-        // How full a tier is has to be written down.
+        // Fill levels must be recorded.
         for kind in [Kind::Tier, Kind::Vdrive] {
             assert!(!kind.is_quiet(&but(kind, "used", 5.0)));
         }

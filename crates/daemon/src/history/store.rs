@@ -1,4 +1,4 @@
-//! The figures of a daemon: which objects there are, their steps written down as time goes, and read again.
+//! The history of a daemon: its objects, and recording and reading their steps.
 
 use super::counts::Counts;
 use super::query::{Found, Plan, Query};
@@ -17,15 +17,15 @@ const FOLDER: &str = "history";
 const FIGURES: &str = "figures";
 const COUNTS: &str = "counts";
 const INDEX: &str = "index.json";
-/// Longest index that is read, in bytes.
+/// Maximum size of the index, in bytes.
 const INDEX_MAX: u64 = 16 << 20;
-/// Objects of which figures are kept, besides the daemon's own.
+/// Maximum number of objects, besides the daemon's own.
 const OBJECTS_MAX: usize = 4096;
-/// What was not seen for so long is forgotten, in seconds.
+/// Objects not seen for this long are dropped, in seconds.
 const FORGET_S: u64 = 2 * 365 * 86_400;
-/// The object whose steps say that the daemon ran.
+/// The object that records the daemon's uptime.
 const DAEMON: &str = "daemon";
-/// Seconds that are written down at a time.
+/// Maximum number of seconds recorded at a time.
 const SECONDS_MAX: u64 = 15;
 const UP: Values = [0.0; SERIES_MAX];
 
@@ -33,7 +33,7 @@ const UP: Values = [0.0; SERIES_MAX];
 struct Entry {
     id: u32,
     region: u32,
-    /// When it was seen first, and about when last: seconds since 1970.
+    /// When it was first seen, and approximately last: seconds since 1970.
     created_s: u64,
     seen_s: u64,
 }
@@ -46,8 +46,8 @@ impl Entry {
         }
     }
 
-    /// Steps from the number `first` on, with those that were quiet: in which the daemon ran, as `up` says, since there
-    /// is this object, and nothing was written down.
+    /// Fills in quiet steps from number `first` on: those in which the object existed, the daemon
+    /// ran according to `up`, and nothing was recorded.
     fn filled(
         &self,
         kind: Kind,
@@ -70,14 +70,14 @@ struct Index {
     objects: BTreeMap<String, Entry>,
 }
 
-/// Why there is no answer.
+/// Why a query failed.
 #[derive(Debug)]
 pub enum Missing {
-    /// No figures of it are kept.
+    /// Nothing is recorded for the object.
     Object,
-    /// The question cannot be: why not.
+    /// The query is invalid: why.
     Question(String),
-    /// The system failed.
+    /// An I/O error.
     Io(io::Error),
 }
 
@@ -85,13 +85,13 @@ struct Inner {
     rings: Arc<Rings<Values>>,
     counts: Arc<Rings<Counts>>,
     index: Index,
-    /// The minute and the hour that are to be written down next, counted since 1970.
+    /// Numbers of the next minute and hour to aggregate, counted since 1970.
     next: [u64; 2],
-    /// Somebody was told that there is no room.
+    /// The limit of objects was logged.
     full: bool,
 }
 
-/// The figures. Locked while a second is written down, and for a look.
+/// The history. Locked while a second is recorded, and during a query.
 pub struct Store {
     files: StateFiles,
     folder: PathBuf,
@@ -99,7 +99,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Those of a state folder, which were not opened yet.
+    /// The history of a state folder, not opened yet.
     pub fn new(files: &StateFiles) -> Self {
         Self {
             folder: files.folder().join(FOLDER),
@@ -112,13 +112,13 @@ impl Store {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens what was kept, at `now_s`. An index that cannot be read is replaced by an empty one; where nothing can be opened it is
-    /// tried again with each second: no figure is worth that the daemon does not start.
+    /// Opens the history at `now_s`. An unreadable index is replaced by an empty one; if opening
+    /// fails it is retried every second: the history must not keep the daemon from starting.
     pub fn load(&self, now_s: u64) {
         let opened = self.opened(&mut self.lock(), now_s).map(drop);
         if let Err(error) = self.files.note(FOLDER, opened) {
             let at = self.folder.display();
-            tracing::error!("figures are not kept in {at} until this is mended: {error}");
+            tracing::error!("cannot record history in {at}, retrying every second: {error}");
         }
     }
 
@@ -132,11 +132,11 @@ impl Store {
         }
     }
 
-    /// The folder, which is no symbolic link to another.
+    /// Creates the folder; refuses a symbolic link.
     fn make_folder(&self) -> io::Result<()> {
         match std::fs::symlink_metadata(&self.folder) {
             Ok(meta) if meta.is_dir() => Ok(()),
-            Ok(_) => Err(io::Error::other("it is not a folder")),
+            Ok(_) => Err(io::Error::other("it is not a directory")),
             Err(_) => std::fs::create_dir(&self.folder),
         }
     }
@@ -144,11 +144,11 @@ impl Store {
     fn open(&self, now_s: u64) -> io::Result<Inner> {
         let index = self.read_index().unwrap_or_else(|error| {
             if error.kind() != io::ErrorKind::NotFound {
-                tracing::error!("the index of the history is damaged, and begun anew: {error}");
+                tracing::error!("the history index is corrupt and is recreated: {error}");
             }
             Index {
                 version: FORMAT,
-                // Never a number that a record may have.
+                // Larger than every id in existing records.
                 next_id: (now_s as u32) | 1,
                 objects: BTreeMap::new(),
             }
@@ -165,16 +165,16 @@ impl Store {
         };
         inner.entry(DAEMON, now_s);
         let place = inner.index.objects[DAEMON].place();
-        // What was not made minutes and hours of before the last daemon's end is made now.
+        // Aggregate minutes and hours that the last daemon did not.
         let last_s = inner.rings.newest(place, &RINGS[0])?.unwrap_or(now_s);
         inner.next = [last_s / 60, last_s / 3600];
         self.keep(&inner.index)?;
-        // The index says that it is read no more.
+        // The old file is not needed once the index is written.
         first::remove(&self.folder)?;
         Ok(inner)
     }
 
-    /// The index, with the figures that it names in this version's file.
+    /// Converts an index and its data to the current format.
     fn in_this_format(&self, mut index: Index) -> Index {
         if index.version == FORMAT {
             return index;
@@ -183,12 +183,13 @@ impl Store {
         let places = objects.map(|(name, entry)| (name.as_str(), entry.place()));
         match first::take_over(&self.folder, &self.folder.join(FIGURES), places) {
             Ok(steps) => {
-                tracing::info!("{steps} steps of the history's first format were taken over")
+                tracing::info!("migrated {steps} steps from the history's first format")
             }
             Err(error) => {
                 let at = self.folder.join(first::ASIDE);
                 tracing::error!(
-                    "the history's first format could not be taken over as a whole, and is set aside as {}: {error}",
+                    "migration from the history's first format was incomplete, the old file is \
+                     set aside as {}: {error}",
                     at.display()
                 );
                 first::set_aside(&self.folder);
@@ -211,7 +212,7 @@ impl Store {
         match right {
             true => Ok(index),
             false => Err(io::Error::other(
-                "it contradicts itself, or is of a newer daemon",
+                "it is inconsistent, or was written by a newer version",
             )),
         }
     }
@@ -220,11 +221,11 @@ impl Store {
         write_whole(&self.folder, INDEX, &serde_json::to_vec(index)?, 0o640)
     }
 
-    /// Writes down what objects did in the `seconds` up to `now_s`, which are 15 at most. `counts` are of all of these
-    /// seconds, and written down as of the last.
+    /// Records the activity of objects in the `seconds` (at most 15) up to `now_s`. `counts` cover
+    /// all of these seconds and are recorded in the last one.
     ///
     /// # Errors
-    /// What the system says; the next second is tried anew.
+    /// An I/O error; the next second is tried again.
     pub fn write(
         &self,
         now_s: u64,
@@ -279,10 +280,10 @@ impl Store {
         Ok(())
     }
 
-    /// What an object did.
+    /// Answers a query.
     ///
     /// # Errors
-    /// When there is none, the question cannot be, or the file cannot be read.
+    /// When the object is unknown, the query is invalid, or the file cannot be read.
     pub fn read(&self, query: &Query<'_>, now_s: u64) -> Result<Found, Missing> {
         let (rings, counts, entry, daemon) = {
             let inner = self.lock();
@@ -297,7 +298,7 @@ impl Store {
         let plan = query.plan(now_s).map_err(Missing::Question)?;
         let Plan { ring, step_s, .. } = plan;
         let asked = plan.steps();
-        // The ring has no others; of what is asked for the last may be to come, and the first may be gone.
+        // Limit to the steps in the ring: the query may begin before and end after them.
         let end = asked.end.min(now_s / ring.step_s + 1);
         let range = asked.start.max(end.saturating_sub(ring.steps))..end;
         let read = |place| rings.read(place, &ring, range.clone()).map_err(Missing::Io);
@@ -316,7 +317,7 @@ impl Store {
     }
 }
 
-/// Counts of several steps as one's.
+/// Sums the histograms of several steps.
 fn sum(counts: &[Counts]) -> Option<Counts> {
     let mut known = counts.iter();
     let mut sum = *known.next()?;
@@ -325,7 +326,7 @@ fn sum(counts: &[Counts]) -> Option<Counts> {
 }
 
 impl Inner {
-    /// The place of an object, which is given one when it is new; nothing when there is no room.
+    /// The place of an object, allocated if it is new; nothing when the limit is reached.
     fn entry(&mut self, object: &str, now_s: u64) -> Option<Place> {
         if let Some(entry) = self.index.objects.get_mut(object) {
             entry.seen_s = now_s;
@@ -358,7 +359,7 @@ impl Inner {
         (0..=OBJECTS_MAX as u32).find(|region| !taken.contains(region))
     }
 
-    /// Forgets the object that was not seen for longest, if it was not seen for a while.
+    /// Drops the object that was not seen for longest, if that was long enough ago.
     fn evict(&mut self, now_s: u64) -> Option<u32> {
         let objects = self.index.objects.iter();
         let others = objects.filter(|(name, _)| name.as_str() != DAEMON);
@@ -366,20 +367,24 @@ impl Inner {
         let gone = oldest.filter(|(_, entry)| entry.seen_s + 3600 < now_s);
         let Some(name) = gone.map(|(name, _)| name.clone()) else {
             if !std::mem::replace(&mut self.full, true) {
-                tracing::warn!("figures are kept of {OBJECTS_MAX} objects, and not of the others");
+                tracing::warn!(
+                    "the limit of {OBJECTS_MAX} objects in the history is reached: others are not recorded"
+                );
             }
             return None;
         };
         self.index.objects.remove(&name).map(|entry| entry.region)
     }
 
-    /// Makes minutes of seconds and hours of minutes, as far as they are over at `now_s`; whether an hour was made.
+    /// Aggregates seconds into minutes and minutes into hours, up to `now_s`; returns whether an
+    /// hour was completed.
     fn merge(&mut self, now_s: u64) -> io::Result<bool> {
         let mut hour = false;
         for level in 0..self.next.len() {
             let (fine, coarse) = (RINGS[level], RINGS[level + 1]);
             let now = now_s / coarse.step_s;
-            // What the finer ring has no more cannot be made; after a clock was set back it is made anew.
+            // Steps that were overwritten in the finer ring cannot be aggregated; after a clock is
+            // set back they are recomputed.
             let oldest = now.saturating_sub(fine.steps * fine.step_s / coarse.step_s);
             let first = self.next[level].clamp(oldest, now);
             for step in first..now {

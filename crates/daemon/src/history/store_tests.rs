@@ -1,4 +1,4 @@
-//! Figures over time, with ends in the middle and damage.
+//! Recording and queries, with crashes and corruption.
 
 use super::super::counts::time;
 use super::*;
@@ -7,7 +7,7 @@ use std::path::Path;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 3600;
 const DAY: u64 = 86_400;
-/// A whole hour.
+/// A full hour.
 const BEGIN: u64 = 500_000 * HOUR;
 
 fn opened(folder: &Path, now_s: u64) -> Store {
@@ -26,7 +26,7 @@ fn write(store: &Store, now_s: u64, rate: f32) {
     store.write(now_s, 1, &figures, &[]).unwrap();
 }
 
-/// Reads a second, by steps of so many seconds.
+/// Reads counts per second, in steps of `step_s`.
 fn told(store: &Store, from_s: u64, to_s: u64, step_s: u64, now_s: u64) -> Vec<Option<f32>> {
     let query = Query {
         object: "volume/tank/v",
@@ -44,7 +44,7 @@ fn told(store: &Store, from_s: u64, to_s: u64, step_s: u64, now_s: u64) -> Vec<O
 fn seconds_become_minutes_and_minutes_hours() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), BEGIN);
-    // 10 a second in even minutes, nothing in odd ones.
+    // 10 per second in even minutes, none in odd ones.
     for second in 0..2 * HOUR + MINUTE {
         let busy = (second / MINUTE).is_multiple_of(2);
         write(&store, BEGIN + 1 + second, if busy { 10.0 } else { 0.0 });
@@ -52,7 +52,7 @@ fn seconds_become_minutes_and_minutes_hours() {
     let now_s = BEGIN + 2 * HOUR + MINUTE;
     let seconds = told(&store, now_s - 61, now_s - 57, 1, now_s);
     assert_eq!(seconds, [Some(0.0), Some(0.0), Some(10.0), Some(10.0)]);
-    // Of the first hour there are minutes alone.
+    // Of the first hour only minutes are kept.
     let minutes = told(&store, BEGIN + 2 * MINUTE, BEGIN + 4 * MINUTE, 60, now_s);
     let near = |rate: Option<f32>, wanted: f32| (rate.unwrap() - wanted).abs() < 0.5;
     assert!(
@@ -63,10 +63,10 @@ fn seconds_become_minutes_and_minutes_hours() {
     write(&store, later, 0.0);
     let hours = told(&store, BEGIN, BEGIN + 2 * HOUR, 3600, later);
     assert!(hours.iter().all(|hour| near(*hour, 5.0)), "{hours:?}");
-    // A step that no ring has is made of the finest that is there.
+    // A step length of no ring is aggregated from the finest available.
     let coarse = told(&store, BEGIN, BEGIN + 2 * HOUR, 7200, later);
     assert!(near(coarse[0], 5.0), "{coarse:?}");
-    // Seconds of then were written over.
+    // Those seconds were overwritten.
     assert_eq!(told(&store, later - 3, later - 1, 1, later), [None, None]);
 }
 
@@ -79,7 +79,7 @@ fn quiet_seconds_are_known_and_those_without_a_daemon_are_not() {
     drop(store);
     let store = opened(folder.path(), BEGIN + 30);
     write(&store, BEGIN + 31, 7.0);
-    // A look that took long counts for the seconds before it, up to a quarter of a minute.
+    // A late sample counts for the seconds before it, up to 15.
     let figures = [("volume/tank/v".to_owned(), reads(9.0))];
     store.write(BEGIN + 60, 500, &figures, &[]).unwrap();
     let seconds = told(&store, BEGIN, BEGIN + 61, 1, BEGIN + 61);
@@ -96,7 +96,7 @@ fn an_end_in_the_middle_of_a_minute_loses_none_of_it() {
     for second in 1..90 {
         write(&store, BEGIN + second, 6.0);
     }
-    // Killed; the next one begins ten minutes later.
+    // Killed; the next daemon starts ten minutes later.
     drop(store);
     let store = opened(folder.path(), BEGIN + 10 * MINUTE);
     write(&store, BEGIN + 10 * MINUTE, 0.0);
@@ -124,7 +124,7 @@ fn torn_and_damaged_records_lose_themselves_alone() {
         .filter(|(_, record)| record.iter().any(|byte| *byte != 0))
         .map(|(index, _)| index * 64)
         .collect();
-    // Half of one, as a torn write leaves it, and a bit of another.
+    // A torn record, and a bit flip in another.
     let (torn, flipped) = (damaged[damaged.len() - 5], damaged[damaged.len() - 9]);
     bytes[torn + 32..torn + 64].fill(0);
     bytes[flipped + 9] ^= 4;
@@ -133,7 +133,7 @@ fn torn_and_damaged_records_lose_themselves_alone() {
     let seconds = told(&store, BEGIN + 1, BEGIN + 41, 1, BEGIN + 41);
     let known = seconds.iter().filter(|rate| **rate == Some(3.0));
     assert_eq!(known.count(), 38, "{seconds:?}");
-    // An index that is damaged costs what was there, not the start.
+    // A corrupt index loses history, but the daemon starts.
     drop(store);
     std::fs::write(folder.path().join(FOLDER).join(INDEX), "{").unwrap();
     let store = opened(folder.path(), BEGIN + 50);
@@ -176,7 +176,7 @@ fn room_is_bounded_and_what_is_not_seen_for_longest_gives_way() {
     };
     let is_there = |name| store.read(&query(name), BEGIN + 10).is_ok();
     assert!(is_there("volume/tank/v0") && !is_there("volume/tank/v4099"));
-    // All but the first go on; two hours later there is room for another.
+    // All but the first continue; two hours later there is room for another.
     store
         .write(BEGIN + 2 * HOUR, 1, &named(1..OBJECTS_MAX), &[])
         .unwrap();
@@ -189,7 +189,7 @@ fn room_is_bounded_and_what_is_not_seen_for_longest_gives_way() {
         )
         .unwrap();
     assert!(!is_there("volume/tank/v0") && is_there("volume/tank/v4096"));
-    // What the one before did there is not told as its own.
+    // Records of the previous object there are ignored.
     let found = store.read(&query("volume/tank/v4096"), BEGIN + 10).unwrap();
     assert!(found.steps.iter().all(Option::is_none));
     let length = std::fs::metadata(folder.path().join(FOLDER).join(FIGURES)).unwrap();
@@ -230,10 +230,10 @@ fn questions_that_cannot_be_are_refused() {
             "{from_s} {to_s} {step_s:?}"
         );
     }
-    // What fits is chosen.
+    // The step length is chosen.
     assert_eq!(ask(v, now_s - 60, now_s, None).unwrap().step_s, 1);
     assert_eq!(ask(v, now_s - 3600, now_s, None).unwrap().step_s, 10);
-    // A second began while somebody asked for the last hour.
+    // A second has passed since the client's query for the last hour.
     let late = ask(v, now_s - 3601, now_s - 1, None).unwrap();
     assert_eq!(late.step_s, 10);
     assert_eq!(ask(v, now_s - 7 * DAY, now_s, None).unwrap().step_s, 3600);
@@ -244,7 +244,8 @@ fn questions_that_cannot_be_are_refused() {
 fn percentiles_of_minutes_and_hours_are_of_all_their_operations() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), BEGIN);
-    // In each minute 59 seconds of 100 reads within 8 µs, and one of 60 within 131 ms: one in a hundred and then some.
+    // Per minute 59 seconds of 100 reads within 8 µs, and one of 60 within 131 ms: just over one
+    // percent.
     let mut fast = Counts::default();
     fast.reads.times[1] = 100;
     let mut slow = Counts::default();
@@ -273,7 +274,7 @@ fn percentiles_of_minutes_and_hours_are_of_all_their_operations() {
     let p99 = |counts: &Counts| time(&counts.reads, 0.99).unwrap();
     let seconds = ask(now_s - 20, now_s - 10, 1, now_s);
     assert!(seconds.iter().flatten().all(|second| p99(second) < 10e-6));
-    // An hour later there are no seconds of it, but its minute.
+    // An hour later its seconds are gone, its minute is not.
     let minute = ask(BEGIN + MINUTE, BEGIN + 2 * MINUTE, 60, now_s + MINUTE)[0].unwrap();
     let total: u64 = minute.reads.times.iter().sum();
     assert!(total.abs_diff(5960) * 256 <= 5960, "{total}");
@@ -284,7 +285,7 @@ fn percentiles_of_minutes_and_hours_are_of_all_their_operations() {
     assert!(p99(&hour) > 0.065 && p99(&hour) < 0.132, "{}", p99(&hour));
     let total: u64 = hour.reads.times.iter().sum();
     assert!(total.abs_diff(60 * 5960) * 100 < 60 * 5960, "{total}");
-    // Another one of its name has nothing of it; a daemon that is started again has.
+    // Another object of the same name starts empty; after a restart the data is there.
     let store = opened(folder.path(), later);
     let query = Query {
         object: &object,
@@ -296,7 +297,7 @@ fn percentiles_of_minutes_and_hours_are_of_all_their_operations() {
     assert_eq!(found.counts, [Some(hour)]);
 }
 
-/// What the first version kept: its index and its file of six figures a record.
+/// Data of the first format: an index, and records of six metrics.
 fn first_version(folder: &Path, seconds: std::ops::RangeInclusive<u64>, minute: u64) {
     std::fs::create_dir_all(folder.join(FOLDER)).unwrap();
     let rings = Rings::<[f32; 6]>::open(&folder.join(FOLDER).join("data")).unwrap();
@@ -342,7 +343,7 @@ fn the_last_hour_has_its_newest_second_wherever_steps_begin() {
         let number = found.steps.len() as u64;
         assert!(found.from_s + number * 10 > now_s);
     }
-    // Also where most of what is asked for is to come.
+    // Even if most of the range is in the future.
     let found = ask(BEGIN + 20, BEGIN + 400 * DAY, DAY, BEGIN + 24);
     assert_eq!(found.steps.iter().flatten().count(), 1);
 }
@@ -380,7 +381,7 @@ fn what_the_first_version_kept_is_taken_over_once() {
         ("shadow", 9.0),
     ];
     assert_eq!(known, wanted);
-    // It goes on there, and the next daemon has nothing to take over.
+    // Recording continues; the next daemon has nothing to migrate.
     write(&store, now_s, 8.0);
     drop(store);
     let path = |name: &str| folder.path().join(FOLDER).join(name);
@@ -396,7 +397,8 @@ fn a_take_over_that_was_interrupted_is_done_again() {
     let (seconds, now_s) = (BEGIN + 1..=BEGIN + 3, BEGIN + 4);
     first_version(folder.path(), seconds.clone(), 0);
     drop(opened(folder.path(), now_s));
-    // The power went before the index was written: that and the old file are as they were, and what was written is lost.
+    // Power failure before the index was written: index and old file are unchanged, the new data is
+    // lost.
     let figures = folder.path().join(FOLDER).join(FIGURES);
     std::fs::write(figures, []).unwrap();
     first_version(folder.path(), seconds, 0);
@@ -410,7 +412,7 @@ fn what_cannot_be_taken_over_is_set_aside() {
     let folder = tempfile::tempdir().unwrap();
     first_version(folder.path(), BEGIN + 1..=BEGIN + 3, 0);
     let path = |name: &str| folder.path().join(FOLDER).join(name);
-    // No file, so that it cannot be read.
+    // A missing file cannot be read.
     std::fs::remove_file(path("data")).unwrap();
     std::fs::create_dir(path("data")).unwrap();
     let store = opened(folder.path(), BEGIN + 4);

@@ -1,4 +1,4 @@
-//! Connections are accepted at a bounded rate, by every listener in the same way.
+//! Rate-limited accept loop, shared by all listeners.
 
 use std::future::poll_fn;
 use std::io;
@@ -6,23 +6,23 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Connections that a listener accepts in a second; more wait in the kernel's backlog. Accepting so many takes a few
-/// hundredths of a core.
+/// Maximum connections accepted per second; more wait in the kernel's backlog. Accepting at this
+/// rate takes a few percent of a core.
 const RATE: u64 = 1000;
-/// So many are accepted at once after a while without any.
+/// Burst of connections accepted after an idle period.
 const BURST: u64 = 64;
 const INTERVAL_NS: u64 = 1_000_000_000 / RATE;
-/// How long to wait when the system gives no connection (out of descriptors, say).
+/// Delay after a failed accept (out of descriptors, for example).
 const RETRY_TIME: Duration = Duration::from_millis(100);
 
-/// When the next connection may be accepted.
+/// Token bucket of a listener.
 pub struct Pace {
     since: Instant,
     pace: reactor::Pace,
 }
 
 impl Pace {
-    /// Nothing was accepted yet.
+    /// A full bucket.
     pub fn new() -> Self {
         Self {
             since: Instant::now(),
@@ -30,7 +30,7 @@ impl Pace {
         }
     }
 
-    /// Waits until one more may be accepted.
+    /// Waits for a token.
     async fn turn(&mut self) {
         let since = self.since;
         let now_ns = || since.elapsed().as_nanos() as u64;
@@ -39,7 +39,7 @@ impl Pace {
         }
     }
 
-    /// The next connection of a listener, when it is its turn. An error is logged, and accepting tried again.
+    /// Accepts the next connection. An error is logged and retried.
     pub async fn next<T>(
         &mut self,
         mut accept: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>>,
@@ -49,7 +49,7 @@ impl Pace {
             match poll_fn(&mut accept).await {
                 Ok(accepted) => return accepted,
                 Err(error) => {
-                    tracing::error!("a connection could not be accepted: {error}");
+                    tracing::error!("cannot accept a connection: {error}");
                     sleep(RETRY_TIME).await;
                 }
             }

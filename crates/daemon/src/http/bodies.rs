@@ -1,18 +1,18 @@
-//! Bodies that say whether their connection's peer is waited for.
+//! Body wrappers that track whether a connection waits for its peer.
 
 use super::shares::{Busy, Share};
 use hyper::body::{Body, Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The body of an answer, as long as which its connection has a request.
+/// A response body during which its connection counts as busy.
 pub struct WhileSent<B> {
     body: B,
     busy: Busy,
 }
 
 impl<B> WhileSent<B> {
-    /// That of an answer.
+    /// Wraps the body of a response.
     pub fn new(body: B, busy: Busy) -> Self {
         Self { body, busy }
     }
@@ -25,7 +25,7 @@ impl<B: Body + Unpin> Body for WhileSent<B> {
     type Error = B::Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Frames<B> {
-        // More is asked for when the peer has taken what was sent.
+        // The next frame is polled once the peer has read the previous one.
         self.busy.share().works();
         let frame = Pin::new(&mut self.body).poll_frame(context);
         if matches!(frame, Poll::Ready(Some(Ok(_)))) {
@@ -43,14 +43,14 @@ impl<B: Body + Unpin> Body for WhileSent<B> {
     }
 }
 
-/// The body of a request, for which its peer is waited.
+/// A request body, whose connection waits for its peer.
 pub struct WhileTaken<B> {
     body: B,
     share: Share,
 }
 
 impl<B> WhileTaken<B> {
-    /// That of a request of a connection.
+    /// Wraps the body of a request.
     pub fn new(body: B, share: Share) -> Self {
         Self { body, share }
     }

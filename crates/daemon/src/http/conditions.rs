@@ -1,5 +1,5 @@
-//! Changes that are made only of what the caller saw: `If-Match` (RFC 9110, section 13.1.1). Changes of one object
-//! take turns, so that nothing comes between the look and the change.
+//! Conditional changes: `If-Match` (RFC 9110, section 13.1.1). Changes of one object are
+//! serialised, so that nothing changes between the check and the change.
 
 use super::dispatch::Arguments;
 use super::tags::Tag;
@@ -9,10 +9,10 @@ use api::{Operation, Tagged};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Objects share so many turns.
+/// Number of locks that the objects share (striped).
 const TURNS: usize = 64;
 
-/// Turns of objects. Each is taken before the manager is asked for anything.
+/// Striped locks of objects, always taken before the manager is called.
 pub struct Turns([Mutex<()>; TURNS]);
 
 impl Default for Turns {
@@ -22,33 +22,33 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// The turn of the object that an operation changes; nothing where that has no tag.
+    /// Locks the object that an operation changes; nothing where it has no entity tag.
     pub fn take(&self, operation: Operation, with: &Arguments) -> Option<MutexGuard<'_, ()>> {
         let tagged = operation.changes_tagged()?;
         let mut hasher = DefaultHasher::new();
-        // An export is meant whether its pool is named or not.
+        // An export is the same object with and without its pool's name.
         (tagged, &with.path).hash(&mut hasher);
         let turn = &self.0[(hasher.finish() % TURNS as u64) as usize];
         Some(turn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Whether one of the entity tags in a header is this one. Weak ones never are.
+/// Whether a header contains this entity tag. Weak tags never match.
 fn matches(header: &str, tag: &str) -> bool {
     header.trim() == "*" || header.split(',').any(|one| one.trim() == tag)
 }
 
-/// Refuses a change of an object that is not as the caller saw it. The object's turn is held.
+/// Checks the precondition of a change while the object is locked.
 ///
 /// # Errors
-/// Then, when there is no such object, and where the operation takes no condition.
+/// When it is not met, the object does not exist, or the operation takes no precondition.
 pub fn check(manager: &Manager, operation: Operation, with: &Arguments) -> Result<(), Problem> {
     let Some(header) = &with.if_match else {
         return Ok(());
     };
     let Some(tagged) = operation.changes_tagged() else {
         return Err(Problem::invalid(format!(
-            "{operation:?} cannot be made to depend on a tag: leave If-Match out"
+            "{operation:?} does not support preconditions: remove the If-Match header"
         )));
     };
     let text = |name: &str| with.path.get(name).map_or("", String::as_str);
@@ -65,8 +65,8 @@ pub fn check(manager: &Manager, operation: Operation, with: &Arguments) -> Resul
         true => Ok(()),
         false => Err(Problem::new(
             ProblemCode::Changed,
-            "it was changed since you looked, and nothing was done: look again, and send what is to be changed with \
-             the ETag of that",
+            "the object was changed since you read it, and nothing was done: read it again, and \
+             repeat the change with the new ETag",
         )),
     }
 }

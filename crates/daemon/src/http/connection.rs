@@ -1,4 +1,4 @@
-//! One connection: what is read of it, how long that may take, and its end.
+//! One HTTP connection: its limits and its end.
 
 use super::bodies::{WhileSent, WhileTaken};
 use super::gate::Door;
@@ -19,12 +19,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-/// Longest head of a request, and of its body what is read ahead, in bytes.
+/// Maximum size of a request's head, and of the part of its body that is read ahead, in bytes.
 const BUFFER_MAX: usize = 64 << 10;
-/// A connection that is silent or slow for so long before its request is whole is ended.
+/// Idle time limit before a request is complete.
 const HEADER_TIME: Duration = Duration::from_secs(30);
 
-/// How connections are spoken with.
+/// HTTP/1.1 settings of all connections.
 pub fn connections() -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
@@ -34,18 +34,18 @@ pub fn connections() -> http1::Builder {
     builder
 }
 
-/// What one beyond its share is told; its connection is closed then.
+/// The response to a connection beyond its share, which is closed afterwards.
 fn too_many() -> axum::response::Response {
     let mut refused = refuse(&Problem::new(
         ProblemCode::TooMany,
-        "you have as many requests under way as you may: wait until one has ended, or close a connection",
+        "too many concurrent requests: wait until one has finished, or close a connection",
     ));
     let close = HeaderValue::from_static("close");
     refused.headers_mut().insert(header::CONNECTION, close);
     refused
 }
 
-/// A router as a service that knows by which listener and connection its requests came.
+/// Wraps a router in a service that adds the listener and connection to requests.
 pub fn through(
     door: Door,
     share: Share,
@@ -70,7 +70,7 @@ pub fn through(
     })
 }
 
-/// Answers a connection's requests until it or the daemon ends, or another one needs its place.
+/// Serves a connection until it or the daemon ends, or it is evicted in favour of another.
 pub async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     app: Router,
@@ -84,7 +84,7 @@ pub async fn converse(
     tokio::select! {
         ended = &mut connection => {
             if let Err(error) = ended {
-                tracing::debug!("a connection ended: {error}");
+                tracing::debug!("connection closed: {error}");
             }
             return;
         }
@@ -93,6 +93,6 @@ pub async fn converse(
     }
     connection.as_mut().graceful_shutdown();
     if let Err(error) = connection.await {
-        tracing::debug!("a connection ended: {error}");
+        tracing::debug!("connection closed: {error}");
     }
 }

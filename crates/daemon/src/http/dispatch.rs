@@ -1,4 +1,5 @@
-//! One operation: its arguments read and checked, the manager asked, the answer written.
+//! Executes an operation: parses and validates its arguments, calls the manager, and builds the
+//! response.
 
 use super::gate;
 use super::hub::Wish;
@@ -18,32 +19,32 @@ use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What a request brings besides its operation.
+/// Arguments of an operation.
 #[derive(Default)]
 pub struct Arguments {
-    /// Segments of the path, by the names in the route.
+    /// Path parameters, by their names in the route.
     pub path: BTreeMap<String, String>,
-    /// Parameters after the question mark.
+    /// Query parameters.
     pub query: BTreeMap<String, String>,
     /// The body.
     pub body: Vec<u8>,
-    /// What kinds of answers the client reads.
+    /// The Accept header.
     pub accept: String,
-    /// The tags of which an object has to have one to be changed.
+    /// Entity tags of which the object must have one (If-Match).
     pub if_match: Option<String>,
-    /// The key under which something is made once.
+    /// The idempotency key.
     pub key: Option<String>,
 }
 
-/// What comes of a request.
+/// Response of an operation.
 pub enum Answer {
-    /// It is done.
+    /// No content.
     Nothing,
-    /// This JSON, with the tag of the object that it shows.
+    /// JSON, with the entity tag of the object.
     Json(Kept),
-    /// The figures, in this format.
+    /// Metrics in this format.
     Figures(Format),
-    /// This JSON, and a cookie for the browser of whom that names.
+    /// JSON, and a session cookie.
     Cookie {
         /// The JSON.
         body: Vec<u8>,
@@ -52,19 +53,19 @@ pub enum Answer {
         /// Who logged in or out.
         who: String,
     },
-    /// Live data, with these maps, and how often before it ends.
+    /// Live data with these maps, and the number of updates after which it ends.
     Live(Wish, Option<u64>),
     /// A stream.
     Send(Box<Sending>),
-    /// What takes the request's body, which is a stream.
+    /// A receiver of the request's body, which is a stream.
     Receive(Box<Receiving>),
 }
 
-/// Parts of a live map unless it is said, and at most; maps of one viewer at most.
+/// Default and maximum number of cells of a live map; maximum number of maps of a viewer.
 const LIVE_CELLS: usize = 1024;
 const LIVE_CELLS_MAX: usize = 4096;
 const LIVE_MAPS_MAX: usize = 16;
-/// Entries of a log unless it is said, and at most.
+/// Default and maximum number of log entries.
 const ENTRIES: usize = 100;
 const ENTRIES_MAX: usize = 1000;
 
@@ -106,7 +107,7 @@ impl Arguments {
         }
     }
 
-    /// A number from 1 to `most`, or `usual` where none is asked for.
+    /// A number from 1 to `most`; `usual` by default.
     fn asked_count(&self, name: &str, usual: usize, most: usize) -> Result<usize> {
         let count = self.asked_number(name)?.unwrap_or(usual);
         match (1..=most).contains(&count) {
@@ -117,7 +118,7 @@ impl Arguments {
         }
     }
 
-    /// The maps of live data.
+    /// The requested live maps.
     fn wish(&self) -> Result<Wish> {
         let cells = self.asked_count("cells", LIVE_CELLS, LIVE_CELLS_MAX)?;
         let start = self.asked_number("start")?.unwrap_or(0);
@@ -126,7 +127,7 @@ impl Arguments {
         let names: Vec<&str> = names.split(',').filter(|name| !name.is_empty()).collect();
         if names.len() > LIVE_MAPS_MAX {
             return Err(Problem::invalid(format!(
-                "one can look at {LIVE_MAPS_MAX} maps at a time, not {}",
+                "at most {LIVE_MAPS_MAX} maps can be watched at a time, not {}",
                 names.len()
             )));
         }
@@ -139,13 +140,13 @@ impl Arguments {
                 length,
             }),
             None => Err(Problem::invalid(format!(
-                "'{name}' is no volume: write POOL/VOLUME"
+                "'{name}' is not a volume: write POOL/VOLUME"
             ))),
         };
         names.into_iter().map(view).collect()
     }
 
-    /// How often live data is told before its end.
+    /// Number of live updates before the stream ends.
     fn looks(&self) -> Result<Option<u64>> {
         match self.asked_number("looks")? {
             Some(0) => Err(Problem::invalid("looks is 1 or more, not 0".to_owned())),
@@ -153,23 +154,21 @@ impl Arguments {
         }
     }
 
-    /// Which events are asked for.
+    /// The event filter.
     fn filter(&self) -> Result<Filter> {
         let severity = self.asked("severity").map(|text| {
             let all = [Severity::Info, Severity::Warning, Severity::Critical];
             let found = all.into_iter().find(|known| known.as_str() == text);
             found.ok_or_else(|| {
                 Problem::invalid(format!(
-                    "'{text}' is no severity: write info, warning or critical"
+                    "'{text}' is not a severity: write info, warning or critical"
                 ))
             })
         });
         let code = |text: &str| {
             let found = EventCode::ALL.iter().find(|code| code.as_str() == text);
             found.copied().ok_or_else(|| {
-                Problem::invalid(format!(
-                    "'{text}' is no code of events: docs/events.md lists those that are"
-                ))
+                Problem::invalid(format!("'{text}' is not an event code: see docs/events.md"))
             })
         };
         let codes = self.asked("code").unwrap_or_default().split(',');
@@ -190,7 +189,7 @@ impl Arguments {
             .find(|name| known.iter().all(|known| known.name != name.as_str()));
         match unknown {
             Some(name) => Err(Problem::invalid(format!(
-                "{} takes no '{name}' after the question mark: remove it",
+                "{} takes no query parameter '{name}': remove it",
                 operation.route().path
             ))),
             None => Ok(()),
@@ -198,7 +197,7 @@ impl Arguments {
     }
 }
 
-/// A request, and what else has to be so for it to be carried out. A wrong request is told of before that is looked at
+/// A request and its preconditions. The request is validated before preconditions are evaluated
 /// (RFC 9110, section 13.2.1).
 struct Asked<'a> {
     arguments: &'a Arguments,
@@ -217,7 +216,7 @@ impl Asked<'_> {
     fn request<T: DeserializeOwned>(&self) -> Result<T> {
         let read = serde_json::from_slice(&self.body);
         let request = read.map_err(|error| {
-            Problem::invalid(format!("the request cannot be read: {error}: correct it"))
+            Problem::invalid(format!("cannot parse the request: {error}: correct it"))
         })?;
         (self.condition)()?;
         Ok(request)
@@ -246,7 +245,7 @@ fn nothing((): ()) -> Result<Answer> {
 fn log_in(manager: &Manager, caller: &Caller, token: &str) -> Result<Answer> {
     let Ok(from) = caller.from.parse() else {
         return Err(Problem::invalid(
-            "sessions are for browsers, which come by TLS: this socket needs none".to_owned(),
+            "sessions are for browsers over TLS: requests over this socket need none".to_owned(),
         ));
     };
     let (caller, cookie) = manager.access.log_in(token, from)?;
@@ -260,7 +259,7 @@ fn log_in(manager: &Manager, caller: &Caller, token: &str) -> Result<Answer> {
     }
 }
 
-/// Carries out one operation, when `condition` is met.
+/// Executes an operation if `condition` is met.
 pub fn dispatch(
     manager: &Arc<Manager>,
     caller: &Caller,

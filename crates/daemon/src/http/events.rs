@@ -13,10 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// A viewer that takes nothing for so long is given up.
+/// A viewer that reads nothing for this long is disconnected.
 const STALL_TIME: Duration = Duration::from_secs(60);
 
-/// Tells a viewer until it leaves, has seen as many looks as it asked for, may look no more, or the daemon ends.
+/// Sends updates until the viewer disconnects, has received the requested number, loses its access,
+/// or the daemon stops.
 ///
 /// # Errors
 /// When there are too many viewers.

@@ -1,4 +1,4 @@
-//! Who asks: what a connection and a request's headers say of that, and whether it suffices.
+//! Authentication and authorisation of requests, by connection and headers.
 
 use crate::access::{Access, Caller, Credential};
 use api::v1::{Problem, ProblemCode};
@@ -6,17 +6,17 @@ use api::{Least, Method};
 use axum::http::{HeaderMap, header};
 use std::net::IpAddr;
 
-/// The header in which a browser's changes bring what the log-in told.
+/// Header with the CSRF token of changes by browsers.
 const CSRF: &str = "x-convect-csrf";
 
-/// How a connection came.
+/// How a connection arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Door {
-    /// By the Unix socket, from this user.
+    /// Over the Unix socket, from this user.
     Socket(u32),
-    /// By the port that serves figures to anybody.
+    /// Over the port of the public metrics.
     Figures,
-    /// By TLS, from this address.
+    /// Over TLS, from this address.
     Network(IpAddr),
 }
 
@@ -32,12 +32,12 @@ fn cookie<'a>(name: &str, headers: &'a HeaderMap) -> Option<&'a str> {
     pairs.find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
 }
 
-/// What a browser is told to keep under a name.
+/// Set-Cookie header of a new session.
 pub fn set_cookie(name: &str, value: &str) -> String {
     format!("{name}={value}; Path=/; Secure; HttpOnly; SameSite=Strict")
 }
 
-/// What a browser is told when the session has ended.
+/// Set-Cookie header that removes a session's cookie.
 pub fn forget_cookie(name: &str) -> String {
     set_cookie(name, "; Max-Age=0")
 }
@@ -46,14 +46,14 @@ fn forbidden(message: String) -> Problem {
     Problem::new(ProblemCode::Forbidden, message)
 }
 
-/// Refuses what another site made a browser send.
+/// Rejects cross-site requests.
 fn check_origin(headers: &HeaderMap, origin_needed: bool) -> Result<(), Problem> {
     let own = text(headers, "host").map(|host| format!("https://{host}"));
     match text(headers, "origin") {
         None if !origin_needed && !headers.contains_key(header::ORIGIN) => Ok(()),
         Some(origin) if own.as_deref() == Some(origin) => Ok(()),
         _ => Err(forbidden(
-            "this request does not come from this page: log in at the daemon's own address, or use a token \
+            "cross-origin request rejected: log in at the daemon's own address, or use a token \
              instead of a cookie"
                 .to_owned(),
         )),
@@ -70,16 +70,16 @@ fn named(access: &Access, from: IpAddr, headers: &HeaderMap) -> Result<Caller, P
         Some(cookie) => access.by_cookie(cookie, from),
         None => Err(Problem::new(
             ProblemCode::Unauthenticated,
-            "this needs a token: send it as `Authorization: Bearer TOKEN`, or log in on the page; `convect \
-             token create` makes one",
+            "authentication required: send `Authorization: Bearer TOKEN`, or log in on the web \
+             page; create a token with `convect token create`",
         )),
     }
 }
 
-/// Who asks for something that needs `least`.
+/// Authenticates a request for an operation that requires the role `least`.
 ///
 /// # Errors
-/// When nobody who may.
+/// When the caller is not authenticated or lacks the role.
 pub fn admit(
     access: &Access,
     door: Door,
@@ -100,7 +100,8 @@ pub fn admit(
         let csrf = text(headers, CSRF).unwrap_or_default();
         if !caller.has_csrf(csrf) {
             return Err(forbidden(format!(
-                "a change by a browser's session brings what its log-in told as {CSRF}: load the page again"
+                "changes in a browser session must carry the {CSRF} header of its log-in: reload \
+                 the page"
             )));
         }
     }
@@ -108,7 +109,7 @@ pub fn admit(
         Some(needed) if caller.role.is_none_or(|role| role < needed) => {
             let needed = format!("{needed:?}").to_lowercase();
             Err(forbidden(format!(
-                "{} may not do this: use a token with the role {needed}",
+                "{} lacks permission: use a token with the role {needed}",
                 caller.who
             )))
         }

@@ -1,4 +1,4 @@
-//! One look a second for all viewers, and none while there are none.
+//! Live data: one snapshot per second shared by all viewers, and none without viewers.
 
 use crate::Manager;
 use crate::live::{MapView, Picture, Seen, changes};
@@ -9,24 +9,24 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Viewers at a time, and those of one caller.
+/// Maximum number of viewers, and of those of one caller.
 pub const VIEWERS_MAX: usize = 64;
 const CALLER_VIEWERS_MAX: usize = 16;
-/// Maps that are looked at for all viewers together.
+/// Maximum number of distinct maps of all viewers.
 const MAPS_MAX: usize = 64;
-/// From one look to the next, at least and at most. In between they are as far apart as the last one was long, times
-/// [`DUTY`]: looking takes a fiftieth of the time.
+/// Minimum and maximum period of updates. In between the period is the duration of the last update
+/// times [`DUTY`]: updates take at most 2 % of the time.
 const PERIOD_MIN: Duration = Duration::from_secs(1);
 const PERIOD_MAX: Duration = Duration::from_secs(10);
 const DUTY: u32 = 50;
 
-/// Events that a viewer is told of at a time; the rest comes with the next look.
+/// Maximum number of events per update and viewer; the rest follows with the next.
 const EVENTS_MAX: usize = 100;
 
-/// What a viewer wants to be told besides the state.
+/// Maps that a viewer has requested besides the state.
 pub type Wish = Vec<MapView>;
 
-/// What was seen at one look, with what it changed.
+/// An update, with the changes since the previous one.
 #[derive(Default)]
 pub struct Tick {
     number: u64,
@@ -34,7 +34,8 @@ pub struct Tick {
     before: Seen,
     maps: BTreeMap<MapView, Picture>,
     maps_before: BTreeMap<MapView, Picture>,
-    /// The events that tell of it to who was told of the look before, and to others, made once for all of them.
+    /// Serialised changes for viewers that received the previous update, and the full state for
+    /// others, each built once.
     changed: OnceLock<Bytes>,
     whole: OnceLock<Bytes>,
     maps_changed: BTreeMap<MapView, OnceLock<String>>,
@@ -43,13 +44,13 @@ pub struct Tick {
 #[derive(Default)]
 struct Viewers {
     count: usize,
-    /// By caller.
+    /// Number of viewers by caller.
     callers: BTreeMap<String, usize>,
     running: bool,
     maps: BTreeMap<MapView, usize>,
 }
 
-/// Looks, and tells.
+/// Produces updates and distributes them.
 pub struct Hub {
     manager: Arc<Manager>,
     viewers: Mutex<Viewers>,
@@ -62,9 +63,9 @@ pub struct Viewing {
     who: String,
     wish: Wish,
     ticks: watch::Receiver<Arc<Tick>>,
-    /// The last look that it was told of.
+    /// The last update that it received.
     told: Option<u64>,
-    /// The number of the last event that it was told of, or that there was when it came.
+    /// Number of the last event that it received, or of the newest when it joined.
     event: u64,
 }
 
@@ -74,8 +75,8 @@ fn event(name: &str, data: &impl serde::Serialize) -> String {
 }
 
 impl Tick {
-    /// What a viewer is told who was told of all up to the look `told`, with `more` at the end. Most are told the
-    /// same, which is not even copied where they look at no map.
+    /// The text for a viewer that has received updates up to `told`, with `more` appended. Most
+    /// viewers get the same text, shared without a copy if they watch no map.
     fn text(&self, told: Option<u64>, wish: &Wish, more: &str) -> Bytes {
         let follows = told.is_some_and(|told| told + 1 == self.number);
         let state = match follows {
@@ -106,7 +107,7 @@ impl Tick {
             .get_or_init(|| event("state", &self.seen.whole()).into())
     }
 
-    /// The event of what changed of a map; empty when nothing did.
+    /// The event with the changes of a map; empty if there are none.
     fn map_changed(&self, view: &MapView) -> &str {
         let maps = self.maps.get(view).zip(self.maps_before.get(view));
         let make = || {
@@ -125,7 +126,7 @@ impl Tick {
 }
 
 impl Hub {
-    /// Nobody looks yet.
+    /// A hub without viewers.
     pub fn new(manager: &Arc<Manager>) -> Arc<Self> {
         Arc::new(Self {
             manager: Arc::clone(manager),
@@ -138,16 +139,16 @@ impl Hub {
         self.viewers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes one more viewer. Looking begins with the first.
+    /// Adds a viewer. The first one starts the updates.
     ///
     /// # Errors
-    /// When there are too many, or too many maps.
+    /// When there are too many viewers or maps.
     pub fn join(self: &Arc<Self>, who: &str, wish: Wish) -> Result<Viewing, Problem> {
         let too_many = |what: String| Err(Problem::new(ProblemCode::TooMany, what));
         let mut viewers = self.viewers();
         if viewers.count >= VIEWERS_MAX {
             return too_many(format!(
-                "{VIEWERS_MAX} viewers look already: close one, or ask for single answers"
+                "the limit of {VIEWERS_MAX} viewers is reached: close one, or use single requests"
             ));
         }
         if viewers
@@ -156,13 +157,14 @@ impl Hub {
             .is_some_and(|count| *count >= CALLER_VIEWERS_MAX)
         {
             return too_many(format!(
-                "{who} looks {CALLER_VIEWERS_MAX} times already: close one, or ask for single answers"
+                "{who} has reached the limit of {CALLER_VIEWERS_MAX} viewers: close one, or use \
+                 single requests"
             ));
         }
         let new = wish.iter().filter(|view| !viewers.maps.contains_key(view));
         if viewers.maps.len() + new.count() > MAPS_MAX {
             return too_many(format!(
-                "{MAPS_MAX} maps are looked at already: close one, or look at fewer volumes"
+                "the limit of {MAPS_MAX} live maps is reached: close one, or watch fewer volumes"
             ));
         }
         viewers.count += 1;
@@ -172,7 +174,7 @@ impl Hub {
         }
         let mut ticks = self.ticks.subscribe();
         match std::mem::replace(&mut viewers.running, true) {
-            // The last look is a moment old; the maps come with the next.
+            // The last update is recent; maps follow with the next.
             true if ticks.borrow().number > 0 => ticks.mark_changed(),
             true => {}
             false => drop(tokio::spawn(Arc::clone(self).look())),
@@ -187,7 +189,7 @@ impl Hub {
         })
     }
 
-    /// Goes on while there are viewers.
+    /// Runs while there are viewers.
     async fn look(self: Arc<Self>) {
         let mut seen_number = 0;
         loop {
@@ -208,7 +210,7 @@ impl Hub {
                 (number, took + began.elapsed(), seen, maps)
             };
             let mut took = PERIOD_MIN;
-            // A panic in there was reported where it happened; the next look may go better.
+            // A panic was reported already; the next update may succeed.
             if let Ok((number, worked, seen, maps)) = tokio::task::spawn_blocking(work).await {
                 (seen_number, took) = (number, worked);
                 self.ticks.send_modify(|tick| {
@@ -232,7 +234,8 @@ impl Hub {
 }
 
 impl Viewing {
-    /// Waits for the next look, and tells it as events. A viewer who is slow misses looks, and is told all then.
+    /// Waits for the next update and returns it as events. A slow viewer skips updates and gets the
+    /// full state.
     pub async fn next(&mut self) -> Option<Bytes> {
         self.ticks.changed().await.ok()?;
         let tick = Arc::clone(&self.ticks.borrow_and_update());

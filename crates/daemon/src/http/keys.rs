@@ -1,5 +1,6 @@
-//! Requests that are sent again: what was made under an `Idempotency-Key` is not made twice. Answers are kept in
-//! memory, bounded in number, size and time; of what was refused nothing is kept, as nothing was made.
+//! Idempotency keys: a repeated request with the same `Idempotency-Key` gets the stored response.
+//! Responses are kept in memory, bounded in number, size and time; refusals are not kept, as they
+//! changed nothing.
 
 use crate::access::sha256_hex;
 use api::v1::{Problem, ProblemCode};
@@ -8,54 +9,55 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Keys that are known at a time, and bytes of their answers.
+/// Maximum number of keys, and of bytes of their responses.
 const KEYS_MAX: usize = 1024;
 const BYTES_MAX: usize = 16 << 20;
-/// How long an answer is kept.
+/// Lifetime of a response.
 const AGE_MAX: Duration = Duration::from_secs(24 * 3600);
-/// Longest key, in bytes.
+/// Maximum length of a key, in bytes.
 const KEY_MAX: usize = 128;
 
-/// An answer that is given again.
+/// A stored response.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kept {
     /// Its JSON.
     pub body: Vec<u8>,
-    /// The tag of what was made, where that has one.
+    /// The entity tag of the created object, if it has one.
     pub tag: Option<String>,
 }
 
 enum State {
-    /// The first request is under way; whoever waits is woken when this is dropped.
+    /// The first request is in progress; waiters are woken when this is dropped.
     UnderWay(watch::Sender<()>),
     Done(Kept),
 }
 
 struct Entry {
-    /// SHA-256 of what was asked for.
+    /// SHA-256 of the request.
     request: String,
     began: Instant,
     state: State,
 }
 
-/// Who asks, and the key.
+/// Caller and key.
 type Name = (String, String);
 
-/// The keys of one daemon.
+/// The idempotency keys of one daemon.
 #[derive(Default)]
 pub struct Keys(Mutex<BTreeMap<Name, Entry>>);
 
-/// What a request with a key is.
+/// State of a request with a key.
 pub enum Begun {
-    /// The first one.
+    /// The first request.
     First(Ticket),
-    /// The same as one that is under way: ask again when this tells that it has ended.
+    /// A repetition of a request in progress: retry when this signals its end.
     Wait(watch::Receiver<()>),
-    /// The same as one that was answered.
+    /// A repetition of a completed request.
     Again(Kept),
 }
 
-/// The duty to say what became of the first request; dropped, it was refused.
+/// Represents the first request, and stores its response; dropped without one, the request was
+/// refused.
 pub struct Ticket {
     keys: Arc<Keys>,
     name: Name,
@@ -68,7 +70,7 @@ fn size(entry: &Entry) -> usize {
     }
 }
 
-/// Makes room for one more, of what is oldest.
+/// Evicts the oldest entries to make room for one more.
 fn make_room(entries: &mut BTreeMap<Name, Entry>, now: Instant) -> Result<(), Problem> {
     entries.retain(|_, entry| {
         matches!(entry.state, State::UnderWay(_)) || now - entry.began < AGE_MAX
@@ -81,7 +83,10 @@ fn make_room(entries: &mut BTreeMap<Name, Entry>, now: Instant) -> Result<(), Pr
         let Some(name) = oldest.map(|(name, _)| name.clone()) else {
             return Err(Problem::new(
                 ProblemCode::TooMany,
-                format!("{KEYS_MAX} requests with keys are under way: wait until some have ended"),
+                format!(
+                    "{KEYS_MAX} requests with idempotency keys are in progress: wait until \
+                 some have finished"
+                ),
             ));
         };
         entries.remove(&name);
@@ -94,10 +99,11 @@ impl Keys {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a request of somebody's with a key. `parts` are all of what it asks for.
+    /// Registers a request of a caller with a key. `parts` are everything that identifies the
+    /// request.
     ///
     /// # Errors
-    /// When the key cannot be, stands for another request, or too many are under way.
+    /// When the key is malformed or was used for another request, or too many are in progress.
     pub fn begin(
         self: &Arc<Self>,
         who: &str,
@@ -108,10 +114,11 @@ impl Keys {
         let good = |byte: u8| byte.is_ascii_graphic();
         if !(1..=KEY_MAX).contains(&key.len()) || !key.bytes().all(good) {
             return Err(Problem::invalid(format!(
-                "an Idempotency-Key is 1 to {KEY_MAX} visible characters without blanks: take a random UUID"
+                "an Idempotency-Key has 1 to {KEY_MAX} printable characters without spaces: use a \
+                 random UUID"
             )));
         }
-        // A part's length stands before it, so that what is cut otherwise is another request.
+        // Prefix each part with its length, so that different splits are different requests.
         let lengths: Vec<[u8; 8]> = parts
             .iter()
             .map(|part| (part.len() as u64).to_be_bytes())
@@ -129,8 +136,8 @@ impl Keys {
         match known {
             Some(entry) if entry.request != request => Err(Problem::new(
                 ProblemCode::KeyReused,
-                "this Idempotency-Key stands for another request, and nothing was done: take a new one for a new \
-                 request, and the same only to send the same again",
+                "this Idempotency-Key was used for another request, and nothing was done: use a \
+                 new key for a new request, and the same key only to repeat a request",
             )),
             Some(entry) => Ok(match &entry.state {
                 State::UnderWay(ended) => Begun::Wait(ended.subscribe()),
@@ -152,7 +159,7 @@ impl Keys {
 }
 
 impl Ticket {
-    /// What was made is answered with this, from now on.
+    /// Stores the response to the request.
     pub fn keep(&self, kept: Kept) {
         if let Some(entry) = self.keys.lock().get_mut(&self.name) {
             entry.state = State::Done(kept);
@@ -204,7 +211,7 @@ mod tests {
             panic!("it was made");
         };
         assert_eq!(again, kept("made"));
-        // Another's key is another key.
+        // Keys of other callers are distinct.
         let other = keys.begin("b", "k", &[b"make"], now);
         assert!(matches!(other, Ok(Begun::First(_))));
     }
@@ -262,7 +269,7 @@ mod tests {
         }
         drop(first(&keys, "four", late + AGE_MAX));
         assert!(keys.lock().values().map(size).sum::<usize>() <= BYTES_MAX);
-        // What is under way stays, however many there are.
+        // Requests in progress are never evicted.
         let keys = Arc::new(Keys::default());
         let held: Vec<Ticket> = (0..KEYS_MAX)
             .map(|number| first(&keys, &number.to_string(), now))

@@ -1,4 +1,5 @@
-//! The figures alone, by TCP: for Prometheus, which reads no Unix socket. Whoever connects is answered.
+//! The public metrics listener over TCP, for Prometheus, which cannot scrape a Unix socket. No
+//! authentication.
 
 use super::accept::Pace;
 use super::connection::{connections, through};
@@ -13,7 +14,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// How connections are shared by addresses; nobody proves anything here.
+/// Connection limits by address; there are no authenticated callers.
 const SHARES: Limits = Limits {
     arrivals: ShareLimits {
         all: 128,
@@ -30,17 +31,17 @@ const SHARES: Limits = Limits {
         few: 0,
     },
 };
-/// A connection is for one request, and is ended after so long.
+/// Time limit of a connection, which serves one request.
 const WHOLE_TIME: Duration = Duration::from_secs(30);
 
-/// Makes the socket. Connections wait until [`serve_metrics`] takes them.
+/// Binds the socket. Connections queue until [`serve_metrics`] accepts them.
 ///
 /// # Errors
 /// One line that says what to do.
 pub fn bind_metrics(address: SocketAddr) -> Result<std::net::TcpListener, ServeError> {
     let fail = |error: std::io::Error| {
         ServeError::new(format!(
-            "metrics cannot be served at {address}: {error}: choose another with --metrics"
+            "cannot serve metrics at {address}: {error}: choose another address with --metrics"
         ))
     };
     let listener = std::net::TcpListener::bind(address).map_err(fail)?;
@@ -61,12 +62,12 @@ async fn answer(stream: TcpStream, share: Share, app: Router) {
     };
     match answered {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!("a scrape ended: {error}"),
-        Err(_) => tracing::debug!("a scrape took too long"),
+        Ok(Err(error)) => tracing::debug!("scrape failed: {error}"),
+        Err(_) => tracing::debug!("scrape timed out"),
     }
 }
 
-/// Answers until it is dropped, and its connections with it.
+/// Serves until it is dropped, and its connections with it.
 pub async fn serve_metrics(listener: TcpListener, app: Router) {
     let shares = Shares::new(SHARES);
     let mut pace = Pace::new();

@@ -1,4 +1,4 @@
-//! The HTTP interface on its socket.
+//! The HTTP API and the listeners that serve it.
 
 mod accept;
 mod bodies;

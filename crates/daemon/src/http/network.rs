@@ -1,4 +1,4 @@
-//! The interface and the page by TLS, for whoever has a token.
+//! The API and the web page over TLS, for callers with a token.
 
 use super::accept::Pace;
 use super::connection::converse;
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-/// How connections are shared by addresses.
+/// Connection limits by address.
 const SHARES: Limits = Limits {
     arrivals: ShareLimits {
         all: 256,
@@ -35,16 +35,16 @@ const SHARES: Limits = Limits {
         few: 0,
     },
 };
-/// A handshake that takes longer is given up.
+/// Time limit of a handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
-/// A port that is open, and what its connections are taken with.
+/// A bound port with its TLS configuration.
 pub struct Network {
     listener: std::net::TcpListener,
     tls: Arc<ServerConfig>,
 }
 
-/// Opens the port. Connections wait until [`serve_network`] takes them.
+/// Binds the port. Connections queue until [`serve_network`] accepts them.
 ///
 /// # Errors
 /// One line that says what to do.
@@ -55,7 +55,7 @@ pub fn bind_network(
 ) -> Result<Network, ServeError> {
     let fail = |error: std::io::Error| {
         ServeError::new(format!(
-            "the page cannot be served at {at}: {error}: choose another address with --listen"
+            "cannot serve the page at {at}: {error}: choose another address with --listen"
         ))
     };
     let tls = tls::server_config(config, files, at)?;
@@ -82,15 +82,15 @@ async fn take(
     };
     match shaken {
         Ok(Ok(stream)) => converse(stream, app, door, share, ending).await,
-        Ok(Err(error)) => tracing::debug!("no TLS with {from}: {error}"),
-        Err(_) => tracing::debug!("no TLS with {from} in {HANDSHAKE_TIME:?}"),
+        Ok(Err(error)) => tracing::debug!("TLS handshake with {from} failed: {error}"),
+        Err(_) => tracing::debug!("TLS handshake with {from} timed out after {HANDSHAKE_TIME:?}"),
     }
 }
 
-/// Answers until `ending` says so, and until its connections have ended.
+/// Serves until `ending` signals the end and its connections have finished.
 ///
 /// # Errors
-/// When the system gives no event for the port.
+/// When the port cannot be registered with the event loop.
 pub async fn serve_network(
     network: Network,
     app: Router,

@@ -1,4 +1,4 @@
-//! A request with a key on its way to its operation, or to the answer that was given.
+//! Resolves a request's idempotency key: execute the operation, or repeat the stored response.
 
 use super::dispatch::{Answer, Arguments};
 use super::keys::{Begun, Kept, Keys, Ticket};
@@ -8,20 +8,20 @@ use api::v1::Problem;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a request's key says of it.
+/// Outcome of looking up a request's key.
 pub enum Keyed {
-    /// It has none.
+    /// No key.
     Without,
-    /// It is the first with its key.
+    /// First request with its key.
     First(Ticket),
-    /// What it asks for was made, and answered so.
+    /// The request was executed before; its stored response.
     Again(Kept),
 }
 
-/// Takes a request's key. The same request again waits for the first one.
+/// Looks up a request's key. A repetition waits for the first request.
 ///
 /// # Errors
-/// As [`Keys::begin`], and where the operation takes no key.
+/// As [`Keys::begin`], and where the operation accepts no key.
 pub async fn keyed(
     keys: &Arc<Keys>,
     caller: &Caller,
@@ -33,7 +33,7 @@ pub async fn keyed(
     };
     if !operation.takes_key() {
         return Err(Problem::invalid(format!(
-            "{operation:?} makes nothing under an Idempotency-Key: leave it out"
+            "{operation:?} does not support an Idempotency-Key: remove the header"
         )));
     }
     let asked = format!("{operation:?} {:?} {:?}", with.path, with.query);
@@ -42,13 +42,13 @@ pub async fn keyed(
         match keys.begin(&caller.who, key, &parts, Instant::now())? {
             Begun::First(ticket) => return Ok(Keyed::First(ticket)),
             Begun::Again(kept) => return Ok(Keyed::Again(kept)),
-            // It has ended when this is an error.
+            // An error means that the sender was dropped: the request has finished.
             Begun::Wait(mut ended) => while ended.changed().await.is_ok() {},
         }
     }
 }
 
-/// Keeps an answer for the same request again.
+/// Stores a response for repetitions of the request.
 pub fn keep(ticket: &Ticket, done: &Answer) {
     if let Answer::Json(kept) = done {
         ticket.keep(kept.clone());

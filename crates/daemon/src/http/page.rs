@@ -1,4 +1,4 @@
-//! The web page: its files, which are part of the program, and what browsers are told of them.
+//! The web page: its embedded files and their HTTP headers.
 
 use crate::access::sha256_hex;
 use axum::Router;
@@ -23,7 +23,7 @@ macro_rules! built {
     };
 }
 
-/// All of them, as `npm run build` in `web` makes them.
+/// The files, as built by `npm run build` in `web`.
 const FILES: &[File] = &[
     File {
         path: "/",
@@ -47,7 +47,7 @@ const FILES: &[File] = &[
     },
 ];
 
-/// What every answer by TLS says: nothing of another site is loaded, and no other site shows this one.
+/// Headers of every response over TLS: no third-party content, no framing by other sites.
 const HEADERS: [(HeaderName, &str); 4] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -73,7 +73,7 @@ fn answer(file: &File, tag: &str, asked: &HeaderMap) -> Response {
     }
 }
 
-/// The page beside what else is served.
+/// Adds the page to a router.
 pub fn with_page(router: Router) -> Router {
     FILES.iter().fold(router, |router, file| {
         let tag = format!("\"{}\"", &sha256_hex(&[file.bytes])[..32]);
@@ -82,7 +82,7 @@ pub fn with_page(router: Router) -> Router {
     })
 }
 
-/// Adds to an answer what every one by TLS says. Answers of the interface are kept nowhere.
+/// Adds the security headers of TLS responses. API responses are not cacheable.
 pub async fn harden(mut answer: Response) -> Response {
     let headers = answer.headers_mut();
     for (name, value) in HEADERS {

@@ -1,24 +1,24 @@
-//! Who may use the socket: root, the daemon's own user, and members of its group.
+//! Access to the Unix socket: root, the daemon's user, and members of its group.
 
 use std::os::fd::AsRawFd;
 use tokio::net::UnixStream;
 
-/// More supplementary groups than this are not looked at.
+/// Maximum number of supplementary groups examined.
 const GROUPS_MAX: usize = 1024;
 
-/// Who connected, as the kernel says.
+/// Credentials of a peer, as reported by the kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Peer {
     /// User.
     pub uid: u32,
-    /// Main group.
+    /// Primary group.
     pub gid: u32,
-    /// Other groups.
+    /// Supplementary groups.
     pub groups: Vec<u32>,
 }
 
 impl Peer {
-    /// The process at the other end when it connected.
+    /// Credentials of the process that connected.
     pub fn of(stream: &UnixStream) -> std::io::Result<Self> {
         let credentials = stream.peer_cred()?;
         Ok(Self {
@@ -28,18 +28,19 @@ impl Peer {
         })
     }
 
-    /// Whether it may use the socket of a daemon that runs as `uid` and `gid`.
+    /// Whether the peer may use the socket of a daemon running as `uid` and `gid`.
     pub fn may_use(&self, uid: u32, gid: u32) -> bool {
         self.uid == 0 || self.uid == uid || self.gid == gid || self.groups.contains(&gid)
     }
 }
 
-/// The other groups of the peer; none when the kernel does not say, so that it is refused.
+/// Supplementary groups of the peer; none if the kernel does not report them, so that the peer is
+/// refused.
 fn groups(stream: &UnixStream) -> Vec<u32> {
     let mut groups = vec![0u32; GROUPS_MAX];
     let mut length = (GROUPS_MAX * size_of::<u32>()) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to the vector, which has that many, and
-    // tells in `length` how many it wrote.
+    // SAFETY: the kernel writes at most `length` bytes to the vector, which is that long, and
+    // stores the number written in `length`.
     let result = unsafe {
         libc::getsockopt(
             stream.as_raw_fd(),
@@ -58,9 +59,9 @@ fn groups(stream: &UnixStream) -> Vec<u32> {
     groups
 }
 
-/// The user and group that this process runs as.
+/// User and group of this process.
 pub fn own() -> (u32, u32) {
-    // SAFETY: neither call can fail or touches memory.
+    // SAFETY: neither call can fail or accesses memory.
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
 

@@ -1,4 +1,4 @@
-//! The table of routes as a service.
+//! The HTTP service built from the route table.
 
 use super::conditions::{self, Turns};
 use super::dispatch::{Answer, Arguments, dispatch};
@@ -29,17 +29,17 @@ use std::time::Duration;
 
 type Map = BTreeMap<String, String>;
 
-/// The header with a key (draft-ietf-httpapi-idempotency-key-header).
+/// Header with the idempotency key (draft-ietf-httpapi-idempotency-key-header).
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Longest body that is read, in bytes; and of whoever has not shown who they are.
+/// Maximum size of a request body in bytes; and for unauthenticated callers.
 const BODY_MAX: usize = 1 << 20;
 const ANYONE_BODY_MAX: usize = 16 << 10;
 
-/// A request that is no stream and takes longer to come is given up.
+/// Time limit for reading a request body that is not a stream.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// What is made of a header, if it is there and can be read.
+/// A header's value, if present and valid.
 fn header_text(request: &Request, name: &HeaderName) -> Result<Option<String>, Problem> {
     let Some(value) = request.headers().get(name) else {
         return Ok(None);
@@ -47,7 +47,7 @@ fn header_text(request: &Request, name: &HeaderName) -> Result<Option<String>, P
     match value.to_str() {
         Ok(text) => Ok(Some(text.to_owned())),
         Err(_) => Err(Problem::invalid(format!(
-            "the header {name} cannot be read: write ASCII"
+            "the header {name} is not valid ASCII: correct it"
         ))),
     }
 }
@@ -57,7 +57,7 @@ fn written(status: u16, body: Vec<u8>) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// A good answer of an operation, with the tag of what it shows where that has one.
+/// A successful JSON response, with the object's entity tag if it has one.
 fn answer_json(operation: Operation, Kept { body, tag }: Kept) -> Response {
     let answered = written(operation.route().status, body);
     match tag {
@@ -66,7 +66,7 @@ fn answer_json(operation: Operation, Kept { body, tag }: Kept) -> Response {
     }
 }
 
-/// A problem as it travels.
+/// The response for a problem.
 pub fn refuse(problem: &Problem) -> Response {
     let body = serde_json::to_vec(problem).unwrap_or_default();
     written(problem.code.status(), body)
@@ -81,7 +81,7 @@ fn filter(method: Method) -> MethodFilter {
     }
 }
 
-/// What every request is answered with, by whichever listener it comes.
+/// State shared by the request handlers of all listeners.
 #[derive(Clone)]
 pub struct Served {
     manager: Arc<Manager>,
@@ -94,7 +94,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Asked of `manager`. Streams end when `ending` says so.
+    /// The state for `manager`. Streams stop when `ending` signals it.
     pub fn new(manager: &Arc<Manager>, ending: &Ending) -> Self {
         Self {
             manager: Arc::clone(manager),
@@ -108,7 +108,7 @@ impl Served {
     }
 }
 
-/// A change in the log of changes, from when it was asked for until it has ended.
+/// The audit entries of a change: when it is requested, and its outcome.
 struct Noted {
     manager: Arc<Manager>,
     caller: Caller,
@@ -117,7 +117,7 @@ struct Noted {
 }
 
 impl Noted {
-    /// Notes a change before it is made; nothing of what only looks.
+    /// Writes the audit entry of a change before it is made; nothing for queries.
     fn begin(
         manager: &Arc<Manager>,
         caller: &Caller,
@@ -148,7 +148,7 @@ impl Noted {
         access.ended(self.number, &self.caller, &name, outcome);
     }
 
-    /// The same of a request that was answered; who logged in is known only now.
+    /// Writes the outcome; a log-in is attributed to the caller it identified.
     fn answered(mut self, result: &Result<Answer, Problem>) {
         if let Ok(Answer::Cookie { who, .. }) = result {
             self.caller.who.clone_from(who);
@@ -157,7 +157,7 @@ impl Noted {
     }
 }
 
-/// Carries out an operation where it may block.
+/// Executes an operation on a worker thread, where it may block.
 fn work(
     served: &Served,
     caller: &Caller,
@@ -173,7 +173,7 @@ fn work(
     if let (Some(ticket), Ok(done)) = (ticket, &result) {
         keep(ticket, done);
     }
-    // What takes a stream ends with that.
+    // The outcome of a stream is written when it ends.
     match (noted, result) {
         (noted, Ok(Answer::Receive(receiving))) => Ok((Answer::Receive(receiving), noted)),
         (noted, result) => {
@@ -185,7 +185,7 @@ fn work(
     }
 }
 
-/// Carries out an operation. `upload`: the body of a request that is a stream.
+/// Executes an operation. `upload`: the body of a request that is a stream.
 async fn carry_out(
     served: Served,
     (door, caller): (Door, Caller),
@@ -200,7 +200,7 @@ async fn carry_out(
         Err(problem) => return refuse(&problem),
     };
     let done = match operation {
-        // Nothing of it blocks: the figures come after it.
+        // Returns without blocking; the metrics are gathered afterwards.
         Operation::Metrics => work(&served, &caller, operation, &with, None),
         _ => {
             let (asked, asking) = (served.clone(), caller.clone());
@@ -210,7 +210,7 @@ async fn carry_out(
                 tracing::error!("{operation:?} ended unexpectedly: {error}");
                 Err(Problem::new(
                     ProblemCode::Internal,
-                    "the daemon could not do this: its log says more",
+                    "internal error: see the daemon's log",
                 ))
             })
         }
@@ -227,7 +227,7 @@ async fn carry_out(
     }
 }
 
-/// What came of an operation as an answer, and of a stream that is its request.
+/// Converts the outcome of an operation to a response, and runs the stream that is its request.
 async fn tell(
     served: Served,
     (door, caller): (Door, Caller),
@@ -282,7 +282,7 @@ fn arguments(
     body_max: usize,
 ) -> Result<Arguments, Problem> {
     let unreadable = |what: &str, why: String| {
-        let message = format!("the {what} of the request cannot be read: {why}");
+        let message = format!("cannot parse the {what} of the request: {why}");
         Problem::invalid(message)
     };
     let path = path.map_err(|error| unreadable("path", error.body_text()))?;
@@ -290,7 +290,7 @@ fn arguments(
     let body = body.map_err(|error| match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Problem::new(
             ProblemCode::TooLarge,
-            format!("the request is longer than {body_max} bytes: make it shorter"),
+            format!("the request exceeds {body_max} bytes: make it smaller"),
         ),
         _ => unreadable("body", error.body_text()),
     })?;
@@ -304,7 +304,7 @@ fn arguments(
     })
 }
 
-/// What of a request's head counts beside its path and who asks.
+/// Headers of a request that are not about authentication.
 struct Headers {
     accept: String,
     if_match: Result<Option<String>, Problem>,
@@ -321,34 +321,34 @@ impl Headers {
     }
 }
 
-/// What the client says that it reads.
+/// The Accept headers.
 fn accept(request: &Request) -> String {
     let values = request.headers().get_all(header::ACCEPT);
     let values = values.iter().filter_map(|value| value.to_str().ok());
     values.collect::<Vec<_>>().join(",")
 }
 
-/// Every route of the interface.
+/// The router with every route of the API.
 pub fn router(served: &Served) -> Router {
     serving(ROUTES, served)
 }
 
-/// The same for whoever comes by the network.
+/// The router for callers over the network.
 pub fn hardened(router: Router) -> Router {
     router.layer(axum::middleware::map_response(page::harden))
 }
 
-/// Who asks by the door that the request came by.
+/// Authenticates the caller by the door of its connection.
 fn caller(
     manager: &Manager,
     request: &Request,
     wanted: (Method, Least),
 ) -> Result<(Door, Caller), Problem> {
-    // Every connection has a door; what came by none is nobody's.
+    // Every connection has a door; a request without one is refused.
     let Some(door) = request.extensions().get::<Door>() else {
         return Err(Problem::new(
             ProblemCode::Internal,
-            "a request came by no door",
+            "internal error: the request has no listener",
         ));
     };
     let caller = admit(&manager.access, *door, wanted, request.headers())?;
@@ -359,7 +359,7 @@ fn caller(
     Ok((*door, caller))
 }
 
-/// A problem for whoever may look, and nothing but that they may not for others.
+/// Response for an unknown path or method; callers without access learn only that they have none.
 async fn astray(
     manager: Arc<Manager>,
     request: Request,
@@ -370,12 +370,12 @@ async fn astray(
     refuse(&known.map_or_else(|problem| problem, |_| Problem::new(code, message)))
 }
 
-/// The figures alone.
+/// The router of the public metrics.
 pub fn metrics_router(served: &Served) -> Router {
     serving(std::slice::from_ref(Operation::Metrics.route()), served)
 }
 
-/// Longest body of a request that is no stream, in bytes.
+/// Maximum size of a request body that is not a stream, in bytes.
 const fn body_max(least: Least) -> usize {
     match least {
         Least::Anyone => ANYONE_BODY_MAX,
@@ -405,8 +405,10 @@ fn serving(routes: &'static [Route], served: &Served) -> Router {
                 false => {
                     let whole = Bytes::from_request(request, &());
                     let Ok(body) = tokio::time::timeout(BODY_TIME, whole).await else {
-                        let text =
-                            format!("the request did not come within {BODY_TIME:?}: send it again");
+                        let text = format!(
+                            "the request was not received within {BODY_TIME:?}: send it \
+                             again"
+                        );
                         return refuse(&Problem::invalid(text));
                     };
                     (body, Upload::empty())
@@ -423,12 +425,11 @@ fn serving(routes: &'static [Route], served: &Served) -> Router {
     let (absent, mismatched) = (Arc::clone(manager), Arc::clone(manager));
     router
         .fallback(move |request| {
-            let message = "there is no such address: docs/api/openapi.json lists those that are";
+            let message = "unknown path: see docs/api/openapi.json";
             astray(absent, request, ProblemCode::NotFound, message)
         })
         .method_not_allowed_fallback(move |request| {
-            let message =
-                "this address does not take this method: docs/api/openapi.json says which";
+            let message = "method not allowed for this path: see docs/api/openapi.json";
             astray(mismatched, request, ProblemCode::MethodNotAllowed, message)
         })
 }

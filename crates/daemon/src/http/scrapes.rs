@@ -1,7 +1,8 @@
-//! Figures for everybody who asks: gathered once for all who wait, one time after the other.
+//! Shared metrics scrapes: gathered once for all waiting callers, one scrape at a time.
 //!
-//! Who asks while figures are gathered gets the next ones, which begin after that: they are never older than the request.
-//! Nothing is gathered for whoever left meanwhile, and the text is shared by all who read it, and freed with the last.
+//! A request that arrives during a scrape gets the next one, which begins later: metrics are never
+//! older than the request. If all callers have left, the scrape is skipped. The text is shared by
+//! its readers and freed with the last.
 
 use crate::{Format, Manager};
 use api::v1::{Problem, ProblemCode};
@@ -11,10 +12,10 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
-/// Threads that this takes.
+/// Number of worker threads.
 pub const SCRAPE_WORKERS: usize = 1;
-/// After figures were gathered nothing is for so many times as long, at most [`REST_MAX`]: it takes a fifth of a core,
-/// and of the shards' attention, however many ask.
+/// Pause after a scrape in multiples of its duration, at most [`REST_MAX`]: scrapes use at most a
+/// fifth of a core and of the shards' time, regardless of the number of callers.
 const REST: u32 = 4;
 const REST_MAX: Duration = Duration::from_secs(1);
 
@@ -26,23 +27,23 @@ struct Kept {
 
 #[derive(Default)]
 struct State {
-    /// Who waits for figures.
+    /// Number of waiting callers.
     waiting: usize,
-    /// How often gathering was begun.
+    /// Number of scrapes begun.
     begun: u64,
-    /// The newest of each format, while somebody waits.
+    /// The newest scrape in each format, while callers wait.
     kept: Vec<Kept>,
 }
 
-/// The figures of a daemon.
+/// The metrics of a daemon.
 pub struct Scrapes {
     manager: Arc<Manager>,
-    /// Held while figures are gathered; when the next may be.
+    /// Held during a scrape; the earliest time of the next one.
     turn: Arc<tokio::sync::Mutex<Instant>>,
     state: Arc<Mutex<State>>,
 }
 
-/// One who waits, since so many were begun.
+/// A waiting caller, with the number of scrapes begun when it arrived.
 struct Waiting<'a> {
     state: &'a Mutex<State>,
     begun: u64,
@@ -71,7 +72,7 @@ impl Waiting<'_> {
         Waiting { state, begun }
     }
 
-    /// What somebody else had gathered since.
+    /// A scrape that another caller has run since.
     fn gathered(&self, format: Format) -> Option<Bytes> {
         let state = lock(self.state);
         let fresh = |kept: &&Kept| kept.format == format && kept.number > self.begun;
@@ -80,7 +81,7 @@ impl Waiting<'_> {
 }
 
 impl Scrapes {
-    /// Those of a manager.
+    /// Metrics of a manager.
     pub fn new(manager: &Arc<Manager>) -> Self {
         Self {
             manager: Arc::clone(manager),
@@ -89,7 +90,7 @@ impl Scrapes {
         }
     }
 
-    /// All figures, as they are or after this was asked for.
+    /// All metrics, gathered after this call.
     ///
     /// # Errors
     /// As the engine's.
@@ -101,7 +102,8 @@ impl Scrapes {
         }
         sleep_until(*turn).await;
         let (manager, state) = (Arc::clone(&self.manager), Arc::clone(&self.state));
-        // The turn goes with it: also where nobody waits any more, nobody else begins before this has ended.
+        // The lock is moved into the task: even if all callers leave, the next scrape does not
+        // begin before this one has ended.
         let gathering = spawn_blocking(move || {
             let number = {
                 let mut state = lock(&state);
@@ -127,7 +129,7 @@ impl Scrapes {
         gathering.await.unwrap_or_else(|_| {
             Err(Problem::new(
                 ProblemCode::Internal,
-                "the daemon could not do this: its log says more",
+                "internal error: see the daemon's log",
             ))
         })
     }

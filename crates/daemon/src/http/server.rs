@@ -1,4 +1,4 @@
-//! Connections: accepted, checked, bounded in number, and ended with the daemon.
+//! The HTTP server: accepts, authorises and limits connections, and stops them with the daemon.
 
 use super::accept::Pace;
 use super::connection::converse;
@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How connections are shared by users.
+/// Connection limits by user.
 const SHARES: Limits = Limits {
     arrivals: ShareLimits {
         all: 256,
@@ -37,10 +37,11 @@ const SHARES: Limits = Limits {
         few: 0,
     },
 };
-/// So long may requests take to end after the daemon was told to.
+/// Time limit for requests in progress when the daemon stops.
 const END_TIME: Duration = Duration::from_secs(10);
 
-/// Makes the socket, for its user and group only. Connections wait until [`serve`] takes them.
+/// Binds the socket with access for its user and group only. Connections queue until [`serve`]
+/// accepts them.
 ///
 /// # Errors
 /// One line that says what to do.
@@ -48,13 +49,15 @@ pub fn bind(path: &Path) -> Result<UnixSocket, ServeError> {
     let fail = |error: std::io::Error| {
         let advice = match error.kind() {
             std::io::ErrorKind::PermissionDenied => {
-                "run as a user that may write there or choose another with --socket"
+                "run as a user with write permission there, or choose another path with --socket"
             }
-            std::io::ErrorKind::NotFound => "make its folder or choose another with --socket",
-            _ => "choose another with --socket",
+            std::io::ErrorKind::NotFound => {
+                "create its directory, or choose another path with --socket"
+            }
+            _ => "choose another path with --socket",
         };
         ServeError::new(format!(
-            "cannot make the socket {}: {error}: {advice}",
+            "cannot create the socket {}: {error}: {advice}",
             path.display()
         ))
     };
@@ -68,7 +71,8 @@ fn stranger(peer: &Peer) -> Router {
     let problem = Problem::new(
         ProblemCode::Forbidden,
         format!(
-            "user {} may not use this socket: be root, the daemon's user or in its group",
+            "user {} has no access to this socket: connect as root, as the daemon's user or in \
+             its group",
             peer.uid
         ),
     );
@@ -78,10 +82,11 @@ fn stranger(peer: &Peer) -> Router {
     })
 }
 
-/// Answers until `stop` ends, on `metrics` with the figures alone, on `network` with the page, too; then lets running requests end, for a while.
+/// Serves the API until `stop` completes: public metrics on `metrics`, the page as well on
+/// `network`. Then waits a limited time for running requests.
 ///
 /// # Errors
-/// When the system gives no event for the socket.
+/// When the socket cannot be registered with the event loop.
 pub async fn serve(
     socket: &UnixSocket,
     metrics: Option<std::net::TcpListener>,
@@ -135,12 +140,12 @@ pub async fn serve(
     let all = async {
         while connections.join_next().await.is_some() {}
         if let Some(pages) = pages {
-            // A panic in there was reported where it happened.
+            // A panic there was reported already.
             let _ = pages.await;
         }
     };
     if tokio::time::timeout(END_TIME, all).await.is_err() {
-        tracing::warn!("some requests did not end in time");
+        tracing::warn!("some requests did not finish in time");
     }
     Ok(())
 }

@@ -1,14 +1,16 @@
-//! Shares of the connections of one listener, so that nobody can hold all of them.
+//! Fair sharing of a listener's connections between origins, so that no origin can exhaust them.
 //!
-//! Each connection has an origin ([`reactor::Origin`]). Until its first request is whole it is an *arrival*, and counts
-//! among arrivals alone: whoever says nothing takes no place of those who ask. It is *proven* once it showed a good
-//! credential, and *active* while a request of it is carried out or answered; not while the peer does not send or take
-//! for [`STALL_TIME`]. Where there is no room for one more, another one is closed: the one that was used least recently
-//! of the origin that holds most, of those that are not proven first, then of those that are not active. So whoever opens
-//! very many connections closes their own.
+//! Each connection has an origin ([`reactor::Origin`]). Until its first request is complete it is
+//! an *arrival* and counts against the limit of arrivals only: silent connections take no place
+//! from those with requests. It is *proven* once it has authenticated, and *active* while a request
+//! is executed or answered, unless the peer has neither sent nor received anything for
+//! [`STALL_TIME`]. When a limit is reached, a connection is closed: the least recently used one of
+//! the origin that holds most, first among those not proven, then among those not active. An origin
+//! that opens very many connections thus closes its own.
 //!
-//! An arrival has a grace to send its request, without any timer: connections are accepted at a bounded rate (`accept`),
-//! so the oldest of N arrivals has had the time of N of them. Those beyond wait in the kernel's backlog.
+//! Arrivals have a grace period to send their request without any timer: connections are accepted
+//! at a bounded rate (`accept`), so the oldest of N arrivals has had N accept periods. Further
+//! connections wait in the kernel's backlog.
 
 use reactor::{Full, Origin, OriginCounts, ShareLimits};
 use std::collections::BTreeMap;
@@ -16,13 +18,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// A connection whose peer has neither sent nor taken anything for so long, while it was waited for, is not active.
+/// A connection whose peer has made no progress for this long is not active.
 const STALL_TIME: Duration = Duration::from_secs(5);
 
-/// How many connections there may be at a time. The reserve is for those that are proven.
+/// Limits of concurrent connections. The reserve is for proven ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Without a whole request yet.
+    /// Without a complete request.
     pub arrivals: ShareLimits,
     /// With one.
     pub admitted: ShareLimits,
@@ -31,11 +33,12 @@ pub struct Limits {
 struct Held {
     origin: Origin,
     proven: bool,
-    /// Requests that are carried out or answered.
+    /// Requests being executed or answered.
     requests: usize,
-    /// Since when the peer is waited for: it is to send more of a request, or to take more of an answer.
+    /// Since when the connection waits for its peer, to send more of a request or to receive more
+    /// of a response.
     waits: Option<Instant>,
-    /// The turn at which it was used last.
+    /// Sequence number of its last use.
     used: u64,
     end: Arc<Notify>,
 }
@@ -47,7 +50,7 @@ impl Held {
     }
 }
 
-/// Connections of one kind.
+/// Connections of one class.
 struct Table {
     limits: ShareLimits,
     counts: OriginCounts,
@@ -85,7 +88,7 @@ impl Table {
         }
     }
 
-    /// The one of some connections that is closed first.
+    /// The first connection to close among those selected by `of`.
     fn first(&self, now: Instant, of: impl Fn(&Held) -> bool) -> Option<u64> {
         let candidates = self.held.iter().filter(|(_, held)| of(held));
         let first = candidates.min_by_key(|(_, held)| {
@@ -95,7 +98,7 @@ impl Table {
         first.map(|(number, _)| *number)
     }
 
-    /// Closes a connection; whether there was one.
+    /// Closes a connection; returns whether there was one.
     fn close(&mut self, number: Option<u64>) -> bool {
         let held = number.and_then(|number| self.remove(number));
         held.is_some_and(|held| {
@@ -104,7 +107,7 @@ impl Table {
         })
     }
 
-    /// Makes room for one more of an origin; whether there is.
+    /// Makes room for one more connection of an origin; returns whether there is room.
     fn make_room(&mut self, origin: Origin, now: Instant) -> bool {
         let limits = self.limits;
         let may_close = |held: &Held| !held.proven || !held.is_active(now);
@@ -126,7 +129,7 @@ impl Table {
         if self.counts.all() < limits.all || self.close(self.first(now, may_close)) {
             return true;
         }
-        // All are proven and active: an origin that holds more than this one loses one.
+        // All are proven and active: close one of an origin that holds more than this one.
         let mine = self.counts.of(origin);
         let greedy = self.first(now, |held| self.counts.of(held.origin) > mine + 1);
         self.close(greedy)
@@ -143,7 +146,7 @@ struct Tables {
 #[derive(Clone)]
 pub struct Shares(Arc<Mutex<Tables>>);
 
-/// A connection, until it is dropped. Clones are the same one.
+/// A connection, until it is dropped. Clones refer to the same one.
 #[derive(Clone)]
 pub struct Share(Arc<One>);
 
@@ -154,7 +157,7 @@ struct One {
 }
 
 impl Shares {
-    /// None yet.
+    /// No connections.
     pub fn new(limits: Limits) -> Self {
         Self(Arc::new(Mutex::new(Tables {
             turn: 0,
@@ -167,8 +170,8 @@ impl Shares {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more arrival, for which another one may be closed; nothing where its origin has as many as it may and none of
-    /// them can be.
+    /// Adds an arrival, for which another may be closed; nothing if its origin is at its limit and
+    /// no connection can be closed.
     pub fn take(&self, origin: Origin, proven: bool) -> Option<Share> {
         let mut tables = self.lock();
         if !tables.arrivals.make_room(origin, Instant::now()) {
@@ -195,14 +198,15 @@ impl Shares {
 }
 
 impl Share {
-    /// It has a whole request: it is an arrival no longer. Whether it may ask; where not, it is to be closed.
+    /// The first request is complete: the connection is no longer an arrival. Returns whether it is
+    /// admitted; otherwise it must be closed.
     pub fn admit(&self) -> bool {
         let number = self.0.number;
         let mut tables = self.0.shares.lock();
         if tables.admitted.held.contains_key(&number) {
             return true;
         }
-        // One that is to be closed is no arrival any more.
+        // A connection chosen for closing is no longer in the table.
         let Some(held) = tables.arrivals.remove(number) else {
             return false;
         };
@@ -217,35 +221,35 @@ impl Share {
         let mut tables = self.0.shares.lock();
         tables.turn += 1;
         let turn = tables.turn;
-        // It may have been closed meanwhile.
+        // It may have been closed concurrently.
         if let Some(held) = tables.admitted.held.get_mut(&self.0.number) {
             held.used = turn;
             change(held);
         }
     }
 
-    /// It showed a good credential.
+    /// The connection has authenticated.
     pub fn prove(&self) {
         self.0.shares.lock().admitted.prove(self.0.number);
     }
 
-    /// It has a request until the answer is dropped.
+    /// Marks it busy until the response is dropped.
     pub fn busy(&self) -> Busy {
         self.change(|held| held.requests += 1);
         Busy(self.clone())
     }
 
-    /// Its peer is waited for.
+    /// It waits for its peer.
     pub fn waits(&self) {
         self.change(|held| held.waits = held.waits.or_else(|| Some(Instant::now())));
     }
 
-    /// Its peer sent or took something.
+    /// Its peer has made progress.
     pub fn works(&self) {
         self.change(|held| held.waits = None);
     }
 
-    /// Waits until it is to be closed, since another one needs its place.
+    /// Waits until it must be closed to make room for another.
     pub async fn ended(&self) {
         self.0.end.notified().await;
     }
@@ -260,11 +264,11 @@ impl Drop for One {
     }
 }
 
-/// A request of a connection that is being answered.
+/// A request in progress.
 pub struct Busy(Share);
 
 impl Busy {
-    /// Its connection.
+    /// The connection of the request.
     pub fn share(&self) -> &Share {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Bodies of any length: sent and taken part by part, no faster than both sides are.
+//! Request and response bodies of any length, streamed with backpressure.
 
 use super::gate::Door;
 use super::workers::Workers;
@@ -16,25 +16,25 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// A client that takes or gives nothing for so long is given up.
+/// A stream without progress for this long is aborted.
 const STALL_TIME: Duration = Duration::from_secs(600);
-/// Parts that wait to be sent, beside the one that is being made.
+/// Chunks queued for sending, besides the one being produced.
 const PARTS: usize = 1;
 
-/// How long what is left of a refused stream is taken and thrown away.
+/// How long the rest of a refused stream is read and discarded.
 const LEFT_TIME: Duration = Duration::from_secs(20);
 
-/// Whether the daemon is about to end.
+/// Whether the daemon is about to stop.
 pub type Ending = watch::Receiver<bool>;
 
-/// Whose stream it is, and the threads in which its parts are made or taken.
+/// The caller of a stream, and the worker threads that process its chunks.
 #[derive(Clone)]
 pub struct Work {
-    /// The threads.
+    /// The worker threads.
     pub workers: Arc<Workers>,
-    /// By which listener it came.
+    /// The listener.
     pub door: Door,
-    /// Whose it is.
+    /// The caller.
     pub who: String,
 }
 
@@ -50,12 +50,12 @@ impl Work {
 /// The body of a request that is a stream.
 pub struct Upload {
     body: Body,
-    /// The client sends nothing before it is told to go on (RFC 9110, section 10.1.1).
+    /// The client waits for 100 Continue (RFC 9110, section 10.1.1).
     waits: bool,
 }
 
 impl Upload {
-    /// That of a request.
+    /// The body of a request.
     pub fn of(request: Request) -> Self {
         Self {
             waits: request.headers().contains_key(header::EXPECT),
@@ -63,7 +63,7 @@ impl Upload {
         }
     }
 
-    /// None.
+    /// An empty body.
     pub fn empty() -> Self {
         Self {
             body: Body::empty(),
@@ -71,8 +71,8 @@ impl Upload {
         }
     }
 
-    /// Takes no more of it. A client that sends without waiting, as browsers do, hears why only if what it sends is taken
-    /// for a while; a connection that ended at once would take the answer with it.
+    /// Stops reading. Clients that send without waiting, as browsers do, see the response only if
+    /// their data is read for a while; closing the connection immediately could lose the response.
     pub fn leave(mut self) {
         if self.waits || self.body.is_end_stream() {
             return;
@@ -88,7 +88,7 @@ impl Upload {
     }
 }
 
-/// Parts as a body.
+/// Chunks as a body.
 pub struct Parts(pub mpsc::Receiver<Bytes>);
 
 impl hyper::body::Body for Parts {
@@ -104,7 +104,7 @@ impl hyper::body::Body for Parts {
     }
 }
 
-/// The body of an answer that is a stream.
+/// The response body of a sent stream.
 pub fn send(sending: Sending, work: Work, ending: Ending) -> Body {
     let (give, take) = mpsc::channel(PARTS);
     tokio::spawn(send_parts(sending, work, give, ending));
@@ -122,7 +122,7 @@ async fn send_parts(
             let part = sending.next_part();
             (sending, part)
         });
-        // A panic in there was reported where it happened; without its end the stream does not count.
+        // A panic was reported already; the stream is invalid without its end record.
         let Ok((back, Some(part))) = made.await else {
             return;
         };
@@ -133,17 +133,19 @@ async fn send_parts(
             },
             _ = ending.wait_for(|ending| *ending) => return,
             () = tokio::time::sleep(STALL_TIME) => {
-                tracing::warn!("a stream is given up: nobody took any of it for {STALL_TIME:?}");
+                tracing::warn!("aborting a stream: the receiver has read nothing for \
+                 {STALL_TIME:?}");
                 return;
             }
         }
     }
 }
 
-/// Takes the body of a request as a stream. It goes on to an orderly end when the client is gone.
+/// Processes the body of a request as a stream. If the client disconnects, it is closed in an
+/// orderly way.
 ///
 /// # Errors
-/// When it is not right or not whole; the reason has the token to go on by.
+/// When the stream is corrupt or incomplete; the reason contains the token for resuming.
 pub async fn receive(
     receiving: Receiving,
     work: Work,
@@ -165,11 +167,11 @@ pub async fn receive(
 fn ended_unexpectedly() -> Problem {
     Problem::new(
         ProblemCode::Internal,
-        "the daemon could not do this: its log says more",
+        "internal error: see the daemon's log",
     )
 }
 
-/// Runs a step where it may block.
+/// Runs a step on a worker thread, where it may block.
 async fn step<T: Send + 'static>(
     work: &Work,
     mut receiving: Receiving,
@@ -194,14 +196,14 @@ async fn receive_parts(
             frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)) => match frame {
                 None => break,
                 Some(Ok(frame)) => Ok(frame.into_data().unwrap_or_default()),
-                Some(Err(_)) => Err(Problem::invalid("the request ended before the stream did",
+                Some(Err(_)) => Err(Problem::invalid("the request ended before the end of the stream",
                 )),
             },
             _ = ending.wait_for(|ending| *ending) => Err(Problem::new(
                 ProblemCode::Busy,
                 "the daemon is stopping",
             )),
-            () = tokio::time::sleep(STALL_TIME) => Err(Problem::invalid(format!("nothing of the stream came for {} s", STALL_TIME.as_secs()),
+            () = tokio::time::sleep(STALL_TIME) => Err(Problem::invalid(format!("no data of the stream received for {} s", STALL_TIME.as_secs()),
             )),
         };
         (receiving, ()) = step(work, receiving, move |to| to.push(&part?)).await?;

@@ -1,10 +1,10 @@
-//! What of a request the log of changes tells: its path, and of its body what names things and is no secret.
+//! Audit text of a request: its path and the non-secret members of its body.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Members of bodies that are written down. Values of front ends' parameters may be secrets.
+/// Members of bodies that are logged. Values of protocol parameters may be secrets and are not.
 const TOLD: &[&str] = &[
     "pool",
     "name",
@@ -44,7 +44,7 @@ const TOLD: &[&str] = &[
     "severity",
 ];
 
-/// A line that says what is to be changed.
+/// The subject of a change, in one line.
 pub fn subject(path: &BTreeMap<String, String>, body: &[u8]) -> String {
     let mut line = String::new();
     let mut add = |name: &str, value: &str| {

@@ -1,4 +1,4 @@
-//! Tags of what was chosen of an object, which stay as long as nobody changes it.
+//! Entity tags over the settings of an object, stable while nobody changes them.
 
 use crate::access::sha256_hex;
 use api::v1;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 /// Hexadecimal digits of a tag.
 const DIGITS: usize = 32;
 
-/// What has a tag.
+/// An object with an entity tag.
 pub trait Tag {
-    /// What its tag stands for.
+    /// The settings that the tag covers.
     fn chosen(&self) -> Value;
 
-    /// An entity tag (RFC 9110, section 8.8.3), in quotes.
+    /// The entity tag (RFC 9110, section 8.8.3), in quotes.
     fn tag(&self) -> String {
         let digest = sha256_hex(&[self.chosen().to_string().as_bytes()]);
         format!("\"{}\"", &digest[..DIGITS])

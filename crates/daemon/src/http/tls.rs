@@ -1,4 +1,4 @@
-//! The key and certificate of the network's door: given, or made at the first start.
+//! Key and certificate of the network listener: configured, or self-signed at the first start.
 
 use crate::access::sha256_hex;
 use crate::config::TlsFiles;
@@ -13,19 +13,19 @@ use std::sync::Arc;
 
 const CERTIFICATE: &str = "certificate.pem";
 const KEY: &str = "key.pem";
-/// Longest file of either that is read from the state folder, in bytes, and how what is in it begins.
+/// Maximum size of either file in the state folder in bytes, and the beginning of its content.
 const PEM_MAX: u64 = 1 << 20;
 const PEM_BEGIN: &[u8] = b"-----BEGIN ";
 
 fn fail(what: &str, path: &Path, why: impl std::fmt::Display) -> ServeError {
     ServeError::new(format!(
-        "cannot {what} {}: {why}: give the files of a certificate and its key with tls_certificate and tls_key \
-         in the configuration, or remove both and a certificate is made",
+        "cannot {what} {}: {why}: set tls_certificate and tls_key in the configuration, or remove \
+         both to use a self-signed certificate",
         path.display()
     ))
 }
 
-/// This host's names, as far as they are known.
+/// This host's names, as far as known.
 fn names(at: SocketAddr) -> Vec<String> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let mut names = vec![
@@ -43,13 +43,13 @@ fn names(at: SocketAddr) -> Vec<String> {
     names
 }
 
-/// A certificate and its key, as PEM.
+/// A certificate and its key in PEM format.
 struct Pair {
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
-/// Makes a key and a certificate that it signed itself.
+/// Generates a key and a self-signed certificate.
 fn make(at: SocketAddr) -> Result<Pair, rcgen::Error> {
     let key = rcgen::KeyPair::generate()?;
     let mut wanted = rcgen::CertificateParams::new(names(at))?;
@@ -65,13 +65,13 @@ fn make(at: SocketAddr) -> Result<Pair, rcgen::Error> {
     })
 }
 
-/// The certificate and key of the state folder, which are made where there are none that can be used. Where they cannot
-/// be kept they count until the daemon ends.
+/// The certificate and key in the state folder, generated if there are none or they are invalid. If
+/// they cannot be stored, they are used until the daemon stops.
 fn own(files: &StateFiles, at: SocketAddr) -> Result<Pair, ServeError> {
     let pem = |what: &'static str| {
         move |text: &[u8]| match pem_has(text) {
             true => Ok(text.to_vec()),
-            false => Err(format!("there is no {what} in it")),
+            false => Err(format!("it contains no {what}")),
         }
     };
     let key = files.read(KEY, PEM_MAX, pem("key"));
@@ -79,24 +79,26 @@ fn own(files: &StateFiles, at: SocketAddr) -> Result<Pair, ServeError> {
     if let (Some(key), Some(certificate)) = (key, certificate) {
         return Ok(Pair { certificate, key });
     }
-    let pair = make(at).map_err(|error| fail("make a certificate in", files.folder(), error))?;
+    let pair =
+        make(at).map_err(|error| fail("generate a certificate in", files.folder(), error))?;
     let kept = files
         .write(KEY, &pair.key, 0o600)
         .and_then(|()| files.write(CERTIFICATE, &pair.certificate, 0o644));
     if let Err(error) = kept {
         tracing::error!(
-            "the certificate that was made is not kept, and another is made at the next start: {error}"
+            "cannot store the generated certificate; another one is generated at the next start: \
+             {error}"
         );
     }
     Ok(pair)
 }
 
-/// Whether a text has anything that is written as PEM (RFC 7468).
+/// Whether a text contains PEM (RFC 7468).
 fn pem_has(text: &[u8]) -> bool {
     text.windows(PEM_BEGIN.len()).any(|part| part == PEM_BEGIN)
 }
 
-/// The certificate and key that a configuration names.
+/// Loads the configured certificate and key.
 fn given(files: &TlsFiles) -> Result<Pair, ServeError> {
     let read = |what: &str, path: &Path| {
         std::fs::read(path).map_err(|error| fail(&format!("read the {what}"), path, error))
@@ -107,7 +109,7 @@ fn given(files: &TlsFiles) -> Result<Pair, ServeError> {
     })
 }
 
-/// What connections by TLS are taken with: version 1.3 alone (RFC 8446).
+/// TLS server configuration: version 1.3 only (RFC 8446).
 ///
 /// # Errors
 /// One line that says what to do.
@@ -127,7 +129,7 @@ pub fn server_config(
         return Err(fail(
             "read the certificate",
             &certificate,
-            "there is none in it",
+            "it contains none",
         ));
     };
     let fingerprint = sha256_hex(&[own.as_ref()]);

@@ -1,8 +1,9 @@
-//! Threads in which requests are carried out: so many for each way to the daemon, so that no listener keeps another one
-//! from being served, and so many of them for one caller.
+//! Worker threads that execute requests, with a quota per listener, so that no listener starves
+//! another, and per caller.
 //!
-//! Whoever waits for a thread waits as a future: a request whose connection is closed meanwhile is never begun. What is
-//! begun ends, and holds its thread until then. Nothing that is carried out here waits for another request to begin.
+//! A request waits for a thread as a future: if its connection is closed meanwhile, it never
+//! begins. Once begun it runs to its end and holds its thread. Nothing executed here waits for
+//! another request to begin.
 
 use super::gate::Door;
 use std::collections::BTreeMap;
@@ -10,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, spawn_blocking};
 
-/// Requests that are carried out at a time for each listener, and of them for one caller (user or token).
+/// Maximum concurrent requests per listener, and per caller (user or token).
 const DOOR_MAX: usize = 32;
 const CALLER_MAX: usize = 24;
-/// Threads that all of them take at most.
+/// Maximum number of threads.
 pub const WORKERS_MAX: usize = 2 * DOOR_MAX;
 
-/// The threads of one listener.
+/// The quota of one listener.
 struct Shift {
     all: Arc<Semaphore>,
     callers: Mutex<BTreeMap<String, Weak<Semaphore>>>,
@@ -32,7 +33,7 @@ impl Default for Shift {
 }
 
 impl Shift {
-    /// What bounds a caller's requests.
+    /// The semaphore of a caller.
     fn of(&self, who: &str) -> Arc<Semaphore> {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = callers.get(who).and_then(Weak::upgrade) {
@@ -49,7 +50,8 @@ impl Shift {
         who: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, JoinError> {
-        // Neither semaphore is ever closed. Its own place first: who has none holds none of the listener's.
+        // The semaphores are never closed. The caller's permit comes first: callers over their
+        // quota hold none of the listener's.
         let own = self.of(who).acquire_owned().await;
         let all = Arc::clone(&self.all).acquire_owned().await;
         spawn_blocking(move || {
@@ -61,7 +63,7 @@ impl Shift {
     }
 }
 
-/// The threads of all listeners.
+/// The worker threads of all listeners.
 #[derive(Default)]
 pub struct Workers {
     socket: Shift,
@@ -69,10 +71,10 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Carries out something for a caller, when there is a thread for it.
+    /// Executes work for a caller once a thread is available.
     ///
     /// # Errors
-    /// When it panicked.
+    /// When the work panicked.
     pub async fn run<T: Send + 'static>(
         &self,
         (door, who): (Door, &str),
@@ -118,7 +120,7 @@ mod tests {
             let (begun, wait) = (Arc::clone(&begun), Arc::clone(&wait));
             Box::pin(workers.run((door, who), move || {
                 begun.fetch_add(1, Ordering::SeqCst);
-                // The gate is opened by its sender's end.
+                // The gate opens when its sender is dropped.
                 let _ = wait.lock().unwrap().recv();
             }))
         };
@@ -140,7 +142,7 @@ mod tests {
         );
         more(Door::Socket(0), "a", 1);
         assert_eq!(free(&workers.socket), DOOR_MAX - 1);
-        // Those that wait are dropped, those that were begun are held until they end.
+        // Waiting work is dropped; running work keeps its threads to its end.
         drop(asked);
         drop(gate);
         let mut last = pin!(workers.run((network, "c"), || ()));

@@ -1,4 +1,4 @@
-//! Jobs by their numbers, kept in the state folder whenever one begins or ends.
+//! The list of jobs, stored in the state folder whenever one begins or ends.
 
 use super::own::{Own, OwnJob};
 use crate::clock;
@@ -11,28 +11,28 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The file in the state folder, and the longest that is read, in bytes.
+/// The file in the state folder, and its maximum size in bytes.
 const FILE: &str = "jobs.json";
 const FILE_MAX: u64 = 8 << 20;
-/// Jobs that ended and are remembered.
+/// Maximum number of finished jobs kept.
 const REMEMBERED: usize = 1000;
-/// Longest message, in bytes.
+/// Maximum length of a message, in bytes.
 const TEXT_MAX: usize = 1024;
-/// Time between two writes while jobs run, in seconds.
+/// Interval of writes while jobs run, in seconds.
 const KEEP_S: u64 = 10;
 /// Kinds of jobs that end with the daemon.
 const OWN: [&str; 2] = ["send", "receive"];
 
-/// What became of a job that ran when the last daemon ended, and does not now.
+/// What happened to a job of the previous daemon that is not running in this one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It had done all before.
+    /// It had completed.
     Done,
-    /// It was to end before.
+    /// It was being cancelled.
     Cancelled,
-    /// It did not, and does not go on: why.
+    /// It had not completed and cannot continue: why.
     Failed(String),
-    /// It may go on: what it waits for.
+    /// It may continue: what it waits for.
     Waits(String),
 }
 
@@ -55,13 +55,13 @@ struct All {
     known: BTreeMap<u64, Known>,
     next: u64,
     changed: bool,
-    /// When it was kept last: seconds since 1970.
+    /// Time of the last write: seconds since 1970.
     kept_s: u64,
-    /// It is not kept, and that was said.
+    /// Writing fails, and that was logged.
     failing: bool,
 }
 
-/// The jobs. Locked for a look or a write only.
+/// The list of jobs. Locked briefly.
 #[derive(Clone)]
 pub struct Ledger {
     store: Arc<JsonStore<Kept>>,
@@ -91,7 +91,7 @@ impl All {
         id
     }
 
-    /// Takes a job as the engine tells of it.
+    /// Updates a job from the engine's report.
     fn take(&mut self, told: Job, now_s: u64) {
         let engine = Some(told.id);
         let mut all = self.known.values_mut();
@@ -99,7 +99,7 @@ impl All {
         let known = match same {
             Some(known) => known,
             None => {
-                // One that ran when the last daemon ended goes on.
+                // A job of the previous daemon continues.
                 let goes_on = self.known.values_mut().find(|known| {
                     known.engine.is_none()
                         && known.own.is_none()
@@ -133,7 +133,7 @@ impl All {
         }
         let (id, began_s) = (known.job.id, known.job.began_s);
         let message = match told.state {
-            JobState::Paused => format!("it waits for `convect job resume {id}`"),
+            JobState::Paused => format!("paused: resume it with `convect job resume {id}`"),
             _ => clip(&told.message, TEXT_MAX),
         };
         self.changed |= told.state != known.job.state;
@@ -160,7 +160,7 @@ impl Known {
         }
     }
 
-    /// Takes what a job of the daemon's own says.
+    /// Updates a job that the daemon itself runs.
     fn follow(&mut self, now_s: u64) -> bool {
         let Some(own) = self.own.as_ref().filter(|_| !self.job.state.is_ended()) else {
             return false;
@@ -181,7 +181,7 @@ impl Known {
 }
 
 impl Ledger {
-    /// That of a state folder, which was not read yet.
+    /// The list of a state folder, not loaded yet.
     pub fn new(files: &StateFiles) -> Self {
         Self {
             store: Arc::new(JsonStore::new(files, FILE, FILE_MAX, 0o640)),
@@ -193,8 +193,8 @@ impl Ledger {
         lock(&self.all)
     }
 
-    /// Reads what was kept. What the last daemon did itself and had not ended has failed. A list that is damaged begins
-    /// empty.
+    /// Loads the list. Jobs that the previous daemon itself ran and had not finished have failed. A
+    /// corrupt list is replaced by an empty one.
     pub fn load(&self, now_s: u64) {
         let Some(kept) = self.store.read() else {
             return;
@@ -209,7 +209,8 @@ impl Ledger {
             };
             let own = OWN.contains(&known.job.kind.as_str());
             if own && !known.job.state.is_ended() {
-                let why = "the daemon ended while it ran: begin it again, a receiver goes on with --resume";
+                let why = "the daemon stopped while it ran: start it again; a receiver resumes \
+                 with --resume";
                 known.end(JobState::Failed, why, now_s);
                 all.changed = true;
             }
@@ -219,7 +220,7 @@ impl Ledger {
         self.keep(&mut all);
     }
 
-    /// Writes the list, if a job began or ended since the last time.
+    /// Writes the list if a job began or ended since the last write.
     fn keep(&self, all: &mut All) {
         if !all.changed {
             return;
@@ -232,14 +233,14 @@ impl Ledger {
             Ok(()) => (all.changed, all.failing) = (false, false),
             Err(error) => {
                 if !std::mem::replace(&mut all.failing, true) {
-                    tracing::error!("the list of jobs is not kept until this is mended: {error}");
+                    tracing::error!("cannot store the list of jobs, retrying: {error}");
                 }
             }
         }
     }
 
-    /// Brings the list up to date with what the engine tells of its jobs, oldest first, at `now_s`. `fate` says what
-    /// became of one that ran when the last daemon ended, by its kind and subject.
+    /// Updates the list from the engine's report of its jobs, oldest first, at `now_s`. `fate`
+    /// tells what happened to jobs of the previous daemon, by kind and subject.
     pub fn take(
         &self,
         told: impl IntoIterator<Item = Job>,
@@ -261,7 +262,7 @@ impl Ledger {
             match fate(&known.job.kind, &known.job.subject) {
                 Fate::Done => known.end(JobState::Done, "", now_s),
                 Fate::Cancelled => {
-                    known.end(JobState::Cancelled, "what it did so far stays done", now_s);
+                    known.end(JobState::Cancelled, "completed work is kept", now_s);
                 }
                 Fate::Failed(why) => known.end(JobState::Failed, &why, now_s),
                 Fate::Waits(why) => {
@@ -271,7 +272,7 @@ impl Ledger {
                 }
             }
         }
-        // How far those are that run is kept now and then.
+        // Store the progress of running jobs periodically.
         let mut known = all.known.values();
         let runs = known.any(|known| !known.job.state.is_ended());
         let due = all.kept_s.saturating_add(KEEP_S) <= now_s || all.kept_s > now_s;
@@ -282,7 +283,7 @@ impl Ledger {
         self.keep(&mut all);
     }
 
-    /// Keeps at once what jobs of the daemon's own have come to.
+    /// Updates and stores the daemon's own jobs immediately.
     fn settle(&self, now_s: u64) {
         let mut all = self.lock();
         for known in all.known.values_mut() {
@@ -292,7 +293,7 @@ impl Ledger {
         self.keep(&mut all);
     }
 
-    /// Enters a job of the daemon's own, of so many bytes.
+    /// Adds a job that the daemon itself runs, with its total in bytes.
     pub fn begin(&self, kind: &str, subject: &str, total: u64, now_s: u64) -> OwnJob {
         let own = Arc::new(Own::default());
         let job = Job {
@@ -316,7 +317,7 @@ impl Ledger {
         OwnJob::new(&own, Box::new(move || ledger.settle(clock::now_s())))
     }
 
-    /// The number of one of this engine's jobs.
+    /// The number of a job of this daemon's engine.
     pub fn of_engine(&self, engine: u64) -> Option<u64> {
         let all = self.lock();
         let mut known = all.known.iter();
@@ -324,18 +325,19 @@ impl Ledger {
         found.map(|(id, _)| *id)
     }
 
-    /// The number in the engine of a job; nothing where it has none.
+    /// The engine's number of a job, if it has one.
     pub fn engine_number(&self, id: u64) -> Option<u64> {
         self.lock().known.get(&id)?.engine
     }
 
-    /// Whether the daemon does it itself.
+    /// Whether the daemon itself runs the job.
     pub fn is_own(&self, id: u64) -> bool {
         let all = self.lock();
         all.known.get(&id).is_some_and(|known| known.own.is_some())
     }
 
-    /// The number in the engine of a job; nothing where it has none. A job of the daemon's own is asked to end.
+    /// The engine's number of a job to cancel, if it has one. A job of the daemon itself is asked
+    /// to stop.
     pub fn cancel(&self, id: u64) -> Option<u64> {
         let all = self.lock();
         let known = all.known.get(&id)?;
@@ -345,7 +347,8 @@ impl Ledger {
         known.engine
     }
 
-    /// The jobs that run and the newest of the others, so many of both at least, newest first.
+    /// Running jobs and the newest finished ones, at least `most` of each if there are, newest
+    /// first.
     pub fn list(&self, most: usize) -> Vec<Job> {
         let all = self.lock();
         let jobs = all.known.values().rev().enumerate();

@@ -1,4 +1,4 @@
-//! Jobs over restarts.
+//! Jobs across restarts.
 
 use super::*;
 use crate::state::Trouble;
@@ -31,7 +31,7 @@ fn none(kind: &str, _: &str) -> Fate {
     panic!("nobody asks for {kind}")
 }
 
-/// Number, state, bytes done, begin and end of each, newest first.
+/// Number, state, bytes done, begin and end of each job, newest first.
 fn seen(ledger: &Ledger) -> Vec<(u64, JobState, u64, u64, Option<u64>)> {
     let jobs = ledger.list(usize::MAX).into_iter();
     jobs.map(|job| (job.id, job.state, job.done, job.began_s, job.ended_s))
@@ -51,7 +51,7 @@ fn a_paused_job_is_no_ended_one_and_says_how_it_goes_on() {
     ledger.take([told(2, "scrub", Paused, 10)], none, 9);
     assert_eq!(seen(&ledger), [(1, Paused, 10, 5, None)]);
     let job = &ledger.list(1)[0];
-    assert_eq!(job.message, "it waits for `convect job resume 1`");
+    assert_eq!(job.message, "paused: resume it with `convect job resume 1`");
     ledger.take([told(2, "scrub", Running, 10)], none, 10);
     let job = &ledger.list(1)[0];
     assert_eq!((job.state, job.message.as_str()), (Running, ""));
@@ -73,7 +73,7 @@ fn a_job_that_goes_on_keeps_its_number() {
         [(2, Running, 0, 5, None), (1, Running, 10, 5, None)]
     );
     drop(ledger);
-    // The engine counts anew; another job has the number that the scrub had.
+    // The engine's numbers restart; another job has the scrub's former number.
     let ledger = opened(folder.path(), 8);
     let now = [
         told(1, "reclaim", Running, 0),
@@ -95,7 +95,7 @@ fn a_job_that_goes_on_keeps_its_number() {
     assert_eq!(ledger.cancel(1), Some(2));
     ledger.take([told(2, "scrub", Done, 100)], none, 10);
     assert_eq!(seen(&ledger)[2], (1, Done, 100, 5, Some(10)));
-    // What the engine says later of what has ended changes nothing.
+    // Later reports of a finished job are ignored.
     ledger.take([told(2, "scrub", Done, 7)], none, 11);
     assert_eq!(seen(&ledger)[2], (1, Done, 100, 5, Some(10)));
 }
@@ -118,7 +118,7 @@ fn what_does_not_go_on_ends_as_it_is_found() {
             Fate::Failed(why) | Fate::Waits(why) => assert_eq!(job.message, why),
             _ => {}
         }
-        // It is kept, and what waits goes on when its pool is there again.
+        // The list is stored; the waiting job continues when its pool is open again.
         drop(ledger);
         let ledger = opened(folder.path(), 18);
         ledger.take([told(1, "evacuate", Running, 60)], none, 19);
@@ -157,13 +157,13 @@ fn jobs_of_the_daemon_itself_end_with_it_and_say_so() {
     drop(ledger);
     let again = opened(folder.path(), 19);
     let job = again.list(1).remove(0);
-    // How far it was is kept every ten seconds.
+    // Progress is stored every ten seconds.
     assert_eq!(
         (job.id, job.state, job.done, job.ended_s),
         (4, Failed, 80, Some(19))
     );
     assert!(
-        job.message.contains("the daemon ended while it ran"),
+        job.message.contains("the daemon stopped while it ran"),
         "{}",
         job.message
     );
@@ -206,7 +206,7 @@ fn a_job_that_has_ended_is_known_as_such_by_the_next_daemon_whenever_this_one_is
     let failing = ledger.begin("receive", "tank/b", 100, 2);
     failing.end(Err("no space".to_owned()));
     let running = ledger.begin("send", "tank/c@s", 100, 2);
-    // Nobody looks at the jobs any more: it is killed.
+    // No further poll: the daemon is killed.
     let ledger = opened(folder.path(), 9);
     let states: Vec<_> = seen(&ledger).into_iter().map(|job| job.1).collect();
     assert_eq!(states, [Failed, Failed, Done]);

@@ -1,7 +1,7 @@
-//! The list of jobs: the engine's, and what is sent and received, with numbers that outlive the daemon (docs/events.md).
+//! The list of jobs of the engine and of snapshot streams, with numbers that survive restarts
+//! (docs/events.md).
 //!
-//! Responsible for: one number for a job from its beginning to its end, whichever daemons it lives through, and what
-//! became of those that ended.
+//! Responsible for: one number per job across restarts, and the outcome of finished jobs.
 //! Leaves out: the work itself.
 
 mod ledger;

@@ -1,15 +1,15 @@
-//! Jobs that the daemon does itself, as they go.
+//! Jobs that the daemon itself runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// How far such a job is.
+/// Progress of such a job.
 pub struct Own {
     done: AtomicU64,
     cancel: AtomicBool,
-    /// How it ended: well, or why not.
+    /// Outcome, once it has finished.
     end: Mutex<Option<Result<(), String>>>,
     began: Instant,
 }
@@ -31,17 +31,17 @@ impl Own {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Bytes a second since it began.
+    /// Mean bytes per second since it began.
     pub fn rate(&self) -> u64 {
         (self.done() as f64 / self.began.elapsed().as_secs_f64().max(0.001)) as u64
     }
 
-    /// Asks it to end.
+    /// Requests cancellation.
     pub fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);
     }
 
-    /// How it ended, and whether it was asked to.
+    /// Outcome, and whether cancellation was requested.
     pub fn ended(&self) -> Option<(Result<(), String>, bool)> {
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let cancelled = self.cancel.load(Ordering::Relaxed);
@@ -49,17 +49,17 @@ impl Own {
     }
 }
 
-/// Writes down at once that a job has ended.
+/// Stores the list of jobs when one has ended.
 pub(super) type OnEnd = Box<dyn Fn() + Send + Sync>;
 
-/// The job's own end of it. One that is dropped before it ended has failed.
+/// Handle of the running job. Dropped without an outcome, the job has failed.
 pub struct OwnJob {
     own: Arc<Own>,
     on_end: OnEnd,
 }
 
 impl OwnJob {
-    /// The other end of this; `on_end` is called once it has ended.
+    /// A handle; `on_end` is called when the job has ended.
     pub(super) fn new(own: &Arc<Own>, on_end: OnEnd) -> Self {
         Self {
             own: Arc::clone(own),
@@ -67,18 +67,18 @@ impl OwnJob {
         }
     }
 
-    /// Says how far it is, in bytes.
+    /// Reports progress, in bytes.
     pub fn advance(&self, done: u64) {
         self.own.done.store(done, Ordering::Relaxed);
     }
 
-    /// Whether it is to end.
+    /// Whether cancellation was requested.
     pub fn is_cancelled(&self) -> bool {
         self.own.cancel.load(Ordering::Relaxed)
     }
 
-    /// Says how it ended; what was said first counts. It is kept when this returns: a daemon that is killed then does not
-    /// tell the next one that the job was still running.
+    /// Reports the outcome; the first report counts. It is stored when this returns, so that after
+    /// a crash the job is not listed as running.
     pub fn end(&self, result: Result<(), String>) {
         let mut end = self.own.end.lock().unwrap_or_else(PoisonError::into_inner);
         if end.is_none() {
@@ -91,6 +91,6 @@ impl OwnJob {
 
 impl Drop for OwnJob {
     fn drop(&mut self) {
-        self.end(Err("the other side left before its end".to_owned()));
+        self.end(Err("the peer disconnected before the end".to_owned()));
     }
 }

@@ -1,24 +1,24 @@
-//! A volume's map as few characters, and what changed of it. Pure.
+//! Compact text encoding of a volume's map, and of its changes. Pure functions.
 
 use api::v1::{LiveMap, MapCell};
 use std::fmt::Write as _;
 
-/// What of which volume is looked at.
+/// The part of a volume's map that a viewer requested.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct MapView {
     /// The pool.
     pub pool: String,
     /// The volume.
     pub volume: String,
-    /// Parts, 1 to 4,096.
+    /// Number of cells, 1 to 4,096.
     pub cells: usize,
     /// The first byte.
     pub start: u64,
-    /// Bytes; nothing: up to the volume's end.
+    /// Length in bytes; nothing: to the volume's end.
     pub length: Option<u64>,
 }
 
-/// What was seen of it: the volume's size, where it was looked at, and a code a part.
+/// The map at some time: the volume's size, the range, and a code per cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Picture {
     /// The volume's size in bytes.
@@ -27,17 +27,18 @@ pub struct Picture {
     pub start: u64,
     /// Bytes.
     pub length: u64,
-    /// A part each, as [`codes`] makes them.
+    /// One per cell, as computed by [`codes`].
     pub codes: Vec<u16>,
 }
 
-/// Sixteenths of a whole: 0 only when it is nothing.
+/// A share in sixteenths; 0 only for nothing.
 fn share(part: u64, whole: u64) -> u16 {
     let share = (u128::from(part) * 15).div_ceil(u128::from(whole.max(1)));
     share.min(15) as u16
 }
 
-/// Parts as four hexadecimal digits each: shares in RAM, on the fast and on the slow tier, and the uses.
+/// Cells as four hexadecimal digits each: shares in RAM, on the fast and the slow tier, and
+/// accesses.
 pub fn codes(cells: &[MapCell]) -> Vec<u16> {
     let code = |cell: &MapCell| {
         let whole = cell.ram + cell.fast + cell.slow + cell.empty;
@@ -53,10 +54,10 @@ pub fn codes(cells: &[MapCell]) -> Vec<u16> {
     cells.iter().map(code).collect()
 }
 
-/// A part that changed: its number, and what it became.
+/// A changed cell: index and new code.
 pub type Change = (u16, u16);
 
-/// What changed from one picture to another of as many parts, of which there are at most 65,536.
+/// Changes between two maps with the same number of cells, at most 65,536.
 pub fn differences(before: &[u16], now: &[u16]) -> Vec<Change> {
     let both = (0..=u16::MAX).zip(now.iter().zip(before));
     both.filter(|(_, (now, before))| now != before)
@@ -64,12 +65,12 @@ pub fn differences(before: &[u16], now: &[u16]) -> Vec<Change> {
         .collect()
 }
 
-/// Whether all parts are told in fewer characters than those that changed, which take twice as many each.
+/// Whether the whole map is shorter than its changes, which take twice as many characters per cell.
 pub fn are_most(changed: &[Change], all: &[u16]) -> bool {
     changed.len() * 2 >= all.len() && !changed.is_empty()
 }
 
-/// Four hexadecimal digits a part.
+/// Four hexadecimal digits per cell.
 pub fn whole_text(codes: &[u16]) -> String {
     codes.iter().fold(String::new(), |mut all, code| {
         let _ = write!(all, "{code:04x}");
@@ -77,7 +78,7 @@ pub fn whole_text(codes: &[u16]) -> String {
     })
 }
 
-/// Eight hexadecimal digits a part that changed: its number, then what it became.
+/// Eight hexadecimal digits per changed cell: index and code.
 pub fn changes_text(changed: &[Change]) -> String {
     changed.iter().fold(String::new(), |mut text, (at, code)| {
         let _ = write!(text, "{at:04x}{code:04x}");
@@ -98,7 +99,7 @@ impl Picture {
         }
     }
 
-    /// All of it.
+    /// The whole map.
     pub fn whole(&self, view: &MapView) -> LiveMap {
         LiveMap {
             all: Some(whole_text(&self.codes)),
@@ -106,7 +107,7 @@ impl Picture {
         }
     }
 
-    /// What somebody lacks who knows `before`; nothing when that is nothing.
+    /// Changes since `before`; nothing if there are none.
     pub fn changes(&self, before: &Self, view: &MapView) -> Option<LiveMap> {
         let place = |picture: &Self| (picture.size, picture.start, picture.length);
         if place(self) != place(before) || self.codes.len() != before.codes.len() {

@@ -1,7 +1,7 @@
-//! What viewers are told once a second, as what changed since the second before (docs/access.md).
+//! Live data for viewers: changes since the previous second (docs/access.md).
 //!
-//! Responsible for: what is told, and what of that changed.
-//! Leaves out: how often and to whom (`http/hub.rs`), what is known (`manager`).
+//! Responsible for: the content of updates.
+//! Leaves out: scheduling and distribution (`http/hub.rs`), data sources (`manager`).
 
 mod map;
 mod state;

@@ -1,25 +1,25 @@
-//! Pools, volumes and jobs at a moment, and what differs from another one. Pure.
+//! State of pools, volumes and jobs, and its changes. Pure functions.
 
 use api::v1::{Job, LivePolicy, LivePool, LiveState, LiveVolume};
 use std::cmp::Reverse;
 
-/// Volumes that are told of in one event.
+/// Maximum number of volumes in an update.
 const VOLUMES_MAX: usize = 256;
-/// The same in a viewer's first event.
+/// Maximum number of volumes in a viewer's first update.
 const VOLUMES_WHOLE_MAX: usize = 2048;
 
-/// What is known at a moment.
+/// The state at a point in time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Seen {
-    /// When: milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub at_ms: u64,
-    /// Number of the newest entry of the log of changes.
+    /// Number of the newest audit entry.
     pub changes: u64,
-    /// The pools, by name.
+    /// Pools, by name.
     pub pools: Vec<LivePool>,
-    /// The volumes, by pool and name.
+    /// Volumes, by pool and name.
     pub volumes: Vec<LiveVolume>,
-    /// The policies that volumes have, by pool, level and name.
+    /// Policies in use, by pool, level and name.
     pub policies: Vec<LivePolicy>,
     /// The jobs.
     pub jobs: Vec<Job>,
@@ -41,7 +41,7 @@ fn operations(volume: &LiveVolume) -> u64 {
 }
 
 impl Seen {
-    /// All of it.
+    /// The whole state.
     pub fn whole(&self) -> LiveState {
         let volumes = self
             .volumes
@@ -59,7 +59,7 @@ impl Seen {
     }
 }
 
-/// What somebody lacks who knows `before`. All of it when a pool or a volume is gone.
+/// Changes since `before`; the whole state if a pool or volume is gone.
 pub fn changes(before: &Seen, now: &Seen) -> LiveState {
     let known = |volume: &LiveVolume| {
         let key = (&volume.pool, &volume.name);

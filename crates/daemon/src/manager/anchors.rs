@@ -1,4 +1,4 @@
-//! The end of the audit log, stored in the pools' labels so that a log that was cut short is noticed.
+//! The end of the audit log, anchored in the pools' labels so that truncation is detected.
 
 use crate::Control;
 use crate::sync::lock;
@@ -6,11 +6,11 @@ use crate::sync::lock;
 use crate::access::Access;
 use std::sync::{Arc, Mutex};
 
-/// The end of the log of changes, as pools keep it.
+/// The anchor of the audit log in the pools.
 pub struct AuditAnchors {
     control: Arc<dyn Control>,
     access: Arc<Access>,
-    /// Number of the entry that pools keep as its end.
+    /// Number of the entry that is anchored.
     kept: Mutex<u64>,
 }
 
@@ -23,14 +23,14 @@ impl AuditAnchors {
         }
     }
 
-    /// Holds the log of changes against its end as a pool keeps it.
+    /// Compares the audit log with the anchor in a pool.
     pub(super) fn check(&self, pool: &str) {
         if let Ok(Some(anchor)) = self.control.pool_anchor(pool) {
             self.access.check_anchor(&anchor);
         }
     }
 
-    /// Keeps the end of the log of changes in all pools, if it has grown since.
+    /// Anchors the end of the audit log in all pools, if it has grown.
     pub fn keep(&self) {
         let Some((number, anchor)) = self.access.anchor() else {
             return;
@@ -45,7 +45,7 @@ impl AuditAnchors {
         for pool in pools {
             if let Err(error) = self.control.pool_set_anchor(&pool.name, &anchor) {
                 let name = &pool.name;
-                tracing::warn!("pool {name} does not keep the end of the log of changes: {error}");
+                tracing::warn!("cannot anchor the audit log in pool {name}: {error}");
             }
         }
         *kept = number;

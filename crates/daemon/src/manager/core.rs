@@ -1,4 +1,4 @@
-//! The composition root: which parts there are, what each is given, and the order of start and stop.
+//! The composition root: the parts, their dependencies, and the order of start and stop.
 
 use super::anchors::AuditAnchors;
 use super::diagnostics::Diagnostics;
@@ -40,24 +40,24 @@ use std::time::{Duration, Instant};
 /// Where the kernel lists block devices.
 const SYS_BLOCK: &str = "/sys/block";
 
-/// What the configuration says of the manager.
+/// Configuration of the manager.
 #[derive(Clone, Debug)]
 pub struct ManagerConfig {
-    /// When pools are scrubbed by themselves.
+    /// Schedule of automatic scrubs.
     pub scrubs: ScrubSchedule,
     /// Sizes of RAM tiers.
     pub ram: RamPlan,
-    /// Bytes that hosts' requests and unread answers may take.
+    /// Memory for hosts' requests and unread responses, in bytes.
     pub request_memory: u64,
-    /// Per cent of its size that may be written to a drive of the fast tier in a day before it is warned; 0: never.
+    /// Share of a fast-tier drive's size in percent whose daily writes raise a warning; 0: never.
     pub flash_daily_percent: u32,
-    /// Notification targets, besides those that are created.
+    /// Configured notification targets.
     pub targets: Vec<v1::TargetCreate>,
-    /// Whether alerts also go to link-local addresses.
+    /// Whether notifications may be sent to link-local addresses.
     pub alerts_link_local: bool,
-    /// Where callers by the network may name paths.
+    /// Folders in which remote callers may name paths.
     pub remote_paths: RemotePaths,
-    /// Where the health of disks is read.
+    /// Source of drive health.
     pub smart: SmartConfig,
 }
 
@@ -107,7 +107,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// A manager with nothing open; [`Manager::start`] opens what was.
+    /// A manager without open pools; [`Manager::start`] opens those that were open before.
     pub fn new(
         control: Arc<dyn Control>,
         front_ends: &'static [FrontEnd],
@@ -196,17 +196,18 @@ impl Manager {
         }
     }
 
-    /// How long it is since it was made.
+    /// Time since it was created.
     pub fn up(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Reads what the state folder keeps, opens the pools that were open when the last daemon ended, and those that lie
-    /// complete on `drives`, and starts their exports. What cannot be opened is logged and listed as absent; the rest is
-    /// served. What of the state folder cannot be read or written is noted, and done without.
+    /// Loads the state folder, opens the pools that were open when the previous daemon stopped and
+    /// those that are complete on `drives`, and starts their exports. Pools that cannot be opened
+    /// are logged and listed as absent. Unreadable or unwritable state is reported, and the daemon
+    /// continues without it.
     ///
     /// # Errors
-    /// When an alert target of the configuration cannot be.
+    /// When a configured alert target is invalid.
     pub fn start(&self, drives: &[String]) -> Result<(), ServeError> {
         let _changes = self.registry.begin_change();
         self.access.load();
@@ -219,11 +220,11 @@ impl Manager {
         Ok(())
     }
 
-    /// Stops the exports, then the engine. What still runs beside it changes nothing that is kept.
+    /// Stops the exports, then the engine. Concurrent calls no longer change stored state.
     pub fn stop(&self) {
-        // A job that ended since the last look would be told of as one that the end broke off.
+        // Otherwise a job that has just finished would be listed as interrupted.
         if let Err(problem) = self.jobs.refresh() {
-            tracing::error!("the jobs cannot be looked at: {problem}");
+            tracing::error!("cannot list the jobs: {problem}");
         }
         self.anchors.keep();
         let _changes = self.registry.begin_change();

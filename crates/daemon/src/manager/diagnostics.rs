@@ -1,5 +1,5 @@
-//! Diagnostics: read latency by the tier that served, forecasts for other sizes of the fast tier; placement of single
-//! blocks is in `explain`.
+//! Diagnostics: read latency by tier, and forecasts for other sizes of the fast tier; the placement
+//! of single blocks is in `explain`.
 
 mod explain;
 
@@ -45,7 +45,7 @@ fn forecast(of: engine::Forecast) -> v1::Forecast {
     }
 }
 
-/// What is measured and computed of open pools when somebody asks.
+/// Diagnostics of open pools, computed on request.
 pub struct Diagnostics {
     registry: Arc<PoolRegistry>,
     status: Arc<StatusCache>,
@@ -65,25 +65,25 @@ impl Diagnostics {
         }
     }
 
-    /// How long reads of a pool took.
+    /// Read latency of a pool.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it does not exist.
     pub fn pool_latency(&self, pool: &str) -> Result<v1::Latency> {
         self.registry.pool_status(pool)?;
         Ok(self.latency_of(pool, |_| true))
     }
 
-    /// How long reads of a volume took.
+    /// Read latency of a volume.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it does not exist.
     pub fn volume_latency(&self, pool: &str, volume: &str) -> Result<v1::Latency> {
         self.volumes.show(pool, volume)?;
         Ok(self.latency_of(pool, |name| name == volume))
     }
 
-    /// As the look of this second saw it: of what was made since then nothing was.
+    /// Uses the cached status of this second; objects created since have no reads.
     fn latency_of(&self, pool: &str, counts: impl Fn(&str) -> bool) -> v1::Latency {
         let look = self.status.recent();
         let pools = look.pools.iter().filter(|known| known.status.name == pool);
@@ -95,10 +95,10 @@ impl Diagnostics {
         told(&sum)
     }
 
-    /// What another size of the fast tier would give a pool and its volumes.
+    /// Forecast of hit rates of a pool and its volumes with other sizes of the fast tier.
     ///
     /// # Errors
-    /// When the pool is not open, or has not two tiers.
+    /// When the pool is not open, or does not have two tiers.
     pub fn pool_what_if(&self, pool: &str) -> Result<v1::WhatIf> {
         let told = self.registry.pool_what_if(pool)?;
         Ok(v1::WhatIf {

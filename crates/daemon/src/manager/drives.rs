@@ -1,4 +1,4 @@
-//! Drives of open pools and block devices of this host: probed and listed with wear and health.
+//! Drives of open pools and block devices of this host: list and probe, with wear and health.
 
 use super::Result;
 use super::health::DriveHealthMonitor;

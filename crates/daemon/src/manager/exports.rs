@@ -1,7 +1,8 @@
-//! Exports: created, stored in their pool, and started again whenever that is opened.
+//! Exports: created, stored in their pool, and started whenever the pool is opened.
 //!
-//! An export is created or changed at the front end first and then in the pool; when that fails, the first is undone, so
-//! that what runs and what is stored agree. An export that cannot be started is listed with its error and retried.
+//! An export is created or changed at the protocol first and then in the pool; if the latter fails,
+//! the former is undone, so that running and stored exports agree. An export that cannot be started
+//! is listed with its error and retried.
 
 mod request_memory;
 mod reservations;
@@ -25,7 +26,7 @@ use std::sync::{Arc, Mutex};
 
 pub(super) use request_memory::RequestMemory;
 
-/// An export that is offered, or that could not be started.
+/// An export that runs, or could not be started.
 pub(super) struct Running {
     pub record: ExportRecord,
     pub offer: std::result::Result<Box<dyn Export>, String>,
@@ -67,23 +68,23 @@ fn subject(pool: &str, volume: Option<&str>) -> String {
     }
 }
 
-/// The exports of open pools, with what hosts may do and take by them.
+/// Exports of open pools, with the rights and memory of hosts.
 pub struct Exports {
     control: Arc<dyn Control>,
     registry: Arc<PoolRegistry>,
     front_ends: &'static [FrontEnd],
-    /// What hosts' requests and unread answers may take.
+    /// Memory for hosts' requests and unread responses.
     memory: RequestMemory,
-    /// Where callers by the network may name paths.
+    /// Folders in which remote callers may name paths.
     remote_paths: RemotePaths,
-    /// What is being sent or received.
+    /// Snapshot streams in progress.
     uses: Uses,
-    /// By pool and name. Locked for a look or a push only, after a change was begun.
+    /// By pool and name. Locked briefly, within a change.
     running: Mutex<BTreeMap<(String, String), Running>>,
 }
 
 impl Exports {
-    /// No exports yet.
+    /// No exports.
     pub(super) fn new(
         registry: &Arc<PoolRegistry>,
         front_ends: &'static [FrontEnd],
@@ -102,7 +103,7 @@ impl Exports {
         }
     }
 
-    /// The front ends.
+    /// The protocols.
     pub fn front_end_list(&self) -> v1::FrontEndList {
         let items = self.front_ends.iter().map(|row| v1::FrontEnd {
             name: row.name.to_owned(),
@@ -122,7 +123,7 @@ impl Exports {
         }
     }
 
-    /// The memory that hosts' requests may take.
+    /// Memory for hosts' requests.
     pub(super) fn memory(&self) -> &RequestMemory {
         &self.memory
     }
@@ -149,7 +150,7 @@ impl Exports {
         (row.start)(start).map_err(|error| start_problem(&record.name, &error))
     }
 
-    /// Opens a volume for the initiators that a front end's sessions are of.
+    /// Opens a volume on behalf of initiators, for a protocol's sessions.
     fn open_for(&self, pool: &str, record: &ExportRecord) -> OpenFor {
         let (control, pool) = (self.control.clone(), pool.to_owned());
         let (volume, export) = (record.volume.clone(), record.name.clone());
@@ -160,7 +161,7 @@ impl Exports {
         })
     }
 
-    /// Refuses a volume that has a part of a snapshot that is being received.
+    /// Refuses a volume with a partially received snapshot.
     fn check_whole(&self, pool: &str, volume: &str) -> Result<()> {
         let receiving = self.registry.volume_receiving(pool, volume)?;
         match receiving {
@@ -168,8 +169,8 @@ impl Exports {
             Some(receiving) => Err(Problem::new(
                 ProblemCode::Busy,
                 format!(
-                    "volume {pool}/{volume} has only a part of snapshot {}: receive the rest, roll it \
-                     back to a snapshot before, or delete it",
+                    "volume {pool}/{volume} contains an incomplete snapshot {}: resume the \
+                     receive, roll the volume back to an earlier snapshot, or delete it",
                     receiving.snapshot
                 ),
             )),
@@ -185,19 +186,19 @@ impl Exports {
             .map(|(pool, _)| pool.clone())
     }
 
-    /// Starts what the pool keeps. What cannot be started is listed with its error.
+    /// Starts the exports of a pool. Those that fail are listed with their error.
     pub(super) fn start(&self, pool: &str) {
         let records = match self.control.pool_exports(pool) {
             Ok(records) => records,
             Err(error) => {
-                tracing::error!("the exports of pool {pool} could not be read: {error}");
+                tracing::error!("cannot read the exports of pool {pool}: {error}");
                 return;
             }
         };
         for record in records {
             let offer = match self.taken(&record.name) {
                 Some(other) => Err(format!(
-                    "pool {other} has an export {} already: delete one of them with `convect \
+                    "pool {other} already has an export {}: delete one of them with `convect \
                      export delete POOL/{}`",
                     record.name, record.name
                 )),
@@ -212,7 +213,7 @@ impl Exports {
         }
     }
 
-    /// Tries again to start exports that could not be started: an address may be there now, or free.
+    /// Retries exports that could not be started, as their address may be available now.
     pub fn retry(&self) {
         let failed: Vec<((String, String), ExportRecord)> = lock(&self.running)
             .iter()
@@ -221,7 +222,7 @@ impl Exports {
             .collect();
         for (key, record) in failed {
             frontends::look_up(&record.kind, &record.parameters);
-            // Taken for each one: other changes come in between.
+            // Locked per export, so that other changes can interleave.
             let _changes = self.registry.begin_change();
             let still = lock(&self.running)
                 .get(&key)
@@ -236,7 +237,7 @@ impl Exports {
             let offer = self.offer(pool, &record).map_err(|problem| problem.message);
             if let Ok(offer) = &offer {
                 tracing::info!(
-                    "export {name} at {}, after it could not be started",
+                    "export {name} at {}, started after earlier failures",
                     offer.address()
                 );
             }
@@ -244,7 +245,7 @@ impl Exports {
         }
     }
 
-    /// Ends the pool's exports; it keeps them.
+    /// Stops the pool's exports; they stay stored.
     pub(super) fn stop(&self, pool: &str) {
         let ended = {
             let mut exports = lock(&self.running);
@@ -257,13 +258,13 @@ impl Exports {
         drop(ended);
     }
 
-    /// Stops all exports; their pools keep them.
+    /// Stops all exports; they stay stored in their pools.
     pub(super) fn stop_all(&self) {
         let stopped = std::mem::take(&mut *lock(&self.running));
         drop(stopped);
     }
 
-    /// Tells hosts how full a pool is, where a front end can.
+    /// Reports a pool's fill level to hosts, where the protocol supports it.
     pub(super) fn note_space(&self, pool: &str, space: Space, warns: bool) {
         for ((of, _), running) in &*lock(&self.running) {
             if of == pool
@@ -274,7 +275,7 @@ impl Exports {
         }
     }
 
-    /// Tells users how much volumes store, by pool and volume, where a front end can.
+    /// Reports the space that volumes store, by pool and volume, where the protocol supports it.
     pub(super) fn note_stored(&self, stored: &BTreeMap<(&str, &str), u64>) {
         for ((pool, _), running) in &*lock(&self.running) {
             if let Ok(offer) = &running.offer
@@ -285,7 +286,7 @@ impl Exports {
         }
     }
 
-    /// Names of the exports of a pool or of one volume of it.
+    /// Names of the exports of a pool or of one of its volumes.
     pub(super) fn names_of(&self, pool: &str, volume: Option<&str>) -> Vec<String> {
         let exports = lock(&self.running);
         exports
@@ -297,7 +298,7 @@ impl Exports {
             .collect()
     }
 
-    /// Refuses what is being sent or received.
+    /// Refuses volumes with a stream in progress.
     pub(super) fn check_not_moving(&self, pool: &str, volume: Option<&str>) -> Result<()> {
         if !self.uses.has(pool, volume) {
             return Ok(());
@@ -305,13 +306,13 @@ impl Exports {
         Err(Problem::new(
             ProblemCode::Busy,
             format!(
-                "{} being sent or received: wait for its end, or end that command",
+                "{} being sent or received: wait until that has finished, or cancel it",
                 subject(pool, volume)
             ),
         ))
     }
 
-    /// Refuses what hosts use, and what is being sent or received.
+    /// Refuses volumes that are exported or have a stream in progress.
     pub(super) fn check_unused(&self, pool: &str, volume: Option<&str>) -> Result<()> {
         self.check_not_moving(pool, volume)?;
         let names = self.names_of(pool, volume);
@@ -322,11 +323,13 @@ impl Exports {
         let names = names.join(", ");
         Err(Problem::new(
             ProblemCode::Busy,
-            format!("{what} exported as {names}: first end that with `convect export delete NAME`"),
+            format!(
+                "{what} exported as {names}: delete the export first with `convect export delete NAME`"
+            ),
         ))
     }
 
-    /// The exports, of one pool or of all.
+    /// Exports of one pool or of all.
     pub fn list(&self, pool: Option<&str>) -> v1::ExportList {
         let exports = lock(&self.running);
         let items = exports
@@ -337,32 +340,29 @@ impl Exports {
         v1::ExportList { items }
     }
 
-    /// One export; `pool` tells two of one name apart.
+    /// An export; `pool` disambiguates equal names.
     ///
     /// # Errors
-    /// When there is none, or two.
+    /// When it does not exist, or the name is ambiguous.
     pub fn show(&self, name: &str, pool: Option<&str>) -> Result<v1::Export> {
         let mut found = self.list(pool).items;
         found.retain(|known| known.name == name);
         if found.len() > 1 {
             let pools: Vec<_> = found.into_iter().map(|known| known.pool).collect();
             return Err(Problem::invalid(format!(
-                "several pools have an export {name}: write which, as POOL/{name} with one of \
-                     {}",
+                "several pools have an export {name}: use POOL/{name} with one of {}",
                 pools.join(", ")
             )));
         }
         found.pop().ok_or_else(|| {
-            Problem::not_found(format!(
-                "there is no export {name}: `convect export list` shows those that are"
-            ))
+            Problem::not_found(format!("unknown export {name}: see `convect export list`"))
         })
     }
 
-    /// Checks what paths a caller by the network names in an export's parameters.
+    /// Checks the paths that a remote caller names in an export's parameters.
     ///
     /// # Errors
-    /// When one of them lies in no folder that the configuration sets aside.
+    /// When a path is outside of the configured folders.
     pub fn check_remote_paths(
         &self,
         kind: &str,
@@ -371,11 +371,11 @@ impl Exports {
         self.remote_paths.check(kind, parameters)
     }
 
-    /// Starts an export and keeps it in its pool.
+    /// Starts an export and stores it in its pool.
     ///
     /// # Errors
-    /// When a name or parameter is wrong, the front end cannot start it, or it cannot be kept. Then no clone is left
-    /// of a snapshot that was to be written.
+    /// When a name or parameter is invalid, the protocol cannot start it, or it cannot be stored. A
+    /// clone created for it is deleted then.
     pub fn create(&self, request: v1::ExportCreate) -> Result<v1::Export> {
         check_name("an export", &request.name)?;
         let row = frontends::find(self.front_ends, &request.kind)?;
@@ -386,7 +386,7 @@ impl Exports {
             return Err(Problem::new(
                 ProblemCode::Exists,
                 format!(
-                    "the name {} is taken by an export of pool {pool}: choose another name",
+                    "pool {pool} already has an export {}: choose another name",
                     request.name
                 ),
             ));
@@ -411,7 +411,7 @@ impl Exports {
         started
     }
 
-    /// Starts an export and keeps it in its pool; neither, when one of them fails.
+    /// Starts an export and stores it in its pool; undone if either fails.
     fn offer_and_keep(&self, pool: &str, mut record: ExportRecord) -> Result<v1::Export> {
         let offer = self.offer(pool, &record)?;
         record.parameters.extend(offer.chosen());
@@ -434,12 +434,12 @@ impl Exports {
         Ok(shown)
     }
 
-    /// The clone, with the export's name, that is exported in place of a snapshot.
+    /// Creates the writable clone of a snapshot, named like the export.
     fn clone_to_write(&self, request: &v1::ExportCreate) -> Result<String> {
         let (pool, name) = (&request.pool, &request.name);
         let Some((volume, snapshot)) = request.volume.split_once('@') else {
             let text = format!(
-                "{pool}/{} is no snapshot, so hosts may write to it as it is: leave writable out",
+                "{pool}/{} is not a snapshot and writable already: remove the writable flag",
                 request.volume
             );
             return Err(Problem::invalid(text));
@@ -448,20 +448,22 @@ impl Exports {
         Ok(name.clone())
     }
 
-    /// Deletes a clone whose export failed: it has nothing of its own, so a moment later its name is free.
+    /// Deletes the clone of a failed export; it has no data of its own, so its name is available
+    /// again soon.
     fn take_back(&self, pool: &str, clone: &str) {
         if let Err(error) = self.control.volume_delete(pool, clone) {
             tracing::error!(
-                "clone {pool}/{clone} was made for an export that failed, and could not be deleted: {error}"
+                "cannot delete clone {pool}/{clone}, which was created for an export that failed: \
+                 {error}"
             );
         }
     }
 
-    /// Changes parameters of an export while hosts go on, and keeps them in its pool; neither, when one
-    /// of them fails.
+    /// Changes parameters of an export in use and stores them in its pool; undone if either fails.
     ///
     /// # Errors
-    /// When there is no such export, the front end cannot change that, or it cannot be kept.
+    /// When the export does not exist, the protocol cannot make this change, or it cannot be
+    /// stored.
     pub fn set(
         &self,
         name: &str,
@@ -504,20 +506,20 @@ impl Exports {
             });
         if let Err(error) = kept {
             if let Err(why) = offer.change(&before) {
-                tracing::error!("export {name} could not be set back: {why}");
+                tracing::error!("cannot revert the change of export {name}: {why}");
             }
             return Err(error.to_api());
         }
         record.parameters = after;
         drop(exports);
-        tracing::info!("export {name} was changed");
+        tracing::info!("export {name} changed");
         self.show(name, Some(&found.pool))
     }
 
-    /// Ends an export and takes it out of its pool.
+    /// Stops an export and removes it from its pool.
     ///
     /// # Errors
-    /// When there is none, or the pool cannot be written.
+    /// When it does not exist, or the pool cannot be written.
     pub fn delete(&self, name: &str, pool: Option<&str>) -> Result<()> {
         let _changes = self.registry.begin_change();
         let found = self.show(name, pool)?;
@@ -530,7 +532,7 @@ impl Exports {
         kept.map_err(ToApi::to_api)?;
         let ended = lock(&self.running).remove(&(found.pool, found.name));
         drop(ended);
-        tracing::info!("export {name} ended");
+        tracing::info!("export {name} deleted");
         Ok(())
     }
 }

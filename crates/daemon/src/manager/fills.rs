@@ -1,4 +1,4 @@
-//! Fill levels of pools: observed, forecast by their trend, and warned of once at each level.
+//! Fill levels of pools: observed, forecast, and logged once per level.
 
 use super::exports::Exports;
 use crate::Control;
@@ -16,28 +16,29 @@ use units::{format_bytes, roughly};
 /// By the pool's id.
 type Gauges = BTreeMap<(String, FillPart), Gauge>;
 
-/// What the part is called, and what helps.
+/// Name of a part, and what to do about it.
 fn words(part: FillPart) -> (&'static str, &'static str) {
     match part {
         FillPart::Space => ("its space", "add a vdrive or delete data"),
         FillPart::Metadata => (
             "its metadata region",
-            "delete snapshots, clones or volumes: it does not grow",
+            "delete snapshots, clones or volumes: its size is fixed",
         ),
         FillPart::Fast => (
             "its fast tier",
-            "data comes faster than it sinks: once it is full, writes are as fast as the slow tier",
+            "data arrives faster than it is demoted: once the tier is full, writes are limited to \
+             the speed of the slow tier",
         ),
         FillPart::Slow => ("its slow tier", "add a slow vdrive or delete data"),
     }
 }
 
-/// How full it is, and what helps.
+/// Fill level in words, and what to do.
 fn told(fill: &FillStatus, trend: Trend) -> (String, &'static str) {
     let (name, advice) = words(fill.part);
     let expected = match trend {
         Trend::Filling { full_s, .. } if fill.used < fill.capacity => {
-            format!(", and full in about {}", roughly(full_s))
+            format!(", forecast to be full in about {}", roughly(full_s))
         }
         _ => String::new(),
     };
@@ -85,17 +86,17 @@ fn shown(fill: &FillStatus, level: u8, trend: Trend) -> v1::Fill {
     }
 }
 
-/// How pools filled since the daemon was started.
+/// Fill levels of pools since the daemon's start.
 pub struct FillMonitor {
     control: Arc<dyn Control>,
     exports: Arc<Exports>,
     began: Instant,
-    /// Locked for a look or an entry only.
+    /// Locked briefly.
     gauges: Mutex<Gauges>,
 }
 
 impl FillMonitor {
-    /// A monitor that has seen no pool yet; `began`: when the daemon did.
+    /// A monitor without samples; `began`: the daemon's start.
     pub(super) fn new(control: &Arc<dyn Control>, exports: &Arc<Exports>, began: Instant) -> Self {
         Self {
             control: Arc::clone(control),
@@ -105,7 +106,7 @@ impl FillMonitor {
         }
     }
 
-    /// How full the parts of a pool are, and a warning for each that has reached a level.
+    /// Fill levels of a pool's parts, and warnings for those that have reached a level.
     pub(super) fn of(&self, status: &PoolStatus) -> (Vec<v1::Fill>, Vec<String>) {
         let gauges = lock(&self.gauges);
         let (mut fills, mut warnings) = (Vec::new(), Vec::new());
@@ -122,13 +123,12 @@ impl FillMonitor {
         (fills, warnings)
     }
 
-    /// Looks how full the pools are at `up_s`, seconds by a clock that only goes forward, and says in
-    /// the log when one has reached another level.
+    /// Samples the fill levels at `up_s`, seconds of a monotonic clock, and logs each new level.
     pub fn watch(&self, up_s: u64) {
         let pools = match self.control.pool_list() {
             Ok(pools) => pools,
             Err(error) => {
-                tracing::error!("the pools cannot be looked at for how full they are: {error}");
+                tracing::error!("cannot read the fill levels of pools: {error}");
                 return;
             }
         };
@@ -151,7 +151,7 @@ impl FillMonitor {
                     tracing::warn!("pool {}: {sentence}", pool.name);
                 } else if gauge.level < before {
                     let (name, _) = words(fill.part);
-                    tracing::info!("pool {}: {name} is less than {before} % full", pool.name);
+                    tracing::info!("pool {}: {name} is below {before} % again", pool.name);
                 }
             }
         }
@@ -162,7 +162,7 @@ impl FillMonitor {
         }
     }
 
-    /// The parts of a pool that reached a warning level, with that, how full they are, and what helps.
+    /// Parts of a pool at a warning level: level, description, and what to do.
     pub(super) fn filled(&self, pool: &PoolStatus) -> Vec<(FillPart, u8, String, &'static str)> {
         let gauges = lock(&self.gauges);
         let filled = pool.fills.iter().filter_map(|fill| {
@@ -173,7 +173,7 @@ impl FillMonitor {
         filled.collect()
     }
 
-    /// Looks how full the pools are now.
+    /// Samples the fill levels now.
     pub fn watch_now(&self) {
         self.watch(self.began.elapsed().as_secs());
     }

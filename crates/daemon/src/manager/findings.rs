@@ -1,10 +1,10 @@
-//! Findings: what is wrong at a poll, and the object that it is about.
+//! Findings: conditions found by a check, and their subjects.
 
 use crate::events::Finding;
 use api::v1::{EventCode, Subject, SubjectKind};
 use engine::DriveStatus;
 
-/// A pool, or a part of it, as the subject.
+/// A pool, or a part of it, as subject.
 pub(super) fn of_pool(pool: &str, name: &str) -> Subject {
     Subject {
         kind: SubjectKind::Pool,
@@ -13,7 +13,7 @@ pub(super) fn of_pool(pool: &str, name: &str) -> Subject {
     }
 }
 
-/// A drive of a pool as the subject.
+/// A drive of a pool as subject.
 pub(super) fn of_drive(pool: &str, drive: &DriveStatus) -> Subject {
     Subject {
         kind: SubjectKind::Drive,
@@ -22,7 +22,7 @@ pub(super) fn of_drive(pool: &str, drive: &DriveStatus) -> Subject {
     }
 }
 
-/// A finding that has no grade.
+/// A finding without a grade.
 pub(super) fn finding(
     code: EventCode,
     subject: Subject,

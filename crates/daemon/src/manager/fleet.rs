@@ -1,4 +1,4 @@
-//! This daemon beside the others that it monitors.
+//! This daemon together with the other daemons that it monitors.
 
 use super::Result;
 use super::jobs::Jobs;
@@ -10,7 +10,7 @@ use crate::state::StateFiles;
 use api::v1;
 use std::sync::Arc;
 
-/// This daemon beside the others that it knows.
+/// This daemon and the monitored ones.
 pub struct Fleet {
     servers: Servers,
     pools: Arc<Pools>,
@@ -19,7 +19,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Those of a state folder, which were not read yet.
+    /// The fleet of a state folder, not loaded yet.
     pub(super) fn new(
         files: &StateFiles,
         pools: &Arc<Pools>,
@@ -34,12 +34,12 @@ impl Fleet {
         }
     }
 
-    /// Reads what was kept.
+    /// Loads the stored servers.
     pub(super) fn load(&self) {
         self.servers.load();
     }
 
-    /// What is told of this daemon's pools, alerts and jobs beside others'.
+    /// Summary of this daemon's pools, alerts and jobs.
     fn own_seen(&self) -> Seen {
         let list = self.pools.list().unwrap_or(v1::PoolList {
             items: Vec::new(),
@@ -80,7 +80,8 @@ impl Fleet {
         }
     }
 
-    /// This daemon and the others, at a glance. The others are asked while somebody looks, every few seconds at most.
+    /// Summaries of this daemon and the others, which are polled only while a client is interested,
+    /// every few seconds at most.
     pub fn list(&self) -> v1::ServerList {
         v1::ServerList {
             this: self.servers.own(&self.own_seen()),
@@ -88,19 +89,19 @@ impl Fleet {
         }
     }
 
-    /// Adds another daemon.
+    /// Adds a daemon.
     ///
     /// # Errors
-    /// When it cannot be, its name is taken, or it cannot be kept.
+    /// When it is invalid, its name is taken, or it cannot be stored.
     pub fn create(&self, request: v1::ServerCreate) -> Result<v1::Server> {
         check_name("a server", &request.name)?;
         self.servers.create(request)
     }
 
-    /// Forgets another daemon.
+    /// Removes a daemon.
     ///
     /// # Errors
-    /// When there is none, or that cannot be kept.
+    /// When it does not exist, or the change cannot be stored.
     pub fn remove(&self, name: &str) -> Result<()> {
         self.servers.remove(name)
     }

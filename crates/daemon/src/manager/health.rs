@@ -1,7 +1,8 @@
-//! Drive health (SMART): disks are asked every ten minutes with a time limit, and what they report becomes alerts.
+//! Drive health (SMART): disks are polled every ten minutes with a time limit, and their reports
+//! become alerts.
 //!
-//! One disk at a time is asked, and one that sleeps is not woken up. A program that does not end is left behind and its
-//! disk not asked again until it has.
+//! Disks are polled one at a time, and sleeping ones are not woken. A smartctl process that hangs
+//! is abandoned, and its disk skipped until the process has exited.
 
 use super::Result;
 use super::findings::{finding, of_drive};
@@ -19,14 +20,14 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Time that a disk has to answer.
+/// Time limit for a disk's response.
 const ANSWER_TIME: Duration = Duration::from_secs(20);
-/// Disks that are asked, at most.
+/// Maximum number of disks polled.
 const DISKS_MAX: usize = 256;
-/// A drive that has used so much of its endurance is to be replaced soon, in per cent.
+/// Used endurance in percent at which replacement is recommended.
 const USED_WARN: u64 = 90;
 
-/// Where the health of disks is read.
+/// Source of drive health.
 #[derive(Clone, Debug)]
 pub struct SmartConfig {
     program: PathBuf,
@@ -35,14 +36,14 @@ pub struct SmartConfig {
     answer_time: Duration,
 }
 
-/// The health of this host's disks, as they reported it last.
+/// Health of this host's disks, as last reported.
 pub struct DriveHealthMonitor {
     control: Arc<dyn Control>,
     sys_block: PathBuf,
     config: SmartConfig,
-    /// By the disks' names. Locked for a look or an entry only.
+    /// By device name. Locked briefly.
     known: Mutex<BTreeMap<String, DriveHealth>>,
-    /// Programs that did not end, by the disks that they asked. Held while disks are asked.
+    /// Hung processes by disk. Held during a poll.
     stuck: Mutex<BTreeMap<String, Child>>,
 }
 
@@ -58,8 +59,8 @@ impl Default for SmartConfig {
 }
 
 impl SmartConfig {
-    /// Runs `program` in place of `smartctl`, for at most `answer_time` a disk, and finds devices in folders of `sys` in
-    /// place of `/sys/class`.
+    /// Uses `program` as `smartctl` with a time limit of `answer_time` per disk, and `sys` as
+    /// `/sys/class`.
     pub fn new(program: &Path, answer_time: Duration, sys: &Path) -> Self {
         Self {
             program: program.to_owned(),
@@ -71,7 +72,7 @@ impl SmartConfig {
 }
 
 impl DriveHealthMonitor {
-    /// A monitor that has asked no disk yet.
+    /// A monitor that has not polled yet.
     pub(super) fn new(control: &Arc<dyn Control>, sys_block: &Path, config: SmartConfig) -> Self {
         Self {
             control: Arc::clone(control),
@@ -86,18 +87,18 @@ impl DriveHealthMonitor {
         whole_disk(spec, &self.config.sys_class_block)
     }
 
-    /// What a drive said of its health when it was asked last; nothing for what is no disk of this host.
+    /// Last reported health of a drive; nothing if it is not a disk of this host.
     pub(super) fn health(&self, spec: &str) -> Option<DriveHealth> {
         let disk = self.disk(spec)?;
         let known = lock(&self.known).get(&disk).cloned();
         Some(known.unwrap_or_else(|| DriveHealth {
-            why: "it was not asked yet".to_owned(),
+            why: "not polled yet".to_owned(),
             ..DriveHealth::default()
         }))
     }
 
-    /// Asks the disks of the open pools and the other disks of this host, at `at_s`, seconds since 1970. One that sleeps
-    /// is not woken up.
+    /// Polls the disks of open pools and the other disks of this host at `at_s`, seconds since
+    /// 1970. Sleeping disks are not woken.
     pub fn ask_disks(&self, at_s: u64) {
         let pools = self.control.pool_list().unwrap_or_default();
         let drives = pools.iter().flat_map(|pool| &pool.vdrives);
@@ -122,7 +123,7 @@ impl DriveHealthMonitor {
                 ..DriveHealth::default()
             };
             let health = match stuck.contains_key(&disk) {
-                true => unknown("what asks it does not end: the drive does not answer".to_owned()),
+                true => unknown("smartctl hangs: the drive does not respond".to_owned()),
                 false => {
                     let device = format!("/dev/{}", disk.replace('!', "/"));
                     match ask(&self.config.program, &device, self.config.answer_time) {
@@ -130,7 +131,7 @@ impl DriveHealthMonitor {
                         Asked::Nothing(why) => unknown(why),
                         Asked::Stuck(child) => {
                             stuck.insert(disk.clone(), child);
-                            unknown("it does not answer".to_owned())
+                            unknown("the drive does not respond".to_owned())
                         }
                     }
                 }
@@ -139,7 +140,7 @@ impl DriveHealthMonitor {
         }
     }
 
-    /// Drives of a pool that say that they fail, or are worn out.
+    /// Finds drives of a pool that are failing or worn out.
     pub(super) fn find(&self, pool: &PoolStatus, found: &mut Vec<Finding>) {
         let name = &pool.name;
         for drive in pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives) {
@@ -149,30 +150,31 @@ impl DriveHealthMonitor {
             };
             let subject = of_drive(name, drive);
             if let Some(why) = failing(&health) {
-                let message = format!("drive {spec} of pool {name} says that it fails: {why}");
+                let message = format!("drive {spec} of pool {name} reports failure: {why}");
                 let advice = format!("replace it with `convect pool replace {name} {spec} NEW`");
                 found.push(finding(EventCode::DriveFailing, subject, message, advice));
             } else if let Some(used) = health.used_percent.filter(|used| *used >= USED_WARN) {
                 let message =
                     format!("drive {spec} of pool {name} has used {used} % of its endurance");
                 let advice = format!(
-                    "replace it soon with `convect pool replace {name} {spec} NEW`, or write less with `convect pool set \
-                     {name} --promotion-budget SIZE`"
+                    "replace it soon with `convect pool replace {name} {spec} NEW`, or reduce \
+                     writes with `convect pool set {name} --promotion-budget SIZE`"
                 );
                 found.push(finding(EventCode::FlashWearing, subject, message, advice));
             }
         }
     }
 
-    /// Switches the light at a drive's slot.
+    /// Switches the locate LED of a drive's slot.
     ///
     /// # Errors
-    /// When it is no disk of this host, or has no light that the kernel knows.
+    /// When it is not a disk of this host, or the kernel knows no LED for it.
     pub fn drive_locate(&self, request: &DriveLocate) -> Result<()> {
         let spec = &request.drive;
         let disk = self.disk(spec).ok_or_else(|| {
             let text = format!(
-                "{spec} is no disk of this host: a light is at disks alone, like file:/dev/sda"
+                "{spec} is not a disk of this host: only disks have a locate LED, like \
+                 file:/dev/sda"
             );
             Problem::invalid(text)
         })?;

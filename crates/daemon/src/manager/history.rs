@@ -1,4 +1,4 @@
-//! The history: counters of all objects are sampled once a second and written down as rates.
+//! The history: counters of all objects are sampled once a second and recorded as rates.
 
 mod figures;
 mod sample;
@@ -15,18 +15,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What the last look saw.
+/// The previous sample.
 #[derive(Default)]
 pub(super) struct Sampled {
-    /// When: since the daemon was started, and seconds since 1970.
+    /// Its time: since the daemon's start, and seconds since 1970.
     at: Option<(Duration, u64)>,
     counted: BTreeMap<String, Did>,
-    /// Figures are not kept, and that was said.
+    /// Recording fails, and that was logged.
     failing: bool,
 }
 
-/// Seconds for which a look is written down. Whole seconds of the wall clock, so that their sum is what was counted,
-/// unless somebody set that.
+/// Seconds that a sample covers. Whole seconds of the wall clock, so that rates sum to the
+/// counters, unless the clock was set.
 fn seconds_between(before: (Duration, u64), now: (Duration, u64)) -> f64 {
     let elapsed = now.0.saturating_sub(before.0).as_secs_f64();
     let shown = now.1 as f64 - before.1 as f64;
@@ -36,18 +36,17 @@ fn seconds_between(before: (Duration, u64), now: (Duration, u64)) -> f64 {
     }
 }
 
-/// What open pools did over time.
+/// Activity of open pools over time.
 pub struct History {
     control: Arc<dyn Control>,
     exports: Arc<Exports>,
     store: Store,
-    /// What drives of tiers did in the second in which they did most since their pool was opened, by their objects of the
-    /// history. Locked to read it and to add a second.
+    /// Peak second of the drives of each tier since the pool was opened, by object. Locked briefly.
     peaks: Mutex<BTreeMap<String, Peak>>,
 }
 
 impl History {
-    /// That of a state folder, which was not read yet.
+    /// The history of a state folder, not loaded yet.
     pub(super) fn new(
         control: &Arc<dyn Control>,
         exports: &Arc<Exports>,
@@ -61,18 +60,18 @@ impl History {
         }
     }
 
-    /// Reads what was kept, at `now_s`, seconds since 1970.
+    /// Opens the history at `now_s`, seconds since 1970.
     pub(super) fn load(&self, now_s: u64) {
         self.store.load(now_s);
     }
 
-    /// What an object of the history did in the second in which it did most.
+    /// The peak second of an object.
     pub(super) fn peak(&self, object: &str) -> Peak {
         lock(&self.peaks).get(object).copied().unwrap_or_default()
     }
 
-    /// Writes down what was done since the last look, at `up` since the daemon was started and `at_s`, seconds since
-    /// 1970.
+    /// Records the activity since the last sample, at `up` since the daemon's start and `at_s`,
+    /// seconds since 1970.
     pub(super) fn sample(
         &self,
         sampled: &mut Sampled,
@@ -81,7 +80,7 @@ impl History {
         at_s: u64,
     ) {
         let seconds = match sampled.at {
-            // The second is not over: what was done since counts for the next.
+            // The second is not over: its activity is counted in the next sample.
             Some((_, before_s)) if before_s == at_s => return,
             Some((before, before_s)) => seconds_between((before, before_s), (up, at_s)),
             None => 0.0,
@@ -109,7 +108,7 @@ impl History {
             Ok(()) => sampled.failing = false,
             Err(error) => {
                 if !std::mem::replace(&mut sampled.failing, true) {
-                    tracing::error!("figures are not kept until this is mended: {error}");
+                    tracing::error!("cannot record history, retrying: {error}");
                 }
             }
         }
@@ -117,7 +116,7 @@ impl History {
 }
 
 impl History {
-    /// Keeps the most that tiers did in a second, of pools that are open.
+    /// Updates the peak seconds of tiers of open pools.
     fn note_peaks(&self, sample: &Sample) {
         let mut peaks = lock(&self.peaks);
         let before = std::mem::take(&mut *peaks);

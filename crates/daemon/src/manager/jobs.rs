@@ -1,4 +1,5 @@
-//! Jobs of this daemon's engine, of the daemon itself and of earlier daemons, by numbers that outlive it.
+//! Jobs of the engine, of the daemon itself and of earlier daemons, with numbers that survive
+//! restarts.
 
 use super::Result;
 use super::registry::PoolRegistry;
@@ -11,15 +12,15 @@ use api::v1::{self, Job, Problem, ProblemCode};
 use engine::PoolStatus;
 use std::sync::Arc;
 
-/// Jobs that are told of live.
+/// Number of jobs in live data.
 const JOBS_RECENT: usize = 100;
 
-/// What became of a job of a pool that is open, and whose engine does not go on with it; `deleting`: its volume is being
-/// deleted still.
+/// Fate of a job of an open pool that the engine does not continue; `deleting`: the deletion of its
+/// volume is still in progress.
 fn fate_in(pool: &PoolStatus, kind: &str, object: &str, deleting: bool) -> Fate {
     let failed = |text: &str| {
         Fate::Failed(format!(
-            "the daemon ended while it ran, and it does not go on: {text}"
+            "the daemon stopped while it ran, and it cannot continue: {text}"
         ))
     };
     let mut drives = pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
@@ -30,33 +31,33 @@ fn fate_in(pool: &PoolStatus, kind: &str, object: &str, deleting: bool) -> Fate 
                 .iter()
                 .any(|vdrive| format!("vdrive {}", vdrive.id) == object);
             match stays {
-                true => failed("the vdrive stays in the pool, remove it again"),
+                true => failed("the vdrive is still in the pool: remove it again"),
                 false => Fate::Done,
             }
         }
         "resync" => match drives.find(|drive| drive.spec == object) {
             Some(drive) if drive.state == "online" => Fate::Done,
-            _ => failed("the drive is out, bring it back with `convect pool online`"),
+            _ => failed("the drive is offline: bring it online with `convect pool online`"),
         },
         "scrub" => match pool.scrub.state.as_str() {
             "done" => Fate::Done,
             "cancelled" => Fate::Cancelled,
-            _ => failed("begin it again with `convect pool scrub`"),
+            _ => failed("start it again with `convect pool scrub`"),
         },
-        "delete" if deleting => failed("the volume is there still, delete it again"),
-        // What is left of deleted volumes and snapshots is looked for at each opening.
+        "delete" if deleting => failed("the volume still exists: delete it again"),
+        // Recovery finds the remains of deleted volumes and snapshots.
         "delete" | "reclaim" => Fate::Done,
-        _ => failed("begin it again"),
+        _ => failed("start it again"),
     }
 }
 
-/// For a job that waits for its pool.
+/// Error for a job that waits for its pool.
 fn not_under_way(job: &Job) -> Problem {
-    let text = format!("job {} is not under way: {}", job.id, job.message);
+    let text = format!("job {} is not running: {}", job.id, job.message);
     Problem::new(ProblemCode::Busy, text)
 }
 
-/// The jobs of this daemon and of those before it.
+/// Jobs of this daemon and of earlier ones.
 pub struct Jobs {
     control: Arc<dyn Control>,
     registry: Arc<PoolRegistry>,
@@ -64,7 +65,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Those of a state folder, which were not read yet.
+    /// The jobs of a state folder, not loaded yet.
     pub(super) fn new(registry: &Arc<PoolRegistry>, files: &StateFiles) -> Self {
         Self {
             control: Arc::clone(registry.control()),
@@ -73,25 +74,25 @@ impl Jobs {
         }
     }
 
-    /// Reads those of the last daemon, at `now_s`, seconds since 1970.
+    /// Loads the jobs of the previous daemon, at `now_s`, seconds since 1970.
     pub(super) fn load(&self, now_s: u64) {
         self.ledger.load(now_s);
     }
 
-    /// Enters a job of the daemon's own, of so many bytes.
+    /// Adds a job that the daemon itself runs, with its total in bytes.
     pub(super) fn begin(&self, kind: &str, subject: &str, total: u64) -> OwnJob {
         self.ledger.begin(kind, subject, total, now_s())
     }
 
-    /// What became of a job of the last daemon.
+    /// Fate of a job of the previous daemon.
     fn fate(&self, kind: &str, subject: &str) -> Fate {
         let (pool, object) = subject.split_once('/').unwrap_or((subject, ""));
         let Ok(status) = self.control.pool_status(pool) else {
             return match self.registry.absent(pool).is_some() {
                 true => Fate::Waits(format!(
-                    "pool {pool} is not open: it goes on when that is imported"
+                    "pool {pool} is not open: the job continues once it is imported"
                 )),
-                false => Fate::Failed(format!("pool {pool} is not open here any more")),
+                false => Fate::Failed(format!("pool {pool} is no longer open here")),
             };
         };
         let volumes = self.control.volume_list(pool).unwrap_or_default();
@@ -104,7 +105,7 @@ impl Jobs {
         )
     }
 
-    /// Brings the list of jobs up to date.
+    /// Updates the list of jobs.
     ///
     /// # Errors
     /// As the engine's.
@@ -117,13 +118,13 @@ impl Jobs {
         Ok(())
     }
 
-    /// A job that the engine has just begun.
+    /// Reference to a job that the engine has just begun.
     pub(super) fn reference(&self, engine: u64) -> v1::JobRef {
         if let Err(problem) = self.refresh() {
-            tracing::error!("the jobs cannot be looked at: {problem}");
+            tracing::error!("cannot list the jobs: {problem}");
         }
         v1::JobRef {
-            // The engine tells of every job that it has just begun.
+            // The engine reports every job that it has begun.
             job: self.ledger.of_engine(engine).unwrap_or(engine),
         }
     }
@@ -139,7 +140,7 @@ impl Jobs {
         })
     }
 
-    /// Jobs that run and some recently ended ones, newest first.
+    /// Running jobs and some recently finished ones, newest first.
     pub(super) fn recent(&self) -> Vec<Job> {
         match self.refresh() {
             Ok(()) => self.ledger.list(JOBS_RECENT),
@@ -147,50 +148,51 @@ impl Jobs {
         }
     }
 
-    /// One job.
+    /// A job by its number.
     ///
     /// # Errors
-    /// When there is none of this number.
+    /// When it does not exist.
     pub fn show(&self, job: u64) -> Result<Job> {
         let found = self.list()?.items.into_iter().find(|known| known.id == job);
         found.ok_or_else(|| {
             Problem::not_found(format!(
-                "there is no job {job}: `convect job list` shows the recent ones"
+                "unknown job {job}: see `convect job list` for recent jobs"
             ))
         })
     }
 
-    /// Ends a job.
+    /// Cancels a job.
     ///
     /// # Errors
-    /// When there is none of this number, it has ended, or cannot be ended.
+    /// When it does not exist, has finished, or cannot be cancelled.
     pub fn cancel(&self, job: u64) -> Result<()> {
         let known = self.unfinished(job)?;
         match self.ledger.cancel(job) {
             Some(engine) => self.control.job_cancel(engine).map_err(ToApi::to_api),
-            // One of the daemon's own is asked to end; one that waits for its pool is not under way.
+            // A job of the daemon itself is asked to stop; a job that waits for its pool is not
+            // running.
             None if known.message.is_empty() => Ok(()),
             None => Err(not_under_way(&known)),
         }
     }
 
-    /// A job that has not ended.
+    /// A job that has not finished.
     fn unfinished(&self, job: u64) -> Result<Job> {
         let known = self.show(job)?;
         if known.state.is_ended() {
-            let text = format!("job {job} has ended already: {}", known.state.name());
+            let text = format!("job {job} has already finished: {}", known.state.name());
             return Err(Problem::invalid(text));
         }
         Ok(known)
     }
 
-    /// The engine's number of a job that can rest.
+    /// The engine's number of a job that can be paused.
     fn pausable(&self, job: u64) -> Result<u64> {
         let known = self.unfinished(job)?;
         if self.ledger.is_own(job) {
             let text = format!(
-                "job {job} is a {} and lives as long as its connection: cancel it, and go on later with \
-                 `convect send --resume TOKEN`",
+                "job {job} ({}) cannot be paused, as it ends with its connection: cancel it, and \
+                 continue later with `convect send --resume TOKEN`",
                 known.kind
             );
             return Err(Problem::new(ProblemCode::Refused, text));
@@ -199,19 +201,19 @@ impl Jobs {
         number.ok_or_else(|| not_under_way(&known))
     }
 
-    /// Has a job rest until it is told to go on, over restarts too. One that rests already does so.
+    /// Pauses a job until it is resumed, even across restarts. No effect if it is paused.
     ///
     /// # Errors
-    /// When there is none of this number, it has ended, is not under way, or cannot rest.
+    /// When it does not exist, has finished, is not running, or cannot be paused.
     pub fn pause(&self, job: u64) -> Result<()> {
         let number = self.pausable(job)?;
         self.control.job_pause(number).map_err(ToApi::to_api)
     }
 
-    /// Has a job that rests go on. One that does so already does so.
+    /// Resumes a paused job. No effect if it is running.
     ///
     /// # Errors
-    /// As [`Jobs::pause`]'s.
+    /// As [`Jobs::pause`].
     pub fn resume(&self, job: u64) -> Result<()> {
         let number = self.pausable(job)?;
         self.control.job_resume(number).map_err(ToApi::to_api)

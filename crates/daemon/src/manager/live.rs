@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What viewers are told once a second.
+/// Source of live data.
 pub struct LiveStatus {
     access: Arc<Access>,
     status: Arc<StatusCache>,
@@ -35,7 +35,7 @@ impl LiveStatus {
         }
     }
 
-    /// The first that is seen after the look of this number: its own number, how long it took, and all that is told.
+    /// The first sample after number `after`: its number, the time it took, and the state.
     pub fn next(&self, after: u64) -> (u64, Duration, Seen) {
         let look = self.status.after(after);
         let began = Instant::now();
@@ -61,7 +61,7 @@ impl LiveStatus {
         (look.number, look.took + began.elapsed(), seen)
     }
 
-    /// Where volumes lie. Those that are not there are left out.
+    /// Maps of volumes. Missing volumes are left out.
     pub fn maps(&self, views: &[MapView]) -> BTreeMap<MapView, Picture> {
         let look = |view: &MapView| {
             let MapView {
@@ -88,7 +88,7 @@ impl LiveStatus {
     }
 }
 
-/// The policies that volumes have, by level and name.
+/// Policies in use, by level and name.
 fn live_policies(pool: &PoolLook) -> Vec<LivePolicy> {
     let mut policies = BTreeMap::<(u8, &str), LivePolicy>::new();
     let volumes = pool.volumes.iter().filter_map(|volume| {

@@ -1,4 +1,4 @@
-//! Prometheus metrics: gathered from the current status without waiting for work in progress.
+//! Prometheus metrics, gathered from the current status without waiting for work in progress.
 
 use super::Result;
 use super::diagnostics::Diagnostics;
@@ -13,7 +13,7 @@ use engine::PoolLook;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Where the figures of a scrape come from.
+/// Sources of a scrape.
 pub struct MetricsSource {
     registry: Arc<PoolRegistry>,
     exports: Arc<Exports>,
@@ -44,7 +44,7 @@ impl MetricsSource {
         }
     }
 
-    /// Everything that is known, for a scrape. `http/scrapes.rs` has one gathered at a time, however many ask.
+    /// Gathers all metrics. `http/scrapes.rs` runs one scrape at a time for any number of callers.
     ///
     /// # Errors
     /// As the engine's.
@@ -70,7 +70,7 @@ impl MetricsSource {
         Ok(page.text(format))
     }
 
-    /// What a pool tells. It may be closed meanwhile: then the rest is left out.
+    /// Metrics of a pool. If it is closed concurrently, the rest is left out.
     fn figures(&self, look: PoolLook) -> PoolFigures {
         let moves = self.diagnostics.pool_moves(&look.status.name);
         let vdrives = look.status.vdrives.iter();

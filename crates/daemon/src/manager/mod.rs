@@ -1,7 +1,7 @@
 //! The daemon's operations as plain blocking calls: the engine's, and exports, jobs, events and history on top of them.
 //!
-//! [`Manager`] is the composition root: it makes the parts and gives each what it needs, and no part knows it. A part
-//! owns its state; beside the engine it sees only parts of lines above its own in this table.
+//! [`Manager`] is the composition root: it creates the parts and passes each its dependencies. A
+//! part owns its state; besides the engine it depends only on parts above it in this table.
 //!
 //! | part | responsible for | sees |
 //! | --- | --- | --- |

@@ -1,4 +1,4 @@
-//! Events and alerts as the API shows them, the daemon's own events, and the targets that are notified.
+//! Events and alerts in the API, the daemon's own events, and notification targets.
 
 use super::Result;
 use crate::ServeError;
@@ -10,7 +10,7 @@ use crate::state::StateFiles;
 use api::v1::{self, Event, EventCode, EventState, Problem, ProblemCode, Subject, SubjectKind};
 use std::sync::Arc;
 
-/// What events of the daemon itself are about.
+/// Subject of events about the daemon itself.
 fn daemon() -> Subject {
     Subject {
         kind: SubjectKind::Daemon,
@@ -19,18 +19,18 @@ fn daemon() -> Subject {
     }
 }
 
-/// Events and alerts of this daemon, and who is told of them.
+/// Events, alerts and notification targets of this daemon.
 pub struct Notifications {
     events: Arc<Events>,
     targets: Arc<Targets>,
-    /// The targets of the configuration.
+    /// Configured targets.
     configured: Vec<v1::TargetCreate>,
-    /// Whether alerts also go to link-local addresses.
+    /// Whether notifications may be sent to link-local addresses.
     link_local: bool,
 }
 
 impl Notifications {
-    /// Those of a state folder, which were not read yet, and the targets of the configuration.
+    /// Events and targets of a state folder, not loaded yet, and the configured targets.
     pub(super) fn new(
         files: &StateFiles,
         configured: Vec<v1::TargetCreate>,
@@ -44,21 +44,21 @@ impl Notifications {
         }
     }
 
-    /// Reads what was kept.
+    /// Loads the stored events and targets.
     ///
     /// # Errors
-    /// When a target of the configuration cannot be.
+    /// When a configured target is invalid.
     pub(super) fn load(&self) -> std::result::Result<(), ServeError> {
         self.events.load();
         self.targets.load(&self.configured, self.events.newest())
     }
 
-    /// Whether alerts also go to link-local addresses.
+    /// Whether notifications may be sent to link-local addresses.
     pub fn link_local(&self) -> bool {
         self.link_local
     }
 
-    /// What happened.
+    /// The events.
     pub fn events(&self) -> &Arc<Events> {
         &self.events
     }
@@ -68,14 +68,15 @@ impl Notifications {
         self.events.list(filter, limit)
     }
 
-    /// What is wrong now.
+    /// Open alerts.
     pub fn alert_list(&self) -> v1::AlertList {
         v1::AlertList {
             items: self.events.alerts(),
         }
     }
 
-    /// Notes that this daemon was started at `at_s`, seconds since 1970, and how the one before ended.
+    /// Records the daemon's start at `at_s`, seconds since 1970, and how the previous daemon
+    /// stopped.
     pub(super) fn note_start(&self, at_s: u64) {
         let started = [
             EventCode::DaemonStarted,
@@ -84,44 +85,46 @@ impl Notifications {
         ];
         let before = self.events.last_of(&started);
         if before.is_some_and(|event| event.code != EventCode::DaemonStopped) {
-            let message = "the daemon before this one did not end in order: it was killed, or the host lost its power";
+            let message = "the previous daemon did not shut down cleanly: it was killed, or the \
+             host lost power";
             let told = (
                 message.to_owned(),
-                "look what ended it: `journalctl -u convect` and `dmesg` tell; pools recover by themselves",
+                "find the cause with `journalctl -u convect` and `dmesg`; pools recover \
+                 automatically",
             );
             self.events
                 .note(EventCode::DaemonKilled, daemon(), told, at_s);
         }
         let version = env!("CARGO_PKG_VERSION");
-        let told = (format!("convect {version} was started"), "");
+        let told = (format!("convect {version} started"), "");
         self.events
             .note(EventCode::DaemonStarted, daemon(), told, at_s);
     }
 
-    /// Notes that it ended in order.
+    /// Records an orderly stop.
     pub(super) fn note_stop(&self, at_s: u64) {
-        let told = ("the daemon ended".to_owned(), "");
+        let told = ("the daemon stopped".to_owned(), "");
         self.events
             .note(EventCode::DaemonStopped, daemon(), told, at_s);
         self.events.flush();
     }
 
-    /// Who is told of events.
+    /// The notification targets.
     pub fn targets(&self) -> &Arc<Targets> {
         &self.targets
     }
 
-    /// The targets.
+    /// The targets as listed by the API.
     pub fn target_list(&self) -> v1::TargetList {
         v1::TargetList {
             items: self.targets.list(&self.events),
         }
     }
 
-    /// Makes a target.
+    /// Creates a target.
     ///
     /// # Errors
-    /// When it cannot be, its name is taken, or it cannot be kept.
+    /// When it is invalid, its name is taken, or it cannot be stored.
     pub fn target_create(&self, request: v1::TargetCreate) -> Result<v1::Target> {
         check_name("a target", &request.name)?;
         self.targets.create(request, self.events.newest())
@@ -130,15 +133,15 @@ impl Notifications {
     /// Deletes a target.
     ///
     /// # Errors
-    /// When there is none, it is configured, or that cannot be kept.
+    /// When it does not exist, is configured, or the change cannot be stored.
     pub fn target_delete(&self, name: &str) -> Result<()> {
         self.targets.delete(name)
     }
 
-    /// Tells a target of an event that is none, and waits for it.
+    /// Sends a test event to a target and waits for the result.
     ///
     /// # Errors
-    /// When there is no such target, or it does not take it.
+    /// When the target does not exist, or does not accept it.
     pub fn target_test(&self, name: &str) -> Result<()> {
         let target = self.targets.find(name)?;
         let code = EventCode::Test;
@@ -153,13 +156,13 @@ impl Notifications {
                 pool: None,
                 name: name.to_owned(),
             },
-            message: "somebody tries whether this target is reached: it is".to_owned(),
+            message: "this is a test event: the target is reachable".to_owned(),
             advice: String::new(),
             runbook: code.runbook(),
             of: None,
         };
         deliver_now(&target, &[event], self.link_local).map_err(|why| {
-            let text = format!("target {name} was not reached: {why}");
+            let text = format!("target {name} is not reachable: {why}");
             Problem::new(ProblemCode::Io, text)
         })
     }

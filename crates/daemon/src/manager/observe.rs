@@ -1,5 +1,5 @@
-//! The poller: once a second it compares the state of pools, drives, exports, schedules, jobs and log-ins with what is
-//! right, and hands its findings to the events, which raise and clear alerts.
+//! The poller: once a second it checks pools, drives, exports, schedules, jobs and log-ins, and
+//! passes its findings to the events, which raise and clear alerts.
 
 mod goals;
 
@@ -28,15 +28,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use units::format_bytes;
 
-/// What is written by the day is judged once it was watched for so long, in seconds.
+/// Minimum observation time before daily writes are judged, in seconds.
 const WEAR_LEAST_S: u64 = 86_400;
 
-/// What the last look saw, to find what is new at the next.
+/// State of the previous check, to detect changes.
 #[derive(Default)]
 struct Observed {
-    /// Of each drive, by pool and id: requests that failed or were late, and blocks that were mended.
+    /// By pool and drive id: failed and late requests, and repaired blocks.
     drives: BTreeMap<(String, String), (u64, u64)>,
-    /// Jobs that failed and were told of.
+    /// Failed jobs that were reported.
     failed: BTreeSet<u64>,
     sampled: Sampled,
     goals: Goals,
@@ -44,7 +44,7 @@ struct Observed {
 }
 
 impl Observed {
-    /// What is wrong with a drive now, with what happened to it since the last look.
+    /// Finds problems of a drive, including new errors since the previous check.
     fn drive(&mut self, pool: &PoolStatus, drive: &DriveStatus, found: &mut Vec<Finding>) {
         let (name, spec) = (&pool.name, &drive.spec);
         let mut add = |code, message: String, advice: String| {
@@ -56,22 +56,23 @@ impl Observed {
                 false => format!(" ({})", drive.why),
             };
             let message = match drive.state.as_str() {
-                "syncing" => format!("drive {spec} of pool {name} is being brought up to date"),
-                state => format!(
-                    "drive {spec} of pool {name} is {state}{why}: its mirror goes on without it"
-                ),
+                "syncing" => format!("drive {spec} of pool {name} is resyncing"),
+                state => {
+                    format!("drive {spec} of pool {name} is {state}{why}: its mirror is degraded")
+                }
             };
             let advice = format!(
-                "bring it back with `convect pool online {name} {spec}`, or put another in its place with \
+                "bring it online with `convect pool online {name} {spec}`, or replace it with \
                  `convect pool replace {name} {spec} NEW`"
             );
             add(EventCode::LegOut, message, advice);
         }
         if drive.slow {
             let message = format!(
-                "drive {spec} of pool {name} does not answer, or takes far longer than usual"
+                "drive {spec} of pool {name} does not respond, or takes far longer than usual"
             );
-            let advice = "see whether something else uses it and what SMART says; a mirror reads from its other drives";
+            let advice = "check for other users of the drive and its SMART report; a mirror reads \
+             from its other drives";
             add(EventCode::DriveSlow, message, advice.to_owned());
         }
         let key = (pool.id.clone(), drive.id.clone());
@@ -79,28 +80,31 @@ impl Observed {
         let before = self.drives.insert(key, now).unwrap_or_default();
         if now.0 > before.0 {
             let message = format!(
-                "{} requests to drive {spec} of pool {name} failed and {} were not answered in time since the pool was opened",
+                "since the pool was opened {} requests to drive {spec} of pool {name} have failed \
+                 and {} timed out",
                 drive.errors, drive.timeouts
             );
             let advice = format!(
-                "see cables and what SMART says; replace it with `convect pool replace {name} {spec} NEW`"
+                "check the cables and the SMART report; replace the drive with `convect pool \
+                 replace {name} {spec} NEW`"
             );
             add(EventCode::DriveFailing, message, advice);
         }
         if now.1 > before.1 {
             let message = format!(
-                "drive {spec} of pool {name} gave back {} blocks otherwise than they were written; they were mended",
+                "drive {spec} of pool {name} returned {} corrupt blocks, which were repaired",
                 drive.repaired
             );
             let advice = format!(
-                "scrub the pool with `convect pool scrub {name}`; if it happens again, replace the drive"
+                "scrub the pool with `convect pool scrub {name}`; if it happens again, replace \
+                 the drive"
             );
             add(EventCode::DriveCorrupt, message, advice);
         }
     }
 }
 
-/// What the pool was opened with though it is old.
+/// Finds pools that were opened in an outdated state.
 fn find_old(pool: &PoolStatus, found: &mut Vec<Finding>) {
     let name = &pool.name;
     for old in &pool.old {
@@ -115,15 +119,19 @@ fn find_old(pool: &PoolStatus, found: &mut Vec<Finding>) {
         found.push(finding(
             EventCode::DriveOld,
             subject,
-            format!("pool {name} was opened though it is old: {}", old.message),
             format!(
-                "what was written since is lost: compare with a backup, and scrub the pool with `convect pool scrub {name}`"
+                "pool {name} was opened in an outdated state: {}",
+                old.message
+            ),
+            format!(
+                "later writes are lost: compare with a backup, and scrub the pool with `convect \
+                 pool scrub {name}`"
             ),
         ));
     }
 }
 
-/// The parts that are looked at.
+/// The parts that are checked.
 pub(super) struct Observables {
     pub registry: Arc<PoolRegistry>,
     pub access: Arc<Access>,
@@ -139,20 +147,20 @@ pub(super) struct Observables {
     pub bottlenecks: Arc<QosBottlenecks>,
 }
 
-/// Finds what is wrong, and has it become events and alerts.
+/// Checks the parts, and passes findings to the events.
 pub struct Observer {
     of: Observables,
-    /// Per cent of its size that may be written to a drive of the fast tier in a day; 0: as much as comes.
+    /// Share of a fast-tier drive's size in percent for daily writes; 0: unlimited.
     flash_daily_percent: u32,
     began: Instant,
-    /// When it was made: seconds since 1970.
+    /// Creation time: seconds since 1970.
     made_s: u64,
-    /// What was seen at the last look. Held while it is looked.
+    /// State of the previous check. Held during a check.
     observed: Mutex<Observed>,
 }
 
 impl Observer {
-    /// An observer that has seen nothing yet; `began`: when the daemon did.
+    /// An observer without a previous check; `began`: the daemon's start.
     pub(super) fn new(of: Observables, flash_daily_percent: u32, began: Instant) -> Self {
         Self {
             of,
@@ -163,7 +171,7 @@ impl Observer {
         }
     }
 
-    /// Looks what is wrong and what was done at `up` since the daemon was started, and `at_s`, seconds since 1970.
+    /// Checks at `up` since the daemon's start and `at_s`, seconds since 1970.
     pub fn observe(&self, up: Duration, at_s: u64) {
         let mut observed = lock(&self.observed);
         let look = self.of.status.refresh();
@@ -216,13 +224,13 @@ impl Observer {
             .sample(&mut observed.sampled, &look.pools, up, at_s);
         self.note_failed_jobs(&mut observed.failed, at_s);
         drop(observed);
-        // The next start is not to open what this one goes on without.
+        // Drives that a degraded pool lacks must not be used at the next start.
         if pools().any(|pool| pool.state != "online") {
             self.of.registry.refresh();
         }
     }
 
-    /// The same for now.
+    /// Checks now.
     pub fn observe_now(&self) {
         self.observe(self.began.elapsed(), now_s());
     }
@@ -238,7 +246,7 @@ impl Observer {
                 EventCode::PoolFailed,
                 of_pool(name, name),
                 format!("pool {name} has failed: {}", pool.messages.join("; ")),
-                format!("`convect pool status {name}` says which drives it lacks: bring them back"),
+                format!("reconnect the drives that `convect pool status {name}` lists as missing"),
             )),
             "full" => found.push(finding(
                 EventCode::PoolFull,
@@ -253,7 +261,7 @@ impl Observer {
                 FillPart::Space => "space",
                 FillPart::Metadata => "metadata",
                 FillPart::Slow => "slow",
-                // It fills whenever data comes faster than it sinks, and empties by itself.
+                // It fills whenever data arrives faster than it is demoted, and recovers by itself.
                 FillPart::Fast => continue,
             };
             found.push(Finding {
@@ -289,13 +297,14 @@ impl Observer {
             }
             let (name, spec) = (&pool.name, &drive.spec);
             let message = format!(
-                "{} a day are written to drive {spec} of pool {name}, which has {}: more than {limit} % of it",
+                "{} per day are written to drive {spec} of pool {name}, which has {}: more than \
+                 {limit} % of it",
                 format_bytes(daily),
                 format_bytes(drive.size)
             );
             let advice = format!(
-                "set a budget with `convect pool set {name} --promotion-budget SIZE`, or say what the drive bears with \
-                 flash_daily_percent"
+                "set a budget with `convect pool set {name} --promotion-budget SIZE`, or set the \
+                 endurance of the drives in flash_daily_percent"
             );
             found.push(finding(
                 EventCode::FlashWearing,
@@ -306,7 +315,7 @@ impl Observer {
         }
     }
 
-    /// What scrubs found, until one that ended found nothing.
+    /// Finds damage found by scrubs, until a complete scrub finds none.
     fn find_damage(&self, pool: &PoolStatus, found: &mut Vec<Finding>) {
         let (name, scrub) = (&pool.name, &pool.scrub);
         let mut add = |code, count: u64, message: String, advice: String| {
@@ -325,30 +334,26 @@ impl Observer {
             EventCode::ScrubFound,
             scrub.errors,
             format!(
-                "the scrub of pool {name} found {} copies that were not right; {} are right again",
+                "the scrub of pool {name} found {} corrupt copies; {} were repaired",
                 scrub.errors, scrub.repaired
             ),
-            format!(
-                "`convect pool status {name}` says on which drives: look at those, and scrub again"
-            ),
+            format!("check the drives that `convect pool status {name}` lists, and scrub again"),
         );
         let (message, advice) = match scrub.lost {
             0 => (
                 format!(
-                    "the opening of pool {name} found {} blocks lost: what was written to them last cannot be read",
+                    "recovery of pool {name} found {} lost blocks: their latest content is \
+                     unreadable",
                     pool.opening_lost
                 ),
                 format!(
-                    "the daemon's log names them: write them again or restore them from a backup, then `convect pool scrub {name}`"
+                    "the blocks are listed in the daemon's log: rewrite them or restore them from \
+                     a backup, then run `convect pool scrub {name}`"
                 ),
             ),
             lost => (
-                format!(
-                    "the scrub of pool {name} found {lost} blocks of which no right copy is left"
-                ),
-                format!(
-                    "`convect pool status {name}` says of which volumes: write those places again from a backup"
-                ),
+                format!("the scrub of pool {name} found {lost} blocks without a correct copy"),
+                format!("restore the ranges that `convect pool status {name}` lists from a backup"),
             ),
         };
         add(
@@ -359,7 +364,7 @@ impl Observer {
         );
     }
 
-    /// What is wrong with what is no pool.
+    /// Finds problems of other objects than pools.
     fn find_elsewhere(&self, found: &mut Vec<Finding>) {
         for absent in self.of.registry.absent_pools() {
             found.push(finding(
@@ -367,7 +372,7 @@ impl Observer {
                 of_pool(&absent.name, &absent.name),
                 absent.message.clone(),
                 format!(
-                    "bring its drives back, then `convect pool import {}`",
+                    "reconnect its drives, then run `convect pool import {}`",
                     absent.name
                 ),
             ));
@@ -385,10 +390,10 @@ impl Observer {
                 EventCode::ExportRefused,
                 subject,
                 format!(
-                    "export {} of {}/{} is not offered: {error}",
+                    "export {} of {}/{} could not be started: {error}",
                     export.name, export.pool, export.volume
                 ),
-                "mend what it says; it is tried again every 30 s",
+                "resolve the error; the export is retried every 30 s",
             ));
         }
         for ((pool, name), trouble) in self.of.exports.host_troubles() {
@@ -397,30 +402,30 @@ impl Observer {
                 pool: Some(pool),
                 name,
             };
-            let advice =
-                "give each host a name of its own: no two may have the same InitiatorName and ISID";
+            let advice = "configure a unique name on each host: no two may have the same InitiatorName and \
+                 ISID";
             found.push(finding(EventCode::HostsCollide, subject, trouble, advice));
         }
         for ((pool, _, name), error) in self.of.schedules.failed() {
             let message =
-                format!("schedule {name} of pool {pool} did not take what was due: {error}");
+                format!("schedule {name} of pool {pool} could not take a due snapshot: {error}");
             let subject = Subject {
                 kind: SubjectKind::Schedule,
                 pool: Some(pool),
                 name,
             };
-            let advice = "mend what it says; the next one is taken when it is due";
+            let advice = "resolve the error; the next snapshot is taken when it is due";
             found.push(finding(EventCode::SnapshotMissed, subject, message, advice));
         }
         for (name, why) in self.of.notifications.targets().failing() {
-            let message = format!("target {name} does not take what it is to be told: {why}");
+            let message = format!("notification target {name} does not accept events: {why}");
             let subject = Subject {
                 kind: SubjectKind::Target,
                 pool: None,
                 name: name.clone(),
             };
             let advice =
-                format!("mend what it says and try it with `convect alert target test {name}`");
+                format!("resolve the error and test with `convect alert target test {name}`");
             found.push(finding(EventCode::DeliveryFailed, subject, message, advice));
         }
         find_troubles(&self.of.registry.state().files().troubles(), found);
@@ -434,13 +439,13 @@ impl Observer {
             found.push(finding(
                 EventCode::AuditAltered,
                 subject,
-                format!("the log of changes is not as it was written, from entry {number} on"),
-                "somebody who may write to the state folder changed it: compare it with a copy",
+                format!("the audit log was modified from entry {number} on"),
+                "someone with write access to the state folder changed it: compare it with a copy",
             ));
         }
     }
 
-    /// Tells once of each job that failed. `told`: those that were.
+    /// Records an event for each newly failed job. `told`: those recorded before.
     fn note_failed_jobs(&self, told: &mut BTreeSet<u64>, at_s: u64) {
         let failed: Vec<_> = self
             .of
@@ -448,7 +453,7 @@ impl Observer {
             .recent()
             .into_iter()
             .filter(|job| job.state == api::v1::JobState::Failed)
-            // Those of daemons before were told of by them.
+            // Failed jobs of earlier daemons were recorded by them.
             .filter(|job| job.ended_s.is_none_or(|ended_s| ended_s >= self.made_s))
             .collect();
         for job in failed.iter().filter(|job| !told.contains(&job.id)) {
@@ -458,10 +463,10 @@ impl Observer {
                 name: job.id.to_string(),
             };
             let message = format!(
-                "job {} ({} of {}) could not end: {}",
+                "job {} ({} of {}) failed: {}",
                 job.id, job.kind, job.subject, job.message
             );
-            let advice = "mend what it says and start it again";
+            let advice = "resolve the error and start it again";
             self.events()
                 .note(EventCode::JobFailed, subject, (message, advice), at_s);
         }
@@ -469,7 +474,7 @@ impl Observer {
     }
 }
 
-/// What of the state folder cannot be kept, and what of it was lost.
+/// Finds files of the state folder that cannot be written or were lost.
 fn find_troubles(troubles: &[(&'static str, Trouble)], found: &mut Vec<Finding>) {
     for (name, trouble) in troubles {
         let subject = Subject {
@@ -481,16 +486,17 @@ fn find_troubles(troubles: &[(&'static str, Trouble)], found: &mut Vec<Finding>)
             Trouble::Unwritten(why) => finding(
                 EventCode::StateUnwritten,
                 subject,
-                format!("{name} of the state folder cannot be written: {why}"),
-                "make space in the state folder or correct its permissions; pools are served meanwhile, and what needs \
-                 the log of changes is refused",
+                format!("cannot write {name} in the state folder: {why}"),
+                "free space in the state folder or correct its permissions; pools stay available \
+                 meanwhile, and changes that need the audit log are refused",
             ),
             Trouble::Damaged(why, at) => finding(
                 EventCode::StateDamaged,
                 subject,
-                format!("{name} of the state folder was damaged, and nothing of it counts: {why}"),
+                format!("{name} in the state folder was corrupt and is ignored: {why}"),
                 format!(
-                    "restore it from a copy and start the daemon again, or configure again what it contained; then remove {}",
+                    "restore it from a copy and restart the daemon, or configure its content \
+                     again; then remove {}",
                     at.display()
                 ),
             ),
@@ -498,17 +504,16 @@ fn find_troubles(troubles: &[(&'static str, Trouble)], found: &mut Vec<Finding>)
     }
 }
 
-/// Tokens that were no good, by address.
+/// Finds failed authentication attempts, by address.
 fn find_failures(failures: Failures, found: &mut Vec<Finding>) {
     let mut add = |name: String, count: u32| {
-        let message = format!("{count} tokens that are no good were shown from {name}");
+        let message = format!("{count} failed authentication attempts from {name}");
         let subject = Subject {
             kind: SubjectKind::Address,
             pool: None,
             name,
         };
-        let advice =
-            "find out who it is: a program with a token that expired, or somebody who tries";
+        let advice = "identify the source: a program with an expired token, or an intruder";
         found.push(finding(EventCode::LoginFailed, subject, message, advice));
     };
     for (address, count) in failures.by {

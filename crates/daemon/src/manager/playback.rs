@@ -1,4 +1,5 @@
-//! Playback: maps of volumes are recorded in turn for a fiftieth of the time, and shown as they were (docs/access.md).
+//! Playback: maps of volumes are recorded in turn with a duty cycle of 2 %, and replayed
+//! (docs/access.md).
 
 use super::Result;
 use super::status_cache::StatusCache;
@@ -13,13 +14,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How far back is told when nobody says since when, in seconds.
+/// Default time range, in seconds.
 const USUAL_S: u64 = 3600;
 
-/// By which it is seen that something was done with a volume: operations of hosts, and what was moved.
+/// Activity of a volume: operations of hosts, and moves of data.
 type Did = [u64; 4];
 
-/// A volume that is to be looked at.
+/// A volume to be recorded.
 struct Due {
     key: (String, String),
     serial: String,
@@ -27,24 +28,24 @@ struct Due {
     did: Did,
 }
 
-/// Where the looking is.
+/// Progress of the recording.
 #[derive(Default)]
 struct Turn {
-    /// When the last one began: seconds since 1970.
+    /// Begin of the current pass: seconds since 1970.
     began_s: Option<u64>,
     due: VecDeque<Due>,
-    /// What had been done with each volume when it was looked at.
+    /// Activity of each volume when it was last recorded.
     did: BTreeMap<(String, String), Did>,
 }
 
-/// The maps of volumes as they were.
+/// Recorded maps of volumes.
 pub struct Playback {
     control: Arc<dyn Control>,
     status: Arc<StatusCache>,
     volumes: Arc<Volumes>,
-    /// Held while volumes are looked at.
+    /// Held while maps are recorded.
     turn: Mutex<Turn>,
-    /// Locked for a look or an entry only.
+    /// Locked briefly.
     recorded: Mutex<Recorded>,
 }
 
@@ -86,7 +87,7 @@ fn frames(volume: &str, was: Was) -> v1::MapFrames {
 }
 
 impl Playback {
-    /// No maps yet.
+    /// No maps.
     pub(super) fn new(
         control: &Arc<dyn Control>,
         status: &Arc<StatusCache>,
@@ -101,7 +102,7 @@ impl Playback {
         }
     }
 
-    /// The volumes that are to be looked at now, those with which something was done first.
+    /// Volumes to record next, the active ones first.
     fn due(&self, turn: &mut Turn, at_s: u64) {
         let mut idle = Vec::new();
         let mut there = BTreeSet::new();
@@ -132,8 +133,8 @@ impl Playback {
         turn.due.extend(idle);
     }
 
-    /// Looks at `at_s`, seconds since 1970, at maps of volumes for playback, for about as long as `most`; goes on at the
-    /// next call. Each volume has its turn every ten seconds at most.
+    /// Records maps at `at_s`, seconds since 1970, for about `most`, and continues with the next
+    /// call. Each volume is recorded every ten seconds at most.
     pub fn record(&self, at_s: u64, most: Duration) {
         let began = Instant::now();
         let mut turn = lock(&self.turn);
@@ -150,7 +151,7 @@ impl Playback {
         while let Some(due) = turn.due.pop_front() {
             let (pool, volume) = (&due.key.0, &due.key.1);
             let cells = cells_for(due.size);
-            // One that was deleted meanwhile is left out.
+            // Volumes that were deleted concurrently are skipped.
             if let Ok(map) = self.control.volume_map(pool, volume, 0..due.size, cells) {
                 let map: Vec<v1::MapCell> =
                     map.into_iter().map(crate::mapping::ToApi::to_api).collect();
@@ -164,11 +165,11 @@ impl Playback {
         }
     }
 
-    /// How a volume lay at `from_s`, and what changed of that up to `to_s`, both in seconds since 1970; the last hour
-    /// when nobody says when. Nothing is kept over the daemon's end.
+    /// The map of a volume at `from_s`, and its changes up to `to_s`, in seconds since 1970; the
+    /// last hour by default. Recordings do not survive a restart.
     ///
     /// # Errors
-    /// When there is no such volume, or the times cannot be.
+    /// When the volume does not exist, or the times are invalid.
     pub fn frames(
         &self,
         pool: &str,
@@ -181,7 +182,7 @@ impl Playback {
         let from_s = from_s.unwrap_or(to_s.saturating_sub(USUAL_S));
         if from_s > to_s {
             return Err(Problem::invalid(format!(
-                "from ({from_s}) comes after to ({to_s}): write the earlier one as from"
+                "from ({from_s}) is after to ({to_s}): swap them"
             )));
         }
         let known = self.volumes.show(pool, volume)?;

@@ -1,4 +1,4 @@
-//! Pools: create, open, close, destroy, change settings; and opened again after a restart of the daemon.
+//! Pools: create, open, close, destroy, change settings, and reopen after a restart.
 
 mod drives;
 mod scrubs;
@@ -21,12 +21,12 @@ use engine::{ImportOptions, MissingDrives, PoolStatus};
 use std::io;
 use std::sync::Arc;
 
-/// Says which drives a pool was opened without.
+/// Logs the drives that a pool was opened without.
 fn tell_absences(status: &PoolStatus) {
     let drives = status.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
     for drive in drives.filter(|drive| drive.state == "missing") {
         tracing::warn!(
-            "pool {} is open without its drive {}: bring the drive back",
+            "pool {} is open without its drive {}: reconnect the drive",
             status.name,
             drive.spec
         );
@@ -37,13 +37,13 @@ fn not_kept(what: &str, error: &io::Error) -> Problem {
     Problem::new(
         ProblemCode::Io,
         format!(
-            "{what} was not done, since the state folder cannot be written ({error}): make space \
-             or correct its permissions and try again"
+            "{what} failed, since the state folder cannot be written ({error}): free space or \
+             correct its permissions, and try again"
         ),
     )
 }
 
-/// The pools, open and absent.
+/// Open and absent pools.
 pub struct Pools {
     control: Arc<dyn Control>,
     registry: Arc<PoolRegistry>,
@@ -81,7 +81,7 @@ impl Pools {
         }
     }
 
-    /// A pool, with how it fills, and what was written to its drives.
+    /// A pool with its fill levels and wear.
     pub(super) fn shown(&self, mut status: PoolStatus) -> v1::Pool {
         let (fills, warnings) = self.fills.of(&status);
         status.messages.extend(warnings);
@@ -91,7 +91,7 @@ impl Pools {
             .vdrives
             .iter_mut()
             .flat_map(|vdrive| &mut vdrive.drives);
-        // They are listed in the same order.
+        // Both lists are in the same order.
         for (drive, shown) in drives.zip(shown) {
             shown.wear = self.wear.of(&status.id, drive);
             shown.health = self.health.health(&drive.spec);
@@ -100,8 +100,9 @@ impl Pools {
         pool
     }
 
-    /// Opens the pools that were open when the last daemon ended, and those that lie complete on `drives`, and starts their
-    /// exports. What cannot be opened is logged and listed as absent.
+    /// Opens the pools that were open when the previous daemon stopped and those that are complete
+    /// on `drives`, and starts their exports. Pools that cannot be opened are logged and listed as
+    /// absent.
     pub(super) fn open_all(&self, drives: &[String]) {
         for known in self.registry.state().load() {
             self.open_known(known);
@@ -112,8 +113,8 @@ impl Pools {
         self.registry.try_save();
     }
 
-    /// Opens a pool that was open when the last daemon ended: without drives that are gone where the others can do without,
-    /// as it was served before, but not from drives that are older than what this host has seen of it.
+    /// Reopens a pool after a restart: degraded if it was usable without the missing drives, as
+    /// before, but not from drives older than the state that this host has seen.
     fn open_known(&self, known: KnownPool) {
         let options = ImportOptions {
             missing: MissingDrives::Gone,
@@ -129,8 +130,8 @@ impl Pools {
             }
             Err(why) => {
                 let message = format!(
-                    "pool {} is not open: {why}; once that is mended, open it with `convect pool \
-                     import {} --drive SPEC...`, or forget it with `convect pool export {}`",
+                    "pool {} is not open: {why}; once that is resolved, open it with `convect \
+                     pool import {} --drive SPEC...`, or remove it with `convect pool export {}`",
                     known.name, known.name, known.name
                 );
                 tracing::error!("{message}");
@@ -143,7 +144,7 @@ impl Pools {
         let found = match self.control.pool_scan(drives) {
             Ok(found) => found.pools,
             Err(error) => {
-                tracing::error!("the drives of the configuration could not be searched: {error}");
+                tracing::error!("cannot search the configured drives: {error}");
                 return;
             }
         };
@@ -181,17 +182,20 @@ impl Pools {
             .map(|status| self.shown(status))
     }
 
-    /// Makes a pool.
+    /// Creates a pool.
     ///
     /// # Errors
-    /// As the engine's, or when it could not be opened again after a restart.
+    /// As the engine's, or when the state folder cannot be written.
     pub fn create(&self, request: v1::PoolCreate) -> Result<v1::Pool> {
         check_name("a pool", &request.name)?;
         let _changes = self.registry.begin_change();
         if let Some(absent) = self.registry.absent(&request.name) {
             return Err(Problem::new(
                 ProblemCode::Exists,
-                format!("the name {} is taken: {}", request.name, absent.message),
+                format!(
+                    "pool {} already exists but is not open: {}",
+                    request.name, absent.message
+                ),
             ));
         }
         let status = self
@@ -200,15 +204,18 @@ impl Pools {
             .map_err(ToApi::to_api)?;
         if let Err(error) = self.registry.save() {
             if let Err(error) = self.control.pool_destroy(&status.name) {
-                tracing::error!("pool {} could not be taken back: {error}", status.name);
+                tracing::error!(
+                    "cannot destroy pool {} after a failure: {error}",
+                    status.name
+                );
             }
-            return Err(not_kept("making the pool", &error));
+            return Err(not_kept("creating the pool", &error));
         }
-        tracing::info!("pool {} was made", status.name);
+        tracing::info!("pool {} created", status.name);
         Ok(self.shown(status))
     }
 
-    /// The pools on these drives that are not open.
+    /// Pools on these drives that are not open.
     ///
     /// # Errors
     /// As the engine's.
@@ -223,7 +230,7 @@ impl Pools {
     /// Opens a pool and starts its exports.
     ///
     /// # Errors
-    /// As the engine's, or when it could not be opened again after a restart.
+    /// As the engine's, or when the state folder cannot be written.
     pub fn import(&self, pool: &str, request: &v1::PoolImport) -> Result<v1::Pool> {
         let _changes = self.registry.begin_change();
         let options = ImportOptions {
@@ -235,7 +242,7 @@ impl Pools {
         let status = imported.map_err(ToApi::to_api)?;
         if let Err(error) = self.registry.forget_and_save(&status.id) {
             if let Err(error) = self.control.pool_export(&status.name) {
-                tracing::error!("pool {} could not be closed again: {error}", status.name);
+                tracing::error!("cannot close pool {} after a failure: {error}", status.name);
             }
             return Err(not_kept("opening the pool", &error));
         }
@@ -244,7 +251,7 @@ impl Pools {
         Ok(self.shown(status))
     }
 
-    /// Stops the pool's exports and closes it; one that could not be opened is forgotten.
+    /// Stops the pool's exports and closes it; an absent pool is removed from the list.
     ///
     /// # Errors
     /// As the engine's; the exports are started again then.
@@ -257,7 +264,7 @@ impl Pools {
                     self.exports.start(&status.name);
                     return Err(error.to_api());
                 }
-                tracing::info!("pool {} is closed", status.name);
+                tracing::info!("pool {} closed", status.name);
             }
             Err(error) => {
                 let Some(absent) = self.registry.absent(pool) else {

@@ -163,17 +163,17 @@ fn what_answers_otherwise_is_unreachable_with_the_reason() {
         ),
         (
             |_, stream| drop(write!(stream, "HTTP/1.0 401 Unauthorized\r\n\r\n")),
-            "does not take the token",
+            "rejected the token",
         ),
         (
             |_, stream| drop(write!(stream, "SSH-2.0-x\r\n\r\n")),
-            "no convect daemon",
+            "not a convect daemon",
         ),
         (
             |_, stream| drop(write!(stream, "HTTP/1.0 200 OK\r\n\r\n<html>")),
             "cannot be read",
         ),
-        (|_, _| {}, "no convect daemon"),
+        (|_, _| {}, "not a convect daemon"),
     ];
     for (answers, why) in cases {
         let folder = tempfile::tempdir().unwrap();
@@ -201,7 +201,7 @@ fn another_certificate_is_not_believed_and_is_told_nothing() {
         })
         .unwrap();
     let server = asked(&servers);
-    assert!(server.error.unwrap().contains("is not believed"));
+    assert!(server.error.unwrap().contains("is not trusted"));
     let heads = fake.heads.lock().unwrap();
     assert!(heads.iter().all(String::is_empty), "{heads:?}");
 }

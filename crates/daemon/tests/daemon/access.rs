@@ -510,7 +510,7 @@ fn each_change_is_in_the_log_before_and_after_and_a_look_is_not() {
         ("nobody", "LogIn", "", "asked"),
         ("ci", "LogIn", "", "done"),
         ("nobody", "LogIn", "", "asked"),
-        ("nobody", "LogIn", "", "this token is no"),
+        ("nobody", "LogIn", "", "invalid or revoked token"),
     ];
     let expected = expected.map(|(who, what, of, outcome)| (who, what, of, outcome.to_owned()));
     assert_eq!(told, expected);

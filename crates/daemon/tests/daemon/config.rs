@@ -74,7 +74,7 @@ fn every_key_is_read() {
 fn a_certificate_goes_with_its_key() {
     let error = parse("tls_certificate = '/a.pem'").unwrap_err();
     assert!(
-        error.starts_with("/etc/c.toml: of tls_certificate and tls_key one"),
+        error.starts_with("/etc/c.toml: only one of tls_certificate and tls_key"),
         "{error}"
     );
 }
@@ -92,7 +92,7 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
             "unknown field `ram_teir`, expected one of",
         ),
         ("threads = 'two'", 1, "expected i64"),
-        ("threads = -1", 1, "-1 threads cannot be"),
+        ("threads = -1", 1, "-1 threads are out of range"),
         ("threads = 100000", 1, "1 to 256"),
         ("cores = '4-1'", 1, "names no cores"),
         ("ram_tier = '12Q'", 1, "'12Q' is not a size"),
@@ -101,7 +101,7 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
         (
             "ram_tier = 4096",
             1,
-            "4 KiB is too small: give it at least 16 MiB",
+            "4 KiB is too small: set it to at least 16 MiB",
         ),
         ("pool_ram = { tank = '1M' }", 1, "1 MiB is too small"),
         ("host_reserve = 'much'", 1, "or \"off\""),
@@ -169,7 +169,7 @@ fn a_folder_or_binary_is_no_configuration() {
     let file = folder.path().join("c.toml");
     std::fs::write(&file, [0xff, 0xfe, 0]).unwrap();
     let error = Config::load(&file, false).unwrap_err().to_string();
-    assert!(error.contains("has to be a text file"), "{error}");
+    assert!(error.contains("must be a text file"), "{error}");
 }
 
 #[test]

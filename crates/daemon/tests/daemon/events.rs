@@ -232,7 +232,7 @@ fn errors_and_mended_blocks_are_told_of_when_they_grow() {
     // More of the same is the same story.
     site.alter(|pool| pool.vdrives[0].drives[0].timeouts = 3);
     assert_eq!(site.look_for(1800), []);
-    assert!(site.alerts()[0].message.contains("3 were not answered"));
+    assert!(site.alerts()[0].message.contains("3 timed out"));
     assert_eq!(site.look_for(3599), []);
     assert_eq!(site.look_for(1), [(EventCode::DriveFailing, Cleared)]);
     site.alter(|pool| pool.vdrives[0].drives[0].repaired = 5);
@@ -249,7 +249,7 @@ fn a_leg_is_out_until_it_is_up_to_date() {
     assert!(
         site.alerts()[0]
             .message
-            .contains("being brought up to date")
+            .contains("is resyncing")
     );
     site.alter(|_| {});
     assert_eq!(site.look_for(0), [(EventCode::LegOut, Cleared)]);

@@ -125,12 +125,12 @@ fn a_wrong_request_leaves_nothing_behind() {
         (
             with(|r| r.parameters.clear()),
             ProblemCode::Invalid,
-            "needs the parameter 'listen': where: any word.",
+            "requires the parameter 'listen': where: any word.",
         ),
         (
             with(|r| drop(r.parameters.insert("queues".into(), "1\n2".into()))),
             ProblemCode::Invalid,
-            "a value that cannot be",
+            "is invalid",
         ),
         (
             with(|r| drop(r.parameters.insert("listen".into(), "wrong-taken".into()))),
@@ -175,7 +175,7 @@ fn a_snapshot_is_written_by_way_of_a_clone_that_goes_when_the_export_fails() {
     };
     let volumes = || -> Vec<String> { world.pools()["tank"].volumes.keys().cloned().collect() };
     let said = manager.exports.create(writable("w", "a", "written-1"));
-    assert!(said.unwrap_err().message.contains("is no snapshot"));
+    assert!(said.unwrap_err().message.contains("is not a snapshot"));
     let said = manager
         .exports
         .create(writable("w", "a@friday", "written-1"));

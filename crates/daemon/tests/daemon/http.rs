@@ -392,7 +392,7 @@ fn a_daemon_that_cannot_start_says_why_and_leaves_nothing() {
         (with(&|c| c.socket = file.clone()), "is not a socket"),
         (
             with(&|c| c.socket = file.join("s")),
-            "cannot make the socket",
+            "cannot create the socket",
         ),
         (
             with(&|c| c.socket = format!("/{}", "x".repeat(200)).into()),

@@ -90,7 +90,7 @@ impl Site {
 #[test]
 fn a_disk_that_says_that_it_fails_is_told_of_everywhere() {
     let site = Site::start();
-    assert_eq!(site.health().why, "it was not asked yet");
+    assert_eq!(site.health().why, "not polled yet");
     let health = site.prints(FAILING);
     assert_eq!(health.state, HealthState::Failing);
     let mut reports = site.manager.drives.list().unwrap().items.into_iter();

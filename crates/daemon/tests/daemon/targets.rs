@@ -106,7 +106,7 @@ fn what_cannot_be_a_target_is_refused_with_the_reason() {
         ),
         (
             json!({"name": "a", "to": {"kind": "webhook", "url": "gopher://a/"}}),
-            "no address of a webhook",
+            "not a webhook URL",
         ),
         (
             json!({"name": "a", "to": {"kind": "webhook", "url": "http://a/", "secret": ""}}),
@@ -126,9 +126,12 @@ fn what_cannot_be_a_target_is_refused_with_the_reason() {
         ),
         (
             mail("mail.example.com", "plain", one.clone()),
-            "for all to read",
+            "be sent unencrypted",
         ),
-        (mail("mail example", "tls", one.clone()), "no mail server"),
+        (
+            mail("mail example", "tls", one.clone()),
+            "not a mail server",
+        ),
         (mail("mail.example.com", "tls", json!([])), "1 to 16"),
         (
             mail(
@@ -136,7 +139,7 @@ fn what_cannot_be_a_target_is_refused_with_the_reason() {
                 "tls",
                 json!(["b\r\nBcc: c@example.com"]),
             ),
-            "no address of mail",
+            "not an e-mail address",
         ),
     ] {
         let (status, answer) = daemon.ask("POST", "/v1/targets", body.clone());

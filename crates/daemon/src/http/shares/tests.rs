@@ -24,7 +24,7 @@ fn shares() -> Shares {
     })
 }
 
-/// A connection with a whole request.
+/// A connection with a complete request.
 fn asking(shares: &Shares, origin: Origin, proven: bool) -> Option<Share> {
     shares.take(origin, proven).filter(Share::admit)
 }
@@ -64,10 +64,10 @@ fn silent_arrivals_close_nobody_who_has_asked_and_the_oldest_of_them_first() {
         .map(|_| shares.take(Origin::User(1), true).unwrap())
         .collect();
     assert_eq!(ended(&silent), 0);
-    // As many more of others as arrivals have room for beside them.
+    // As many arrivals of other origins as there is room for.
     let newcomer = shares.take(Origin::User(1), true).unwrap();
     assert!(has_ended(&silent[0]) && ended(&silent[1..]) == 0);
-    // It is closed only after all that came before it, and not at all once it has asked.
+    // It is closed only after all earlier ones, and not at all once it has sent a request.
     for _ in 1..ARRIVALS.address {
         silent.push(shares.take(Origin::User(1), true).unwrap());
     }

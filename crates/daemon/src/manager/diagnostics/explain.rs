@@ -1,4 +1,4 @@
-//! Why a block is stored where it is: the engine's placement log, by the wall clock.
+//! Placement of a block and its history: the engine's placement log in wall-clock time.
 
 use super::Diagnostics;
 use crate::clock::now_s;
@@ -10,7 +10,7 @@ use units::EXTENT;
 
 const NS: u64 = 1_000_000_000;
 
-/// A moment that was so many nanoseconds before `now_s`, in seconds since 1970.
+/// The time `ago_ns` before `now_s`, in seconds since 1970.
 fn at_s(now_s: u64, ago_ns: u64) -> u64 {
     now_s.saturating_sub(ago_ns / NS)
 }
@@ -56,10 +56,10 @@ fn heat(status: engine::ExtentHeat) -> v1::ExtentHeat {
 }
 
 impl Diagnostics {
-    /// Where the block of a volume lies that has a logical block, the first when none is given, and why.
+    /// Where and why the block with a logical block number is stored; the first block by default.
     ///
     /// # Errors
-    /// When there is no such volume, or no such block in it.
+    /// When the volume or the block does not exist.
     pub fn volume_explain(
         &self,
         pool: &str,
@@ -85,10 +85,10 @@ impl Diagnostics {
         })
     }
 
-    /// How often the pool moved what for each reason.
+    /// Number of moves of a pool by reason.
     ///
     /// # Errors
-    /// When it is not open.
+    /// When the pool is not open.
     pub fn pool_moves(&self, pool: &str) -> Result<v1::MoveCountList> {
         let counts = self.registry.pool_moves(pool)?;
         let items = counts.into_iter().map(|count| v1::MoveCount {

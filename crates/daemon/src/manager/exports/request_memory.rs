@@ -1,21 +1,21 @@
-//! Memory budgets for hosts' requests and unread answers: one for all hosts, and a part of it for each volume.
+//! Memory budgets for hosts' requests and unread responses: a total, and a share for each volume.
 
 use reactor::Budget;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A volume's hosts may take one part in so many.
+/// A volume may use 1/PARTS of the total.
 const PARTS: usize = 4;
 
-/// The budget of the daemon, and its parts.
+/// The daemon's budget and the volumes' shares.
 pub struct RequestMemory {
     all: Budget,
-    /// By pool and volume, of those that are exported.
+    /// By pool and volume, for exported volumes.
     volumes: Mutex<BTreeMap<(String, String), Budget>>,
 }
 
 impl RequestMemory {
-    /// `bytes` for all hosts together.
+    /// A total of `bytes`.
     pub fn new(bytes: u64) -> Self {
         Self {
             all: Budget::new(usize::try_from(bytes).unwrap_or(usize::MAX)),
@@ -27,19 +27,19 @@ impl RequestMemory {
         self.volumes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The budget of all hosts.
+    /// The total budget.
     pub fn all(&self) -> &Budget {
         &self.all
     }
 
-    /// Requests that wait for memory, of their volume's or of all.
+    /// Requests that wait for memory of either budget.
     pub fn waiting(&self) -> usize {
         let volumes = self.volumes();
         let of_volumes: usize = volumes.values().map(Budget::waiting).sum();
         of_volumes + self.all.waiting()
     }
 
-    /// The part that hosts of this volume share, whichever export they use.
+    /// The share of a volume, common to all of its exports.
     pub fn of(&self, pool: &str, volume: &str) -> Budget {
         let mut volumes = self.volumes();
         volumes.retain(|_, budget| budget.is_shared());

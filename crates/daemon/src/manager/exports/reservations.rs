@@ -1,4 +1,4 @@
-//! Persistent reservations of SCSI hosts, stored in the labels of their pools (docs/iscsi.md).
+//! SCSI persistent reservations, stored in the labels of their pools (docs/iscsi.md).
 
 use crate::Control;
 use crate::sync::lock;
@@ -6,7 +6,7 @@ use reactor::{Keeper, Kept, NoKeeper};
 use std::io;
 use std::sync::{Arc, Mutex};
 
-/// Keeps what is reserved of one volume in its pool's labels.
+/// Stores the reservations of one volume in its pool's labels.
 struct InPool {
     control: Arc<dyn Control>,
     pool: String,
@@ -36,22 +36,22 @@ impl Keeper for InPool {
         };
         let tell_at_once = tell.clone();
         let place = format!("{pool}/{volume}");
-        // Writing labels waits for a loop, of which the caller may be one.
+        // Writing labels blocks on a loop, which may be the caller's.
         let work = Box::new(move || {
             let kept = control.volume_set_reservations(&pool, &volume, state);
             if let Err(error) = &kept {
-                tracing::warn!("reservations of {pool}/{volume} could not be kept: {error}");
+                tracing::warn!("cannot store the reservations of {pool}/{volume}: {error}");
             }
             tell(kept.is_ok());
         });
         if let Err(error) = reactor::control::start("reservations".to_owned(), work) {
-            tracing::warn!("reservations of {place} could not be kept: {error}");
+            tracing::warn!("cannot store the reservations of {place}: {error}");
             tell_at_once(false);
         }
     }
 }
 
-/// Where it is kept what hosts reserve of a volume; nothing is kept of snapshots.
+/// Storage for the reservations of a volume; those of snapshots are not stored.
 pub(super) fn keeper(control: &Arc<dyn Control>, pool: &str, volume: &str) -> Arc<dyn Keeper> {
     if volume.contains('@') {
         return Arc::new(NoKeeper);

@@ -1,4 +1,4 @@
-//! Sessions of hosts: listed and disconnected.
+//! Sessions of hosts: list and disconnect.
 
 use super::Exports;
 use crate::manager::Result;
@@ -7,7 +7,7 @@ use api::v1::{Problem, Session, SessionList};
 use std::collections::BTreeMap;
 
 impl Exports {
-    /// Hosts' sessions, of front ends that know them.
+    /// Sessions of hosts, for protocols that have them.
     pub fn session_list(&self) -> SessionList {
         let mut found: BTreeMap<u64, Session> = BTreeMap::new();
         for ((pool, name), running) in &*lock(&self.running) {
@@ -38,7 +38,7 @@ impl Exports {
         }
     }
 
-    /// What is wrong with hosts, by pool and export.
+    /// Problems of hosts, by pool and export.
     pub(in crate::manager) fn host_troubles(&self) -> Vec<((String, String), String)> {
         let mut found = Vec::new();
         for (name, running) in &*lock(&self.running) {
@@ -50,7 +50,7 @@ impl Exports {
         found
     }
 
-    /// Asks a host to log out, and ends its session soon.
+    /// Asks a host to log out, and disconnects it soon after.
     ///
     /// # Errors
     /// `NotFound` when there is no such session.
@@ -60,11 +60,11 @@ impl Exports {
             .values()
             .filter_map(|running| running.offer.as_ref().ok());
         if offers.any(|offer| offer.end_session(id)) {
-            tracing::info!("session {id} is to end");
+            tracing::info!("disconnecting session {id}");
             return Ok(());
         }
         Err(Problem::not_found(format!(
-            "there is no session {id}: `convect session list` shows those that are"
+            "unknown session {id}: see `convect session list`"
         )))
     }
 }

@@ -1,4 +1,5 @@
-//! Queries of the history: metrics over time, with percentiles, read share and queue depth (Little's law).
+//! Queries of the history: metrics over time, with percentiles, hit shares and queue depth
+//! (Little's law).
 
 use super::History;
 use crate::history::{Counts, Found, Kind, Missing, Query, Values, time, usual_size};
@@ -6,17 +7,17 @@ use crate::manager::Result;
 use api::v1::{self, Problem, ProblemCode};
 use engine::{SIZE_BOUNDS, Spread, TIME_BOUNDS};
 
-/// What is asked for when nobody says since when, in seconds.
+/// Default time range, in seconds.
 const USUAL_S: u64 = 3600;
 
-/// A figure that follows from others: its name and unit, and what it is of a step.
+/// A derived metric: name, unit, and its value in a step.
 type Derived = (
     &'static str,
     &'static str,
     fn(&Values, Option<&Counts>) -> Option<f64>,
 );
 
-/// For everything: all have operations. The first six values are the same of all kinds.
+/// Derived metrics of all kinds, whose first six values are the same.
 const DERIVED: &[Derived] = &[
     ("read_latency_p50", "s", |_, counts| {
         time(&counts?.reads, 0.5)
@@ -48,7 +49,7 @@ const DERIVED: &[Derived] = &[
     }),
 ];
 
-/// For what hosts read and write: how much of what they read, and was ever written, came from each tier.
+/// Derived metrics of objects that hosts access: share of read data from each tier.
 const OF_HOSTS: &[Derived] = &[
     ("ram_share", "ratio", |values, _| {
         share(values[6], served(values))
@@ -61,7 +62,7 @@ const OF_HOSTS: &[Derived] = &[
     }),
 ];
 
-/// For tiers: how much of that came from it.
+/// Derived metric of tiers: share of the read data.
 const OF_TIERS: &[Derived] = &[("share", "ratio", |values, _| share(values[6], values[7]))];
 
 fn served(values: &Values) -> f32 {
@@ -72,7 +73,7 @@ fn share(part: f32, all: f32) -> Option<f64> {
     (all > 0.0).then(|| f64::from(part / all))
 }
 
-/// Operations that were under way at a time, in the mean: as many as came, times how long each took (Little's law).
+/// Mean queue depth: arrival rate times mean latency (Little's law).
 fn queue_depth(values: &Values) -> f64 {
     let of = |rate: f32, latency: f32| match rate > 0.0 {
         true => f64::from(rate) * f64::from(latency),
@@ -97,7 +98,7 @@ fn spread_of(spread: &Spread) -> v1::HistorySpread {
     }
 }
 
-/// All operations of the answer by times and sizes.
+/// Histograms over the whole result.
 fn spreads(counts: &[Option<Counts>]) -> Option<v1::HistorySpreads> {
     let mut all = Counts::default();
     counts.iter().flatten().for_each(|counts| all.add(counts));
@@ -110,11 +111,11 @@ fn spreads(counts: &[Option<Counts>]) -> Option<v1::HistorySpreads> {
 }
 
 impl History {
-    /// What an object did from one time to another, at `now_s`; all are seconds since 1970. The last hour when nobody
-    /// says when.
+    /// Metrics of an object over a time range, at `now_s`; all times in seconds since 1970. The
+    /// last hour by default.
     ///
     /// # Errors
-    /// When no figures of it are kept and it is not there, or the question cannot be.
+    /// When the object is unknown, or the query is invalid.
     pub fn query(
         &self,
         object: &str,
@@ -131,7 +132,7 @@ impl History {
             step_s,
         };
         let found = self.store.read(&query, now_s).or_else(|missing| {
-            // What was made a moment ago has no figures yet.
+            // A new object has no history yet.
             match missing {
                 Missing::Object if self.has_object(object) => {
                     query.nothing(now_s).map_err(Missing::Question)
@@ -141,14 +142,13 @@ impl History {
         });
         let found = found.map_err(|missing| match missing {
             Missing::Object => Problem::not_found(format!(
-                    "no figures of '{object}' are kept: write pool/POOL, tier/POOL/fast, vdrive/POOL/1, \
+                "no history of '{object}': write pool/POOL, tier/POOL/fast, vdrive/POOL/1, \
                      drive/POOL/SPEC, volume/POOL/VOLUME or export/POOL/EXPORT"
-                ),
-            ),
+            )),
             Missing::Question(why) => Problem::invalid(why),
             Missing::Io(error) => Problem::new(
                 ProblemCode::Io,
-                format!("the figures cannot be read: {error}: see to the state folder"),
+                format!("cannot read the history: {error}: check the state folder"),
             ),
         })?;
         let all = all_series(object, &found);
@@ -157,7 +157,7 @@ impl History {
             let known: Vec<&str> = all.iter().map(|series| series.name.as_str()).collect();
             let known = known.join(", ");
             return Err(Problem::invalid(format!(
-                "{object} has no '{unknown}', but {known}"
+                "{object} has no metric '{unknown}': choose from {known}"
             )));
         }
         let wanted = |name: &str| series.is_empty() || series.contains(&name);
@@ -173,7 +173,7 @@ impl History {
         })
     }
 
-    /// Whether there is such an object now.
+    /// Whether the object exists now.
     fn has_object(&self, object: &str) -> bool {
         let mut parts = object.splitn(3, '/').skip(1);
         let (Some(pool), name) = (parts.next(), parts.next()) else {
@@ -219,7 +219,7 @@ impl History {
     }
 }
 
-/// All figures of an object.
+/// All metrics of an object.
 fn all_series(object: &str, found: &Found) -> Vec<v1::HistorySeries> {
     let Some(kind) = Kind::of(object) else {
         return Vec::new();
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn as_many_are_under_way_as_come_times_how_long_they_take() {
-        // 1,000 reads a second of 4 ms each, 500 writes of 2 ms.
+        // 1,000 reads per second of 4 ms each, 500 writes of 2 ms.
         let of = |first: &[f32; 6]| Kind::Volume.of_first(first);
         let values = of(&[1000.0, 500.0, 0.0, 0.0, 0.004, 0.002]);
         assert!((queue_depth(&values) - 5.0).abs() < 1e-6);

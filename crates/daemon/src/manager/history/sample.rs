@@ -1,6 +1,8 @@
-//! One sample of the history: rates of pools, tiers, vdrives, drives, volumes, policies and exports since the last one. Pure.
+//! A sample of the history: rates of pools, tiers, vdrives, drives, volumes, policies and exports
+//! since the previous one. Pure functions.
 //!
-//! What has parts did what its parts did: a drive that is there no more takes nothing back of what its tier did before.
+//! The activity of an object with parts is the sum of its parts' deltas, so that a removed drive
+//! does not reduce what its tier did before.
 
 mod policies;
 
@@ -10,16 +12,16 @@ use std::collections::BTreeMap;
 use units::BLOCK;
 
 const BLOCK_BYTES: u64 = BLOCK as u64;
-/// Numbers of figures, as `history::Kind` has them.
+/// Indices of metrics, as in `history::Kind`.
 const ERRORS: usize = 6;
 const SESSIONS: usize = 6;
 const VDRIVE_USED: usize = 7;
-/// Of a tier: where its own begin, and the levels among them.
+/// Of a tier: first own metric, and the levels among them.
 const TIER_OWN: usize = 6;
 const TIER_LEVELS: usize = 10;
 
-/// What something has counted, or did since the last look: in the order of its figures, with nanoseconds summed in
-/// place of mean times; and its reads and writes by times and sizes.
+/// Counters of an object, or their deltas, in the order of its metrics with latency sums instead of
+/// means; and its latency and size histograms.
 #[derive(Clone, Copy, Default)]
 pub struct Did {
     counted: [u64; SERIES_MAX],
@@ -27,7 +29,7 @@ pub struct Did {
 }
 
 impl Did {
-    /// What hosts did to something.
+    /// Accesses of hosts to an object.
     fn hosts(counters: &IoCounters, spread: Counts) -> Self {
         let mut counted = [0; SERIES_MAX];
         let all = [
@@ -64,7 +66,7 @@ impl Did {
         Self { counted, spread }
     }
 
-    /// Reads of a volume that memory served.
+    /// Reads of a volume served from RAM.
     fn ram(sources: &SourceTimes) -> Self {
         let mut did = Self::default();
         did.counted[0] = sources.ram.counts.iter().sum();
@@ -80,7 +82,7 @@ impl Did {
     }
 
     fn since(&self, before: &Self) -> Self {
-        // A pool that was opened anew counts from 0 on.
+        // Counters of a reopened pool restart at 0.
         let mut pairs = self.counted.iter().zip(&before.counted);
         if pairs.any(|(now, before)| now < before) {
             return *self;
@@ -91,7 +93,7 @@ impl Did {
         }
     }
 
-    /// The figures of something that did this in so many seconds.
+    /// The metrics for these deltas over some seconds.
     fn values(&self, seconds: f64) -> Values {
         let rate = |index: usize| (self.counted[index] as f64 / seconds) as f32;
         let mut values: Values = std::array::from_fn(rate);
@@ -106,21 +108,21 @@ impl Did {
     }
 }
 
-/// What was gathered at a look.
+/// A sample.
 pub struct Sample {
-    /// Seconds since the last one.
+    /// Seconds since the previous one.
     pub seconds: f64,
     before: BTreeMap<String, Did>,
-    /// What each has counted.
+    /// Counters of each object.
     pub counted: BTreeMap<String, Did>,
-    /// Figures of each.
+    /// Metrics of each object.
     pub figures: Vec<(String, Values)>,
-    /// Operations of those that had some, by times and sizes.
+    /// Histograms of each object that had operations.
     pub counts: Vec<(String, Counts)>,
 }
 
 impl Sample {
-    /// For the `seconds` since everything had counted what `before` says.
+    /// A sample over `seconds`, given the counters at its beginning.
     pub fn new(seconds: f64, before: BTreeMap<String, Did>) -> Self {
         Self {
             seconds,
@@ -131,7 +133,7 @@ impl Sample {
         }
     }
 
-    /// What something did since the last look; nothing when it was not there then.
+    /// Deltas of an object; nothing if it is new.
     fn since(&mut self, key: &str, now: Did) -> Option<Did> {
         self.counted.insert(key.to_owned(), now);
         Some(now.since(self.before.get(key)?))
@@ -145,7 +147,7 @@ impl Sample {
         self.figures.push((object, values));
     }
 
-    /// A pool, and all that is in it. `sessions` is how many each of its exports has.
+    /// Adds a pool with all of its objects. `sessions`: number of sessions of each export.
     pub fn pool(&mut self, look: &PoolLook, sessions: &BTreeMap<&str, u64>) {
         let pool = &look.status;
         let (mut all, mut ram) = (Counts::default(), Did::default());
@@ -172,7 +174,7 @@ impl Sample {
         self.exports(look, sessions);
     }
 
-    /// The vdrives of a pool and their drives; what those of each tier did.
+    /// Adds vdrives and drives of a pool; returns the deltas by tier.
     fn vdrives(&mut self, pool: &PoolStatus) -> Vec<(Tier, Did)> {
         let each = pool.vdrives.iter();
         each.map(|vdrive| (vdrive.tier, self.vdrive(&pool.name, vdrive)))
@@ -192,14 +194,14 @@ impl Sample {
         values[ERRORS + 1..].fill(f32::NAN);
         values[VDRIVE_USED] = vdrive.used as f32;
         let object = Kind::Vdrive.object(pool, Some(&vdrive.id.to_string()));
-        // What it did before the first look is not known.
+        // Activity before the first sample is unknown.
         if self.since(&object, all).is_some() {
             self.tell(Kind::Vdrive, object, values, all.spread);
         }
         all
     }
 
-    /// The tiers of a pool that did this: what was read of each, what memory and drives did for that, and what is there.
+    /// Adds the tiers of a pool: reads served, I/O of RAM and drives, and levels.
     fn tiers(&mut self, pool: &PoolStatus, did: &Did, (ram, drives): (&Did, &[(Tier, Did)])) {
         let [from_ram, fast, slow] = [6, 7, 8].map(|index| did.counted[index]);
         let (promoted, demoted) = (did.counted[10], did.counted[11]);
@@ -208,7 +210,7 @@ impl Sample {
         from_memory.counted[2] = from_ram;
         from_memory.counted[TIER_OWN..TIER_OWN + 2].copy_from_slice(&[from_ram, served]);
         let mut values = from_memory.values(self.seconds);
-        // What is written goes past it, and what comes and leaves is not counted.
+        // Writes bypass the RAM tier, and its fills and evictions are not counted.
         for index in [1, 3, 8, 9] {
             values[index] = f32::NAN;
         }
@@ -253,7 +255,7 @@ impl Sample {
                 did
             });
             let object = Kind::Export.object(pool, Some(name));
-            // One that was not there at the last look has done nothing then.
+            // A new object has no activity in this sample.
             let did = self.since(&object, now).unwrap_or_default();
             let mut values = did.values(self.seconds);
             values[SESSIONS] = *sessions as f32;
@@ -292,7 +294,7 @@ mod tests {
         }
     }
 
-    /// A second in which the vdrive 1 of `tank` is seen with these drives.
+    /// A sample of one second in which vdrive 1 of `tank` has these drives.
     fn second(before: BTreeMap<String, Did>, drives: Vec<DriveStatus>) -> (Sample, Did) {
         let vdrive = VdriveStatus {
             id: 1,
@@ -333,7 +335,7 @@ mod tests {
             next.counts
                 .contains(&("vdrive/tank/1".to_owned(), did.spread))
         );
-        // `b` is replaced by a drive that did much elsewhere.
+        // `b` is replaced by a drive with high counters from elsewhere.
         let (last, _) = second(
             next.counted,
             vec![drive("a", 1031, 100), drive("c", 9000, 100)],

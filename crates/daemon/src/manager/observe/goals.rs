@@ -1,4 +1,4 @@
-//! Volumes that miss the IOPS, bandwidth or latency that is expected of them.
+//! Volumes that miss their IOPS, bandwidth or latency targets.
 
 use crate::events::Finding;
 use crate::goals::Goal;
@@ -7,10 +7,10 @@ use api::v1::{EventCode, Subject, SubjectKind};
 use engine::{PoolLook, Targets};
 use std::collections::BTreeMap;
 
-/// By the pool's number and the volume's name.
+/// By the pool's id and the volume's name.
 pub(super) type Goals = BTreeMap<(String, String), Goal>;
 
-/// Volumes that do not get what is expected of them.
+/// Finds volumes that miss their targets.
 pub(super) fn find_unmet(
     goals: &mut Goals,
     pools: &[PoolLook],
@@ -33,12 +33,11 @@ pub(super) fn find_unmet(
                     pool: Some(pool.clone()),
                     name: name.clone(),
                 };
-                let message = format!(
-                    "volume {pool}/{name} did not get what is expected in the last minute: {unmet}"
-                );
+                let message = format!("volume {pool}/{name}, last minute: {unmet}");
                 let advice = format!(
-                    "see `convect history {pool}/{name}` and what else runs with `convect top`; move it to the fast tier with \
-                     `convect volume set {pool}/{name} --pin fast`, or expect less of it"
+                    "check `convect history {pool}/{name}`, and the other load with `convect \
+                     top`; move the volume to the fast tier with `convect volume set \
+                     {pool}/{name} --pin fast`, or lower its targets"
                 );
                 found.push(finding(EventCode::TargetUnmet, subject, message, advice));
             }

@@ -1,28 +1,28 @@
-//! Figures of a second of quality-of-service policies: what volumes that have one did together, what they were promised,
-//! and in how much of the time in which they asked for it they got that.
+//! Samples of quality-of-service policies: combined activity of their volumes, their minimums, and
+//! the share of time with demand in which these were met.
 
 use super::{Did, Sample};
 use crate::history::{Kind, SERIES_MAX};
 use engine::{PoolLook, VolumeQos};
 use std::collections::BTreeMap;
 
-/// Numbers of a policy's own figures, as `history::Kind` has them.
+/// Indices of a policy's own metrics, as in `history::Kind`.
 const PROMISED: usize = 6;
 const WINDOWS: usize = 7;
 const MET: usize = 8;
 const HELD: usize = 9;
 const LATE: usize = 10;
 
-/// What volumes with a policy did since the last look.
+/// Deltas of the volumes with a policy.
 #[derive(Default)]
 struct OfPolicy {
     hosts: Did,
-    /// In the order of the policy's figures.
+    /// In the order of the policy's metrics.
     attained: [u64; SERIES_MAX],
     promised_iops: u64,
 }
 
-/// What was counted of a promise.
+/// Counters of a guarantee.
 fn counted(qos: &VolumeQos) -> Did {
     let mut did = Did::default();
     did.counted[WINDOWS] = qos.windows;
@@ -33,7 +33,7 @@ fn counted(qos: &VolumeQos) -> Did {
 }
 
 impl Sample {
-    /// The policies that volumes of a pool have. `volumes`: what each of those did, by its name.
+    /// Adds the policies in use in a pool. `volumes`: deltas of each volume by name.
     pub(super) fn policies(&mut self, look: &PoolLook, volumes: &BTreeMap<&str, Did>) {
         let pool = &look.status.name;
         let mut policies = BTreeMap::<&str, OfPolicy>::new();
@@ -70,7 +70,7 @@ impl Sample {
         }
     }
 
-    /// A volume with this policy of its own, or a group with it.
+    /// Adds a volume with its own policy, or a group.
     fn promise(&mut self, of: &mut OfPolicy, key: &str, qos: &VolumeQos) {
         of.promised_iops += qos.policy.min_iops;
         let did = self.since(key, counted(qos)).unwrap_or_default();
