@@ -44,7 +44,7 @@ fill as-it-was
 
 say "both volumes at one moment, within the minute"
 refused "out of bounds" convect snapshot schedule set pool/a@x --every 10s --keep 1
-refused "span of time" convect snapshot schedule set pool/a@x --every soon --keep 1
+refused "not a duration" convect snapshot schedule set pool/a@x --every soon --keep 1
 refused "share their pool and name" convect snapshot schedule set pool/a@x pool/b@y --every 1h --keep 1
 convect snapshot schedule set pool/a@minute pool/b@minute --every 1m --keep 5
 wait_until 80 counts 1
@@ -73,7 +73,7 @@ start_daemon
 wait_until 25 counts $(($(wc -l <<<"$before") + 1))
 [ "$(schedule missed)" -ge 1 ] || fail "nothing is said to be missed: $(convect snapshot schedule list)"
 [ "$(schedule missed_since_s)" = $(((last / 60 + 1) * 60)) ] || fail "$(convect --json snapshot schedule list)"
-grep -q "schedule minute of pool pool (a, b): .* were not taken" daemon.log || fail "the log does not say so"
+grep -q "schedule minute of pool pool (a, b): .* were missed" daemon.log || fail "the log does not say so"
 convect snapshot schedule list pool/b | tee listed
 grep -q " since " listed || fail "the list does not say so"
 [ -z "$(taken a | cut -c 1-23 | uniq -d)" ] || fail "more than one was taken in a minute: $(taken a)"

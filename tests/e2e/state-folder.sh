@@ -24,7 +24,7 @@ refused_change() {
   local number
   for number in {1..60}; do
     if ! convect volume create "tank/more$number" --size 16M >/dev/null 2>refused; then
-      grep -q 'log of changes' refused || fail "$(cat refused)"
+      grep -q 'audit log' refused || fail "$(cat refused)"
       return
     fi
     convect volume delete "tank/more$number" --yes >/dev/null 2>&1 || true
@@ -90,4 +90,4 @@ stop_daemon
 say "a folder in which others may put files is refused"
 chmod 0777 state
 if timeout 60 "$CONVECT_BIN/convect" serve --config convect.toml 2>refused; then fail "it is used"; fi
-grep -q 'every user may write to it' refused || fail "$(cat refused)"
+grep -q 'it is writable by every user' refused || fail "$(cat refused)"

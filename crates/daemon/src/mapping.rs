@@ -1,24 +1,24 @@
-//! The engine's words in the interface's, and the other way round.
+//! Conversions between types of the engine and types of the API.
 
 use api::v1;
 
-/// The same thing as the interface writes it.
+/// Conversion to the API's type.
 pub trait ToApi {
     /// The interface's type.
     type Api;
-    /// Turns it.
+    /// Converts the value.
     fn to_api(self) -> Self::Api;
 }
 
-/// The same thing as the engine takes it.
+/// Conversion to the engine's type.
 pub trait ToEngine {
     /// The engine's type.
     type Engine;
-    /// Turns it.
+    /// Converts the value.
     fn to_engine(self) -> Self::Engine;
 }
 
-/// Structures whose fields have the same names and types.
+/// Structs with equal field names and types.
 macro_rules! same_fields {
     ($($from:ident => $to:ident { $($field:ident),* })*) => {
         $(impl ToApi for engine::$from {
@@ -70,7 +70,7 @@ impl ToApi for engine::EngineError {
     }
 }
 
-/// Without what was written to it, which the manager adds.
+/// Without wear, which the manager adds.
 impl ToApi for engine::DriveStatus {
     type Api = v1::Drive;
     fn to_api(self) -> v1::Drive {
@@ -216,7 +216,7 @@ impl ToApi for engine::VdriveStatus {
     }
 }
 
-/// A pool, with how it fills.
+/// A pool with its fill levels.
 pub fn pool(status: engine::PoolStatus, fills: Vec<v1::Fill>) -> v1::Pool {
     let promised = u128::from(status.promised) * 100 / u128::from(status.capacity.max(1));
     v1::Pool {
@@ -309,7 +309,7 @@ impl ToApi for engine::JobStatus {
     }
 }
 
-/// How much of a job is done; 100 only when all is.
+/// Progress of a job in percent; 100 only if it is complete.
 pub fn percent(state: v1::JobState, done: u64, total: u64) -> f64 {
     let share = 100.0 * done as f64 / total.max(1) as f64;
     match state {
@@ -318,7 +318,7 @@ pub fn percent(state: v1::JobState, done: u64, total: u64) -> f64 {
     }
 }
 
-/// A volume, with the names of its exports.
+/// A volume with the names of its exports.
 pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume {
     v1::Volume {
         id: status.id,
@@ -343,7 +343,7 @@ pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume 
     }
 }
 
-/// What is expected of a volume; none when nothing is.
+/// Performance targets of a volume; none if it has none.
 fn targets(targets: engine::Targets) -> Option<v1::Targets> {
     let some = |value: u64| Some(value).filter(|value| *value > 0);
     (targets != engine::Targets::default()).then(|| v1::Targets {
@@ -353,7 +353,7 @@ fn targets(targets: engine::Targets) -> Option<v1::Targets> {
     })
 }
 
-/// How far a volume is; none when the labels say what cannot be.
+/// Progress of a receive; none if the labels are inconsistent.
 fn receiving(status: engine::ReceiveStatus) -> Option<v1::Receiving> {
     let from = status.from.map(|from| from.parse()).transpose().ok()?;
     let token = stream::Token {
@@ -368,7 +368,7 @@ fn receiving(status: engine::ReceiveStatus) -> Option<v1::Receiving> {
     })
 }
 
-/// Why something could not be read or written, as a problem.
+/// An I/O error as a problem.
 pub fn io_problem(what: &str, error: &block::IoError) -> v1::Problem {
     let code = match error.kind {
         block::ErrorKind::NoSpace => v1::ProblemCode::NoSpace,

@@ -1,11 +1,11 @@
-//! Names of what users create.
+//! Validation of the names of objects.
 
 use api::v1::Problem;
 
-/// Longest name of a pool, volume or export, in bytes.
+/// Maximum length of the name of a pool, volume or export, in bytes.
 const NAME_MAX: usize = 64;
 
-/// Checks the name of `what`: letters, digits, '-', '_' and '.', a letter first.
+/// Validates the name of `what`: letters, digits, '-', '_' and '.', beginning with a letter.
 ///
 /// # Errors
 /// `Invalid` for any other name.
@@ -18,8 +18,8 @@ pub fn check_name(what: &str, name: &str) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::invalid(format!(
-        "'{}' cannot be the name of {what}: use at most {NAME_MAX} letters, digits, '-', '_' \
-             and '.', a letter first",
+        "'{}' is not a valid name for {what}: use at most {NAME_MAX} letters, digits, '-', '_' \
+         and '.', beginning with a letter",
         name.escape_debug()
     )))
 }

@@ -1,4 +1,4 @@
-//! Telling the service manager how far the daemon is (`sd_notify(3)`).
+//! Notifies the service manager of the daemon's state (`sd_notify(3)`).
 
 use std::ffi::OsStr;
 use std::io;
@@ -6,18 +6,18 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Sends a state like `READY=1` to the service manager that started this process, if one did.
-/// A manager that is not there any more changes nothing for those who are served.
+/// Sends a state like `READY=1` to the service manager that started this process, if any. A failure
+/// does not affect service.
 pub fn notify(state: &str) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else {
         return;
     };
     if let Err(error) = send(&socket, state) {
-        tracing::warn!("the service manager could not be told {state}: {error}");
+        tracing::warn!("cannot notify the service manager of {state}: {error}");
     }
 }
 
-/// A name that begins with `@` is one of the abstract namespace.
+/// A leading `@` denotes the abstract namespace.
 fn send(socket: &OsStr, state: &str) -> io::Result<()> {
     let address = match socket.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name),

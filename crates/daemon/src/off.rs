@@ -3,10 +3,10 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-/// Reads a value, or nothing for "off".
+/// Deserialises a value, or nothing for "off".
 ///
 /// # Errors
-/// What `parse` says is wrong, and that it may be "off".
+/// The error of `parse`, with "off" as an alternative.
 pub(crate) fn value_or_off<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     parse: impl FnOnce(&str) -> Result<T, String>,

@@ -1,4 +1,4 @@
-//! Placement of volumes: the engine's words in the interface's, and the other way round.
+//! Placement settings of volumes, converted between types of the engine and of the API.
 
 use crate::mapping::{ToApi, ToEngine};
 use api::v1;
@@ -71,7 +71,7 @@ impl ToApi for engine::KnobsStatus {
     }
 }
 
-/// Nothing when nobody is bypassed.
+/// Nothing if no initiator is bypassed.
 fn bypass(initiators: Vec<String>, [reads, writes, blocks]: [u64; 3]) -> Option<v1::Bypass> {
     (!initiators.is_empty()).then_some(v1::Bypass {
         initiators,

@@ -1,30 +1,30 @@
-//! Whether volumes with policies got what they were promised in the last minute (docs/events.md#promise_unmet), and where
-//! their operations spent most of their time meanwhile. Pure: time and counters are given.
+//! Whether volumes with QoS policies met their minimums in the last minute
+//! (docs/events.md#promise_unmet), and their bottleneck. Pure: time and counters are passed in.
 
 use api::v1::QosBottleneck;
 use engine::{VolumeLook, VolumeQos};
 use std::collections::VecDeque;
 
-/// Time between two marks, in seconds, and as many as a minute has.
+/// Seconds between marks, and marks per minute.
 const MARK_S: u64 = 10;
 const MARKS: usize = 6;
-/// Windows in a minute that mean something.
+/// Minimum number of windows per minute for an evaluation.
 const ENOUGH: u64 = 10;
-/// Part of them in which a promise is to be kept, in per cent.
+/// Share of these in which the minimum must be met, in percent.
 const KEPT_PERCENT: u64 = 95;
 
-/// Where a pool's writes go.
+/// The tier that a pool's writes go to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Written {
     /// To the fast tier.
     Fast,
-    /// To the slow one, as there is no other.
+    /// To the slow tier of a pool without a fast one.
     Slow,
-    /// To a fast tier that is nearly full of what is not written back yet.
+    /// To a fast tier that is nearly full of dirty data.
     Full,
 }
 
-/// Time that operations spent beneath the gate since the pool was opened, in nanoseconds.
+/// Time that operations spent below the gate since the pool was opened, in nanoseconds.
 #[derive(Clone, Copy, Default)]
 pub struct Beneath {
     fast_ns: u64,
@@ -33,7 +33,7 @@ pub struct Beneath {
 }
 
 impl Beneath {
-    /// Of these volumes together.
+    /// Sum over volumes.
     pub fn of<'a>(volumes: impl Iterator<Item = &'a VolumeLook>) -> Self {
         volumes.fold(Self::default(), |sum, volume| Self {
             fast_ns: sum.fast_ns + volume.sources.fast.ns,
@@ -43,7 +43,7 @@ impl Beneath {
     }
 }
 
-/// What had been counted at a moment.
+/// Counters at a point in time.
 #[derive(Clone, Copy)]
 struct Mark {
     up_s: u64,
@@ -55,7 +55,7 @@ struct Mark {
     beneath: Beneath,
 }
 
-/// A promise to a volume, or to a group.
+/// The guarantee of a volume, or of a group.
 #[derive(Default)]
 pub struct Promise {
     marks: VecDeque<Mark>,
@@ -68,15 +68,15 @@ fn judge(windows: u64, met: u64, policy: &str) -> Option<String> {
     let is_unmet = windows >= ENOUGH && met * 100 < windows * KEPT_PERCENT;
     is_unmet.then(|| {
         format!(
-            "it got what policy {policy} promises in {:.1} % of the time in which it asked for it",
+            "policy {policy} was met in {:.1} % of the time with demand",
             100.0 * met as f64 / windows as f64
         )
     })
 }
 
-/// Where operations spent most of their time between two marks; nothing where they took none.
+/// The bottleneck between two marks; nothing without operations.
 fn longest(first: &Mark, last: &Mark, written: Written) -> Option<QosBottleneck> {
-    // A volume that left its group takes back what it counted.
+    // Counters decrease when a volume leaves its group.
     let since = |of: fn(&Mark) -> u64| of(last).saturating_sub(of(first));
     let waited = since(|mark| mark.waited_ns);
     let (own, held) = (since(|mark| mark.own_ns), since(|mark| mark.held_ns));
@@ -104,12 +104,12 @@ fn longest(first: &Mark, last: &Mark, written: Written) -> Option<QosBottleneck>
 }
 
 impl Promise {
-    /// Takes note of what a volume had attained `up_s` seconds after the daemon was started.
+    /// Records the counters of a volume `up_s` seconds after the daemon's start.
     pub fn look(&mut self, qos: &VolumeQos, beneath: Beneath, written: Written, up_s: u64) {
         let last = self.marks.back().copied();
         let is_other = self.policy.as_ref() != Some(&qos.policy);
         if is_other || last.is_some_and(|last| qos.windows < last.windows) {
-            // What others promised does not count, nor what was counted before the pool was opened.
+            // The policy changed, or the pool was reopened: start anew.
             self.marks.clear();
             self.unmet = None;
             self.bottleneck = None;
@@ -146,13 +146,12 @@ impl Promise {
         self.marks.push_back(mark);
     }
 
-    /// How far its policy was not kept in the last whole minute, as it was seen up to ten seconds ago.
+    /// How the policy was missed in the last minute, delayed by up to ten seconds.
     pub fn unmet(&self) -> Option<&str> {
         self.unmet.as_deref()
     }
 
-    /// Where operations spent most of their time in the last minute, or as much of it as was seen; nothing where there
-    /// were none.
+    /// The bottleneck in the last minute, or since the first mark; nothing without operations.
     pub fn bottleneck(&self) -> Option<QosBottleneck> {
         self.bottleneck
     }

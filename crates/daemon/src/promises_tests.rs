@@ -67,7 +67,7 @@ fn few_windows_and_other_policies_say_nothing() {
 
 #[test]
 fn bottleneck_is_where_operations_spent_most_of_their_time() {
-    // Held, for its own maximum, and from the fast and the slow tier and in writes, in each ten seconds.
+    // Queued, throttled, fast tier, slow tier and writes, per ten seconds.
     let cases = [
         ([0; 5], Written::Fast, None),
         (

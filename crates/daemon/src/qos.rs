@@ -1,13 +1,13 @@
-//! Quality of service between the interface and the engine.
+//! QoS settings, converted between types of the engine and of the API.
 
 use crate::mapping::{ToApi, ToEngine};
 use api::v1;
 
-/// The name that stands for no policy.
+/// The name that means no policy.
 const NONE: &str = "none";
-/// The weight where none was chosen.
+/// Default weight.
 const WEIGHT: u32 = 100;
-/// Policies below this number are built in.
+/// Numbers below this are built-in policies.
 const OWN_FROM: u32 = 100;
 
 fn some(value: u64) -> Option<u64> {
@@ -18,8 +18,8 @@ fn percent(ppm: u64) -> f64 {
     ppm as f64 / 1e4
 }
 
-/// The choice of a policy by its name, number or `none`, or of a group by its name or `none`; nothing where neither is
-/// chosen.
+/// A policy by its name, number or `none`, or a group by its name or `none`; nothing if neither is
+/// given.
 pub fn choice(
     policy: Option<&str>,
     group: Option<&str>,

@@ -1,47 +1,47 @@
-//! How much memory pools may use for their RAM tiers while the host is short of it.
+//! How much memory RAM tiers may use while the host is short of it.
 
 use std::collections::BTreeMap;
 
-/// What pools have when there is enough, in thousandths.
+/// Full share, in thousandths.
 pub(crate) const ALL: u64 = 1000;
-/// What they keep however short memory is.
+/// Minimum share.
 const LEAST: u64 = 60;
-/// What they get back at a time.
+/// Increment when the share grows again.
 const STEP: u64 = 125;
 
-/// The sizes of pools' RAM tiers, and what is left to the host.
+/// Sizes of the pools' RAM tiers, and memory reserved for the host.
 #[derive(Clone, Default, Debug)]
 pub struct RamPlan {
-    /// Bytes of each pool's.
+    /// Default size, in bytes.
     pub each: u64,
-    /// The same of pools that have another size, by name.
+    /// Sizes of individual pools, by name.
     pub pools: BTreeMap<String, u64>,
-    /// Bytes of memory that are to be available to others; none: pools keep what they have.
+    /// Memory in bytes to keep available for others; none: RAM tiers are never reduced.
     pub reserve: Option<u64>,
 }
 
 impl RamPlan {
-    /// Bytes of a pool's RAM tier when there is enough.
+    /// Full size of a pool's RAM tier, in bytes.
     pub fn of(&self, pool: &str) -> u64 {
         self.pools.get(pool).copied().unwrap_or(self.each)
     }
 }
 
-/// Memory now, in bytes.
+/// Memory of the host, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
-    /// What the system could give to others.
+    /// Available memory.
     pub available: u64,
-    /// What is to be available to them.
+    /// Memory to keep available.
     pub reserve: u64,
-    /// What pools may have in their RAM tiers when there is enough.
+    /// Sum of the full sizes of RAM tiers.
     pub wanted: u64,
-    /// What they have.
+    /// Memory in use by RAM tiers.
     pub used: u64,
 }
 
-/// Thousandths of their RAM tiers that pools may use, after they could use `before`: at once less by what is lacking,
-/// and more a step at a time when there is room for two.
+/// Share of their RAM tiers that pools may use, in thousandths, given the previous share: reduced
+/// immediately by what is lacking, and increased step by step when there is room for two steps.
 pub(crate) fn share(before: u64, memory: Memory) -> u64 {
     let Memory {
         available,
@@ -77,12 +77,12 @@ mod tests {
         };
         assert_eq!(share(ALL, memory(600, 1000)), ALL);
         assert_eq!(share(ALL, memory(300, 1000)), 800);
-        // They had not filled theirs.
+        // The RAM tiers were not full.
         assert_eq!(share(ALL, memory(300, 500)), 300);
         assert_eq!(share(800, memory(0, 100)), LEAST);
-        // Less is never more.
+        // A reduction never increases the share.
         assert_eq!(share(200, memory(499, 1000)), 200);
-        // A step of 125 MiB needs room for two.
+        // A step of 125 MiB requires room for two.
         assert_eq!(share(300, memory(700, 300)), 300);
         assert_eq!(share(300, memory(760, 300)), 425);
         assert_eq!(share(950, memory(9000, 900)), ALL);

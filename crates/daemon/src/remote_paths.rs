@@ -1,25 +1,26 @@
-//! Paths of this host that callers by the network may name in exports: only those in folders of the configuration.
+//! Paths on this host that remote callers may name in exports: only those in configured folders.
 //!
-//! Whoever names a path has the daemon, which is root, make a socket, a mount or read a file there. Root's own user of
-//! the Unix socket may name any; a token, whatever its role, only what an administrator set aside for it.
+//! The daemon runs as root, and creates a socket, mounts, or reads a file at such a path. Local
+//! callers of the Unix socket may name any path; tokens, regardless of their role, only paths that
+//! the administrator has permitted.
 
 use api::v1::{Problem, ProblemCode};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-/// What a parameter of an export names.
+/// Meaning of a path in a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Names {
-    /// A Unix socket that is made.
+    /// A Unix socket to create.
     Socket,
-    /// A folder that is mounted on.
+    /// A mount point.
     Mount,
-    /// A file with secrets that is read.
+    /// A file of secrets to read.
     Secret,
 }
 
-/// The parameters of front ends that name paths.
+/// Protocol parameters that name paths.
 const PATHS: &[(&str, &str, Names)] = &[
     ("vhost-user-blk", "path", Names::Socket),
     ("nbd", "listen", Names::Socket),
@@ -30,15 +31,15 @@ const PATHS: &[(&str, &str, Names)] = &[
     ("iscsi", "chap", Names::Secret),
 ];
 
-/// Folders in which callers by the network may name paths.
+/// Folders in which remote callers may name paths.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RemotePaths {
-    /// Sockets of exports.
+    /// For sockets of exports.
     pub sockets: Vec<PathBuf>,
-    /// Folders that exports are mounted on.
+    /// For mount points of exports.
     pub mounts: Vec<PathBuf>,
-    /// Files with secrets of exports.
+    /// For files of secrets.
     pub secrets: Vec<PathBuf>,
 }
 
@@ -52,8 +53,8 @@ impl Default for RemotePaths {
     }
 }
 
-/// The path that a parameter names, and what it is; nothing where it names none. One that is not in the table and looks
-/// like a path counts as a file with secrets.
+/// The path in a parameter, and its meaning; nothing if it contains none. An unlisted parameter
+/// that looks like a path is treated as a file of secrets.
 fn named<'a>(kind: &str, name: &str, value: &'a str) -> Option<(Names, &'a Path)> {
     let value = value.strip_prefix("unix:").unwrap_or(value);
     let row = PATHS.iter().find(|row| (row.0, row.1) == (kind, name));
@@ -66,7 +67,8 @@ fn named<'a>(kind: &str, name: &str, value: &'a str) -> Option<(Names, &'a Path)
     Some((names, Path::new(value)))
 }
 
-/// Whether a path lies beneath a folder: as it is written, and with the links of the folders that are there followed.
+/// Whether a path is inside of a folder: lexically, and with symbolic links of existing folders
+/// resolved.
 fn lies_in(path: &Path, folder: &Path) -> bool {
     let plain = path
         .components()
@@ -95,10 +97,10 @@ impl RemotePaths {
         }
     }
 
-    /// Checks the parameters of an export that a caller by the network wants to make or change.
+    /// Checks the parameters of an export that a remote caller creates or changes.
     ///
     /// # Errors
-    /// When one of them names a path elsewhere.
+    /// When a path is outside of the permitted folders.
     pub fn check(&self, kind: &str, parameters: &BTreeMap<String, String>) -> Result<(), Problem> {
         for (name, value) in parameters {
             let Some((names, path)) = named(kind, name, value) else {
@@ -113,13 +115,13 @@ impl RemotePaths {
                 .map(|folder| folder.display().to_string())
                 .collect();
             let allowed = match listed.is_empty() {
-                true => "there are none".to_owned(),
-                false => format!("of those that are there: {}", listed.join(", ")),
+                true => "none are configured".to_owned(),
+                false => format!("configured: {}", listed.join(", ")),
             };
             let message = format!(
-                "{name} names {}, and by the network only paths in folders of the configuration can be named \
-                 (remote_paths.{key}; {allowed}): choose one there, or ask root of this host to make the export by the \
-                 daemon's socket",
+                "{name} is {}, but remote callers may only name paths in configured folders \
+                 (remote_paths.{key}; {allowed}): choose a path there, or create the export on \
+                 this host through the daemon's Unix socket",
                 path.display()
             );
             return Err(Problem::new(ProblemCode::Forbidden, message));
@@ -187,7 +189,7 @@ mod tests {
         assert!(!check(&none, "nbd", "listen", "unix:/a"));
     }
 
-    /// Whoever adds a parameter says here whether it names a path of this host.
+    /// Every new parameter must be classified here.
     #[test]
     fn every_parameter_is_known_to_name_a_path_or_not_to() {
         let without = [
@@ -218,7 +220,7 @@ mod tests {
                     .any(|path| (path.0, path.1) == (row.name, parameter.name));
                 assert!(
                     known || without.contains(&parameter.name),
-                    "{} {}: enter it into PATHS, or here",
+                    "{} {}: add it to PATHS, or here",
                     row.name,
                     parameter.name
                 );

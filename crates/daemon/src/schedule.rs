@@ -1,4 +1,4 @@
-//! When pools are scrubbed by themselves.
+//! Schedule of automatic scrubs.
 
 use crate::Span;
 use crate::off::value_or_off;
@@ -11,11 +11,11 @@ const DAY: u64 = 24 * HOUR;
 /// When and how fast pools are scrubbed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScrubSchedule {
-    /// From one beginning to the next; none switches the schedule off.
+    /// Interval; none disables the schedule.
     pub every: Option<Span>,
-    /// Hour of the day (UTC) at which one begins, 0 to 23; of no meaning for spans below a day.
+    /// Hour of the day (UTC), 0 to 23; ignored for intervals below a day.
     pub at: u8,
-    /// Bytes a second that a scrub may read from a pool's drives.
+    /// Maximum read rate of a scrub, in bytes per second.
     pub rate: u64,
 }
 
@@ -30,8 +30,8 @@ impl Default for ScrubSchedule {
 }
 
 impl ScrubSchedule {
-    /// Whether a scrub is due at `now_s` when the last one began (or the schedule began to count)
-    /// at `last_s`, both seconds since 1970. One that was missed is due until it begins.
+    /// Whether a scrub is due at `now_s`, given the start of the last one (or of the schedule) at
+    /// `last_s`; both in seconds since 1970. A missed scrub stays due.
     pub fn is_due(&self, last_s: u64, now_s: u64) -> bool {
         let Some(every) = self.every else {
             return false;
@@ -40,7 +40,7 @@ impl ScrubSchedule {
         if every < DAY {
             return now_s >= last_s.saturating_add(every);
         }
-        // Whole hours, so that it does not begin later each time.
+        // Round down to the hour, so that the start does not drift.
         let from = (last_s / HOUR * HOUR).saturating_add(every);
         let at = u64::from(self.at) * HOUR;
         let today = from / DAY * DAY + at;
@@ -49,7 +49,7 @@ impl ScrubSchedule {
     }
 }
 
-/// The same as the configuration writes it.
+/// The form in the configuration file.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScrubFile {
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for Hour {
         let hour = i64::deserialize(deserializer)?;
         let fits = u8::try_from(hour).ok().filter(|hour| *hour < 24);
         fits.map(Self)
-            .ok_or_else(|| D::Error::custom(format!("{hour} is no hour: write 0 to 23")))
+            .ok_or_else(|| D::Error::custom(format!("{hour} is not an hour: write 0 to 23")))
     }
 }
 
@@ -96,7 +96,7 @@ impl<'de> Deserialize<'de> for Rate {
         let text = String::deserialize(deserializer)?;
         let rate = units::parse_bytes(&text).map_err(D::Error::custom)?;
         if rate < 1 << 20 {
-            let told = format!("{text} a second is too slow: give it at least 1M");
+            let told = format!("{text} per second is too slow: set it to at least 1M");
             return Err(D::Error::custom(told));
         }
         Ok(Self(rate))

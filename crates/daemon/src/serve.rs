@@ -1,4 +1,4 @@
-//! From a configuration to a daemon that serves, and to its end.
+//! Starts the daemon from its configuration, and stops it.
 
 use crate::clock::now_s;
 use crate::delivery::{TARGETS_MAX, deliver};
@@ -13,32 +13,32 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How often exports that could not be started are tried again.
+/// Retry interval of exports that could not be started.
 const RETRY_TIME: Duration = Duration::from_secs(30);
-/// How often the list of open pools is looked at, and what is due in them.
+/// Interval of checks for due work, and of updates of the list of open pools.
 const REFRESH_TIME: Duration = Duration::from_secs(10);
-/// What the daemon does by itself in threads: each function that `run` spawns at most one thing at a time, live data,
-/// and the end.
+/// Number of threads of the daemon's own tasks: one for each function spawned by `run`, live data,
+/// and the shutdown.
 const OWN_WORKERS: usize = 8;
-/// Threads that may block. All that use them are bounded by themselves to what is counted here, so that nothing waits
-/// for a thread that something else has.
+/// Maximum number of blocking threads: the sum of the limits of all users, so that no task waits
+/// for a thread of another.
 const THREADS_MAX: usize = http::WORKERS_MAX + http::SCRAPE_WORKERS + OWN_WORKERS + 2 * TARGETS_MAX;
-/// Time between two looks at what is wrong, at least and at most. In between they are as far apart as the last one was
-/// long, times [`OBSERVE_DUTY`].
+/// Minimum and maximum interval of observations. In between the interval is the duration of the
+/// last one times [`OBSERVE_DUTY`].
 const OBSERVE_MIN: Duration = Duration::from_secs(1);
 const OBSERVE_MAX: Duration = Duration::from_secs(10);
 const OBSERVE_DUTY: u32 = 100;
-/// How long maps are looked at for playback at a time. Looking takes a fiftieth of the time: what takes longer is waited
-/// after for the longer, up to the most.
+/// Time slice of recording maps for playback, at a duty cycle of 2 %: after a longer slice the pause
+/// is longer, up to the maximum.
 const RECORD_TIME: Duration = Duration::from_millis(20);
 const RECORD_DUTY: u32 = 50;
 const RECORD_MIN: Duration = Duration::from_secs(1);
 const RECORD_MAX: Duration = Duration::from_secs(600);
-/// From one time that disks are asked how they are to the next.
+/// Interval of disk health polls.
 const DISKS_TIME: Duration = Duration::from_secs(600);
-/// Time between two looks at the host's memory.
+/// Interval of checks of the host's memory.
 const MEMORY_TIME: Duration = Duration::from_secs(1);
-/// The exit code when a second signal asks for the end before the first one's is reached.
+/// Exit code after a second signal during the shutdown.
 const EXIT_AT_ONCE: i32 = 1;
 
 fn start_logging(level: LogLevel) {
@@ -55,17 +55,17 @@ fn start_logging(level: LogLevel) {
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .finish();
-    // A program that has its own logging keeps it.
+    // Keep the logger of an embedding program.
     let _ = tracing::subscriber::set_global_default(subscriber);
 }
 
-/// Ends at the first SIGTERM or SIGINT; the second ends the process at once.
+/// Completes at the first SIGTERM or SIGINT; the second one exits immediately.
 async fn signals() {
     let (Ok(mut terminate), Ok(mut interrupt)) = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
     ) else {
-        tracing::error!("signals cannot be taken: this daemon ends only by being killed");
+        tracing::error!("cannot install signal handlers: this daemon stops only when it is killed");
         return std::future::pending().await;
     };
     let mut next = async move || {
@@ -77,12 +77,13 @@ async fn signals() {
     next().await;
     tokio::spawn(async move {
         next().await;
-        tracing::warn!("ended at once");
+        tracing::warn!("exiting immediately");
         std::process::exit(EXIT_AT_ONCE);
     });
 }
 
-/// Memory for journals that outlives the daemon. Without it nothing is less safe, but writes take longer.
+/// Memory for the journals' tails that outlives the daemon. It affects only write latency, not
+/// safety.
 fn journal_memory(folder: Option<&Path>) -> Lasting {
     let Some(folder) = folder else {
         return Lasting::NONE;
@@ -92,8 +93,8 @@ fn journal_memory(folder: Option<&Path>) -> Lasting {
         Err(error) => {
             tracing::warn!(
                 %error,
-                "no journal memory in {}: writes wait for their records to reach a drive; name a folder on tmpfs \
-                 with journal_memory, or \"off\"",
+                "no journal memory in {}: writes wait until their records are on a drive; set \
+                 journal_memory to a folder on tmpfs, or to \"off\"",
                 folder.display()
             );
             Lasting::NONE
@@ -101,11 +102,11 @@ fn journal_memory(folder: Option<&Path>) -> Lasting {
     }
 }
 
-/// Serves with the real engine and front ends until SIGTERM or SIGINT. Prints `ready` on stdout
-/// and tells the service manager when pools are open and requests are answered.
+/// Serves with the real engine and protocols until SIGTERM or SIGINT. Prints `ready` on stdout and
+/// notifies the service manager once pools are open and requests are served.
 ///
 /// # Errors
-/// One line that says what to do; nothing is left behind.
+/// One line that says what to do; everything is cleaned up.
 pub fn serve(config: &Config) -> Result<(), ServeError> {
     start_logging(config.log_level);
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -126,7 +127,7 @@ pub fn serve(config: &Config) -> Result<(), ServeError> {
         });
         match engine {
             Ok(engine) => Ok(Arc::new(engine) as Arc<dyn Control>),
-            Err(error) => Err(ServeError::new(format!("the engine cannot start: {error}"))),
+            Err(error) => Err(ServeError::new(format!("cannot start the engine: {error}"))),
         }
     };
     let announce = || {
@@ -136,11 +137,11 @@ pub fn serve(config: &Config) -> Result<(), ServeError> {
     run(config, start, FRONT_ENDS, announce, signals())
 }
 
-/// Serves with the given engine and front ends until `stop` ends, which is polled within the
-/// runtime; `announce` is called once requests are answered.
+/// Serves with the given engine and protocols until `stop` completes, which is polled within the
+/// runtime; `announce` is called once requests are served.
 ///
 /// # Errors
-/// One line that says what to do; nothing is left behind.
+/// One line that says what to do; everything is cleaned up.
 pub fn run(
     config: &Config,
     start: impl FnOnce() -> Result<Arc<dyn Control>, ServeError>,
@@ -160,7 +161,7 @@ pub fn run(
         .enable_all()
         .max_blocking_threads(THREADS_MAX)
         .build()
-        .map_err(|error| ServeError::new(format!("the system has no event loop left: {error}")))?;
+        .map_err(|error| ServeError::new(format!("cannot create an event loop: {error}")))?;
     let ram = RamPlan {
         each: config.ram_tier,
         pools: config.pool_ram.clone(),
@@ -198,7 +199,7 @@ pub fn run(
         tracing::info!("stopping");
         manager.access.flush();
         let stopping = Arc::clone(&manager);
-        // A panic in there was reported where it happened.
+        // A panic there was reported already.
         let _ = tokio::task::spawn_blocking(move || stopping.stop()).await;
         served
     });
@@ -206,7 +207,7 @@ pub fn run(
     served.map_err(|error| ServeError::new(format!("cannot serve the socket: {error}")))
 }
 
-/// An address that appears after the start is offered by itself.
+/// Retries exports, as their addresses may have become available.
 async fn retry_exports(manager: Arc<Manager>) {
     loop {
         tokio::time::sleep(RETRY_TIME).await;
@@ -215,7 +216,7 @@ async fn retry_exports(manager: Arc<Manager>) {
     }
 }
 
-/// Memory runs short within seconds.
+/// Memory can run short within seconds.
 async fn fit_ram(manager: Arc<Manager>) {
     loop {
         tokio::time::sleep(MEMORY_TIME).await;
@@ -228,7 +229,7 @@ async fn fit_ram(manager: Arc<Manager>) {
     }
 }
 
-/// What is wrong is told of within seconds, and looking takes a hundredth of a core at most.
+/// Observes conditions within seconds, using at most a hundredth of a core.
 async fn observe(manager: Arc<Manager>) {
     loop {
         let began = Instant::now();
@@ -240,7 +241,7 @@ async fn observe(manager: Arc<Manager>) {
     }
 }
 
-/// Maps as they were can be told, and looking for that takes a fiftieth of the time.
+/// Records maps for playback with a duty cycle of 2 %.
 async fn record(manager: Arc<Manager>) {
     loop {
         let began = Instant::now();
@@ -253,7 +254,7 @@ async fn record(manager: Arc<Manager>) {
     }
 }
 
-/// Disks are asked how they are rarely: an answer may take a disk a moment in which it does nothing else.
+/// Polls the health of disks rarely, as it may stall a disk for a moment.
 async fn ask_disks(manager: Arc<Manager>) {
     loop {
         let asking = Arc::clone(&manager);

@@ -1,82 +1,83 @@
-//! When snapshots are taken by themselves, and which of them go: decided from what was and from
-//! clocks that are given, without looking at anything.
+//! Snapshot schedules: when snapshots are due, and which have expired. Pure: history and clocks are
+//! passed in.
 
 use units::Utc;
 
 const DAY: u64 = 86_400;
-/// Due times are counted from a Monday, three days before 1970, so that weeks begin as people's do.
+/// Origin of due times: the Monday three days before 1970, so that weekly snapshots fall on
+/// Mondays.
 const ORIGIN_S: u64 = 3 * DAY;
-/// Two tries of a schedule are apart by half its interval, or by this many seconds when that is
-/// less, whatever the clock of the host says meanwhile.
+/// Minimum distance of attempts: half the interval, but at most this many seconds, by the monotonic
+/// clock.
 const APART_S: u64 = 600;
 
-/// What time it is.
+/// Clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clocks {
-    /// Seconds since 1970, as the host says; it may jump.
+    /// Seconds since 1970 by the host's clock, which may jump.
     pub now_s: u64,
-    /// Seconds since some moment, by a clock that only goes forward.
+    /// Seconds of a monotonic clock.
     pub up_s: u64,
 }
 
-/// How often snapshots are taken and how many are kept.
+/// Interval and retention.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SnapshotRule {
-    /// From one due time to the next, in seconds, above 0.
+    /// Interval in seconds, above 0.
     pub every_s: u64,
-    /// Snapshots that are kept of each volume.
+    /// Snapshots to keep per volume.
     pub keep: usize,
 }
 
-/// What the next due time depends on.
+/// History of a schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Past {
-    /// When the last one was taken, or since when the schedule counts: seconds since 1970.
+    /// Time of the last snapshot, or of the schedule's creation: seconds since 1970.
     pub last_s: u64,
-    /// When one was tried last since the daemon started.
+    /// Last attempt since the daemon's start.
     pub tried: Option<Clocks>,
 }
 
 /// Whether a snapshot is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Due {
-    /// Not before this, in seconds since 1970.
+    /// Not before this time, in seconds since 1970.
     At(u64),
-    /// It is to be taken.
+    /// Due now.
     Now {
-        /// Due times before this one for which none was taken.
+        /// Number of earlier due times without a snapshot.
         missed: u64,
-        /// The first of them: seconds since 1970.
+        /// The first of these: seconds since 1970.
         missed_since_s: u64,
     },
 }
 
-/// A snapshot that a schedule took.
+/// A snapshot taken by a schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// Its name.
     pub name: String,
-    /// It cannot be deleted: it is held, cloned from or exported.
+    /// It cannot be deleted: it is held, cloned or exported.
     pub in_use: bool,
 }
 
 impl SnapshotRule {
-    /// Number of the interval that a second lies in.
+    /// Number of the interval that contains a time.
     fn interval(&self, time_s: u64) -> u64 {
         time_s.saturating_add(ORIGIN_S) / self.every_s.max(1)
     }
 
-    /// First second of an interval.
+    /// Start of an interval.
     fn begin(&self, interval: u64) -> u64 {
         let since_origin = interval.saturating_mul(self.every_s);
         since_origin.saturating_sub(ORIGIN_S)
     }
 
-    /// Whether one is due: when none was taken yet in the interval that it is now, nor tried. One
-    /// that was missed is taken at any time of its interval; of several only the last.
+    /// Whether a snapshot is due: if none was taken or attempted in the current interval. A missed
+    /// snapshot is taken at any time of its interval; of several only the last.
     ///
-    /// A clock that went back by more than an interval begins to count anew, with a snapshot; one
-    /// that went back by less is waited for.
+    /// After a clock was set back by more than an interval, a snapshot is taken and counting
+    /// restarts; a smaller step back is waited out.
     pub fn due(&self, past: &Past, now: Clocks) -> Due {
         let (here, last) = (self.interval(now.now_s), self.interval(past.last_s));
         let went_back = past.last_s.saturating_sub(now.now_s) > self.every_s;
@@ -101,8 +102,8 @@ impl SnapshotRule {
         }
     }
 
-    /// Names of those that are to be deleted of a volume, of all that the schedule took of it in the
-    /// order of taking. Those in use stay, and do not count as kept.
+    /// Names of the expired snapshots of a volume, given all that the schedule took in order.
+    /// Snapshots in use are neither deleted nor counted.
     pub fn expired(&self, taken: &[Taken]) -> Vec<String> {
         let free = taken.iter().filter(|taken| !taken.in_use);
         let surplus = free.clone().count().saturating_sub(self.keep);
@@ -110,7 +111,7 @@ impl SnapshotRule {
     }
 }
 
-/// Name of the snapshot that a schedule takes now: names sort as the times do.
+/// Name of the snapshot taken now; names sort chronologically.
 pub fn snapshot_name(schedule: &str, now_s: u64) -> String {
     let Utc {
         year,

@@ -1,24 +1,22 @@
-//! Spans of time as the configuration writes them: `30s`, `10m`, `12h`, `30d`.
+//! Durations in the configuration: `30s`, `10m`, `12h`, `30d`.
 
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// A span of whole seconds.
+/// A duration in whole seconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Span(pub Duration);
 
 impl Span {
-    /// Reads a number with its unit.
+    /// Parses a number with its unit.
     ///
     /// # Errors
-    /// One sentence that says how it is written.
+    /// One sentence that says how to write it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
-            format!(
-                "'{text}' is not a span of time: write it as \"30s\", \"10m\", \"12h\" or \"30d\""
-            )
+            format!("'{text}' is not a duration: write it as \"30s\", \"10m\", \"12h\" or \"30d\"")
         };
         let unit = text.chars().next_back().ok_or_else(wrong)?;
         let seconds = match unit {
@@ -37,7 +35,7 @@ impl Span {
         Ok(Self(Duration::from_secs(seconds)))
     }
 
-    /// Reads one that lies between two others.
+    /// Checks the duration against limits.
     ///
     /// # Errors
     /// One sentence with the limits.
@@ -48,12 +46,12 @@ impl Span {
         }
         let seconds = self.0.as_secs();
         Err(format!(
-            "{seconds} s is out of bounds: it can be {least} to {most}"
+            "{seconds} s is out of range: {least} to {most} is permitted"
         ))
     }
 }
 
-/// In the greatest unit of which it is a whole number.
+/// In the largest unit that gives a whole number.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.as_secs();

@@ -1,8 +1,8 @@
-//! Locks of state that stays sound when a thread panics while it holds them.
+//! Mutexes of state that stays consistent when a thread panics while holding them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex, also one that a thread held when it panicked: what such a mutex guards is changed by whole steps.
+/// Locks a mutex, ignoring poisoning: the guarded state is only changed atomically.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

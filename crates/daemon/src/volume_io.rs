@@ -1,28 +1,27 @@
-//! A volume's data, read and written by the daemon itself as front ends do: several operations at a
-//! time, and their ends waited for.
+//! I/O of the daemon itself on a volume, with several operations in flight, as protocols do it.
 
 use block::{BlockDevice, Completion, CompletionSink, IoBuf, IoError, Op, OpFlags, OpKind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Operations in flight.
+/// Queue depth.
 pub const IN_FLIGHT: usize = 32;
-/// Most bytes that are zeroed by one operation.
+/// Maximum bytes per write-zeroes operation.
 const ZEROES_MAX: u64 = 1 << 30;
-/// How long to wait when others have as many operations in flight as the volume takes.
+/// Retry delay when the volume's queue is full.
 const FULL_TIME: Duration = Duration::from_millis(1);
 
 struct Ends(Sender<Completion>);
 
 impl CompletionSink for Ends {
     fn complete(&self, completion: Completion) {
-        // Nobody waits any more when one before it has failed.
+        // The receiver is gone after an earlier failure.
         let _ = self.0.send(completion);
     }
 }
 
-/// A volume or a snapshot that is read or written. Every call may block.
+/// A volume or snapshot opened for I/O. All calls may block.
 pub struct VolumeIo {
     device: Arc<dyn BlockDevice>,
     ends: Arc<Ends>,
@@ -32,7 +31,7 @@ pub struct VolumeIo {
 }
 
 impl VolumeIo {
-    /// Nothing is read or written yet.
+    /// A volume without operations in flight.
     pub fn new(device: Arc<dyn BlockDevice>) -> Self {
         let (ends, ended) = channel();
         Self {
@@ -44,7 +43,7 @@ impl VolumeIo {
         }
     }
 
-    /// Waits for the end of one operation and gives it; a failure is kept.
+    /// Waits for one completion and returns it; records a failure.
     fn wait(&mut self) -> Option<Completion> {
         let completion = self.ended.recv().ok()?;
         self.in_flight -= 1;
@@ -74,7 +73,7 @@ impl VolumeIo {
         self.in_flight += 1;
     }
 
-    /// Waits until less than `most` operations are in flight.
+    /// Waits until fewer than `most` operations are in flight.
     fn drain(&mut self, most: usize) -> Result<(), IoError> {
         while self.in_flight >= most && self.wait().is_some() {}
         match &self.failed {
@@ -83,7 +82,7 @@ impl VolumeIo {
         }
     }
 
-    /// Reads ranges, at most [`IN_FLIGHT`]: first bytes and lengths in bytes.
+    /// Reads ranges, at most [`IN_FLIGHT`], given by offset and length in bytes.
     ///
     /// # Errors
     /// As the volume's.
@@ -103,10 +102,10 @@ impl VolumeIo {
         Ok(read)
     }
 
-    /// Begins to write.
+    /// Starts a write.
     ///
     /// # Errors
-    /// When something before it could not be written.
+    /// When an earlier operation has failed.
     pub fn write(&mut self, offset: u64, bytes: Vec<u8>) -> Result<(), IoError> {
         self.drain(IN_FLIGHT)?;
         let len = bytes.len() as u64;
@@ -115,10 +114,10 @@ impl VolumeIo {
         Ok(())
     }
 
-    /// Begins to make a range zero.
+    /// Starts to zero a range.
     ///
     /// # Errors
-    /// When something before it could not be written.
+    /// When an earlier operation has failed.
     pub fn write_zeroes(&mut self, offset: u64, len: u64) -> Result<(), IoError> {
         let end = offset + len;
         let mut at = offset;
@@ -131,10 +130,10 @@ impl VolumeIo {
         Ok(())
     }
 
-    /// Waits for everything that was begun and makes it durable.
+    /// Waits for all operations and flushes.
     ///
     /// # Errors
-    /// When something could not be written or flushed.
+    /// When a write or the flush has failed.
     pub fn flush(&mut self) -> Result<(), IoError> {
         self.drain(1)?;
         self.submit(OpKind::Flush, 0, (0, 0), IoBuf::empty());

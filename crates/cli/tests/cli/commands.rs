@@ -422,7 +422,7 @@ fn a_daemon_that_cannot_start_says_why_in_one_line() {
         ),
         (
             format!("serve --config {huge} --state-dir {state}"),
-            "lower them",
+            "reduce them",
         ),
         (
             format!("serve --socket {long} --state-dir {state}"),
@@ -434,7 +434,7 @@ fn a_daemon_that_cannot_start_says_why_in_one_line() {
         ),
         (
             format!("serve --state-dir {plain}/state"),
-            "cannot make the state folder",
+            "cannot create the state folder",
         ),
     ] {
         let ended = convect(&arguments);

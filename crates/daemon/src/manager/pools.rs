@@ -271,17 +271,17 @@ impl Pools {
                     return Err(error.to_api());
                 };
                 self.registry.forget(&absent.id);
-                tracing::info!("pool {} is forgotten", absent.name);
+                tracing::info!("pool {} removed from the list", absent.name);
             }
         }
         self.registry.try_save();
         Ok(())
     }
 
-    /// Forgets a pool and everything in it.
+    /// Destroys a pool with all of its data.
     ///
     /// # Errors
-    /// As the engine's, and while volumes of it are exported.
+    /// As the engine's, and when volumes of it are exported.
     pub fn destroy(&self, pool: &str) -> Result<()> {
         let _changes = self.registry.begin_change();
         let status = self.registry.pool_status(pool)?;
@@ -289,12 +289,12 @@ impl Pools {
         self.control
             .pool_destroy(&status.name)
             .map_err(ToApi::to_api)?;
-        tracing::info!("pool {} was destroyed", status.name);
+        tracing::info!("pool {} destroyed", status.name);
         self.registry.try_save();
         Ok(())
     }
 
-    /// What the pool did.
+    /// Counters of the pool.
     ///
     /// # Errors
     /// When it is not open.
@@ -302,7 +302,7 @@ impl Pools {
         self.registry.pool_counters(pool).map(ToApi::to_api)
     }
 
-    /// Writes everything back and forgets all clean copies.
+    /// Writes all dirty data back and evicts all clean copies.
     ///
     /// # Errors
     /// As the engine's.
@@ -310,7 +310,7 @@ impl Pools {
         self.registry.pool_cool(pool)
     }
 
-    /// Holds or releases promotion.
+    /// Pauses or resumes promotion.
     ///
     /// # Errors
     /// When it is not open.
@@ -318,7 +318,7 @@ impl Pools {
         self.registry.pool_hold_promotion(pool, hold)
     }
 
-    /// Sets the levels at which it is warned.
+    /// Sets the fill levels that raise warnings.
     ///
     /// # Errors
     /// As the engine's.
@@ -328,7 +328,7 @@ impl Pools {
             .map(|status| self.shown(status))
     }
 
-    /// Changes what promotion of a pool may write.
+    /// Changes the promotion budget of a pool.
     ///
     /// # Errors
     /// As the engine's.

@@ -1,4 +1,4 @@
-//! Volumes with quality-of-service policies, and groups that share one, at each look.
+//! Observes the guarantees of volumes with QoS policies, and of groups that share one.
 
 use super::findings::finding;
 use crate::events::Finding;
@@ -9,23 +9,23 @@ use engine::{PoolLook, PoolStatus, VolumeLook, VolumeQos};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// By the pool's number, and the volume or the group.
+/// By the pool's id, and the volume or group.
 pub(super) type Promises = BTreeMap<(String, Subject), Promise>;
 
-/// Where the operations of volumes and groups spent most of their time in the last minute.
+/// The bottleneck of volumes and groups in the last minute.
 type Bottlenecks = BTreeMap<Subject, QosBottleneck>;
 
-/// The same, as it was seen last. Locked to read and to set it.
+/// The latest bottlenecks. Locked briefly.
 #[derive(Default)]
 pub struct QosBottlenecks(Mutex<Bottlenecks>);
 
 impl QosBottlenecks {
-    /// Takes what was seen now.
+    /// Replaces them.
     pub(super) fn set(&self, seen: Bottlenecks) {
         *lock(&self.0) = seen;
     }
 
-    /// Adds to what a volume of this name, or its group, attained where its operations spent their time.
+    /// Adds the bottleneck of a volume, or of its group, to its QoS status.
     pub fn tell(&self, pool: &str, name: &str, qos: &mut v1::VolumeQos) {
         let (kind, name) = match &qos.group {
             Some(group) => (SubjectKind::Group, group.as_str()),
@@ -40,10 +40,10 @@ impl QosBottlenecks {
     }
 }
 
-/// Part of the fast tier that holds data which is not written back yet, in per cent, from which on it counts as full.
+/// Share of dirty data on the fast tier in percent from which it counts as full.
 const FULL_PERCENT: u128 = 90;
 
-/// Volumes with policies of their own and groups with one, what each attained, and the names of its volumes.
+/// Volumes with their own policies and groups, their QoS status, and the names of their volumes.
 fn tenants(pool: &PoolLook) -> impl Iterator<Item = (Subject, &VolumeQos, Vec<&str>)> {
     let of = |kind, name: &str| Subject {
         kind,
@@ -64,7 +64,7 @@ fn tenants(pool: &PoolLook) -> impl Iterator<Item = (Subject, &VolumeQos, Vec<&s
     volumes.chain(groups)
 }
 
-/// Where the pool's writes go.
+/// The tier that the pool's writes go to.
 fn written(pool: &PoolStatus) -> Written {
     let (dirty, capacity) = (pool.fast_dirty, pool.fast_capacity);
     match capacity {
@@ -74,13 +74,13 @@ fn written(pool: &PoolStatus) -> Written {
     }
 }
 
-/// Where its operations spent most of their time, in words, and what can be done about that.
+/// A bottleneck in words, and what to do about it.
 fn explained(bottleneck: QosBottleneck, pool: &str, qos: &VolumeQos) -> (String, String) {
     let policy = &qos.policy.name;
     match bottleneck {
         QosBottleneck::OwnMaximum => (
-            format!("held for the maximum of its policy {policy}"),
-            format!("raise that maximum with `convect qos policy set {pool}/{policy}`"),
+            format!("throttled by the maximum of its policy {policy}"),
+            format!("raise the maximum with `convect qos policy set {pool}/{policy}`"),
         ),
         QosBottleneck::ShardTime => {
             let rivals = qos.held_for.iter().map(|rival| {
@@ -95,31 +95,30 @@ fn explained(bottleneck: QosBottleneck, pool: &str, qos: &VolumeQos) -> (String,
             (
                 format!("waiting for shard time while {others} were served"),
                 format!(
-                    "see `convect qos check {pool}`: give others lower levels or maximums, or this one smaller minimums"
+                    "see `convect qos check {pool}`: lower the levels or maximums of others, or \
+                     the minimums of this one"
                 ),
             )
         }
         QosBottleneck::FastTier => (
             "on the fast tier".to_owned(),
-            format!("see `convect pool iostat {pool} --watch` for a drive that is slow"),
+            format!("look for a slow drive with `convect pool iostat {pool} --watch`"),
         ),
         QosBottleneck::SlowTier => (
             "on the slow tier".to_owned(),
-            format!(
-                "keep its data on the fast tier: `convect volume set {pool}/VOLUME --pin fast`"
-            ),
+            format!("pin its data to the fast tier: `convect volume set {pool}/VOLUME --pin fast`"),
         ),
         QosBottleneck::Room => (
-            "writing to a fast tier that is full of data that is not written back yet".to_owned(),
+            "writing to a fast tier that is full of dirty data".to_owned(),
             format!(
-                "see `convect pool status {pool}`: give who writes much a maximum, or the pool a larger fast tier"
+                "see `convect pool status {pool}`: set a maximum for volumes with many writes, or \
+                 enlarge the fast tier"
             ),
         ),
     }
 }
 
-/// Volumes and groups that do not get what their policies promise. Returns where the operations of each spent most of their
-/// time.
+/// Finds volumes and groups whose guarantees are not met. Returns the bottleneck of each.
 pub(super) fn find_broken(
     promises: &mut Promises,
     pools: &[PoolLook],
@@ -147,10 +146,7 @@ pub(super) fn find_broken(
                 let (mostly, advice) = match promise.bottleneck() {
                     Some(bottleneck) => {
                         let (mostly, advice) = explained(bottleneck, pool_name, qos);
-                        (
-                            format!("; most of the time of its operations was spent {mostly}"),
-                            advice,
-                        )
+                        (format!("; bottleneck: {mostly}"), advice)
                     }
                     None => (
                         String::new(),
@@ -158,7 +154,8 @@ pub(super) fn find_broken(
                     ),
                 };
                 let message = format!(
-                    "{what} {pool_name}/{} did not get what it was promised in the last minute: {unmet}{mostly}",
+                    "{what} {pool_name}/{} missed its guarantees in the last minute: \
+                     {unmet}{mostly}",
                     subject.name
                 );
                 found.push(finding(

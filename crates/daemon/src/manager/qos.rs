@@ -1,4 +1,4 @@
-//! Quality of service: policies and groups of pools, admission checks, and what volumes attained.
+//! Quality of service: policies and groups of pools, admission checks, and attained performance.
 
 use super::Result;
 use super::history::History;
@@ -12,7 +12,7 @@ use crate::mapping::{ToApi, ToEngine};
 use api::v1::{self, Problem};
 use std::sync::Arc;
 
-/// Most volumes that are planned for at once.
+/// Maximum number of planned volumes.
 const PLANNED_MAX: usize = 10_000;
 
 /// Policies and groups of open pools.
@@ -49,7 +49,7 @@ impl Qos {
         })
     }
 
-    /// One policy, by its name or number.
+    /// A policy, by its name or number.
     ///
     /// # Errors
     /// `NotFound` when the pool has no such policy.
@@ -65,7 +65,7 @@ impl Qos {
         })
     }
 
-    /// Makes a policy.
+    /// Creates a policy.
     ///
     /// # Errors
     /// As the engine's.
@@ -75,7 +75,7 @@ impl Qos {
             .map(ToApi::to_api)
     }
 
-    /// Changes a policy, for all volumes that have it.
+    /// Changes a policy for all volumes that use it.
     ///
     /// # Errors
     /// As the engine's.
@@ -91,7 +91,7 @@ impl Qos {
             .map(ToApi::to_api)
     }
 
-    /// Deletes a policy that no volume and no group has.
+    /// Deletes a policy that no volume and no group uses.
     ///
     /// # Errors
     /// As the engine's.
@@ -114,7 +114,7 @@ impl Qos {
         Ok(v1::QosGroupList { items })
     }
 
-    /// One group, by its name.
+    /// A group, by its name.
     ///
     /// # Errors
     /// `NotFound` when the pool has no such group.
@@ -127,7 +127,7 @@ impl Qos {
         })
     }
 
-    /// Makes a group without volumes.
+    /// Creates an empty group.
     ///
     /// # Errors
     /// As the engine's.
@@ -142,7 +142,7 @@ impl Qos {
             .map(ToApi::to_api)
     }
 
-    /// Gives a group another policy.
+    /// Changes the policy of a group.
     ///
     /// # Errors
     /// As the engine's.
@@ -162,7 +162,7 @@ impl Qos {
             .map(ToApi::to_api)
     }
 
-    /// Deletes a group that no volume is in.
+    /// Deletes an empty group.
     ///
     /// # Errors
     /// As the engine's.
@@ -170,10 +170,11 @@ impl Qos {
         self.registry.qos_group_delete(pool, group)
     }
 
-    /// Whether the pool can keep what it promises, and would with `count` volumes more of a policy.
+    /// Whether the pool can guarantee its minimums, and would with `count` more volumes of a
+    /// policy.
     ///
     /// # Errors
-    /// When there is no such pool or policy, or the number makes no sense.
+    /// When the pool or policy does not exist, or `count` is out of range.
     pub fn check(
         &self,
         pool: &str,
@@ -185,13 +186,15 @@ impl Qos {
             (Some(policy), count) => Some((policy, count.unwrap_or(1))),
             (None, None) => None,
             (None, Some(_)) => {
-                return invalid("volumes are planned with a policy: name one".to_owned());
+                return invalid("planned volumes require a policy: name one".to_owned());
             }
         };
         if let Some((_, count)) = planned
             && !(1..=PLANNED_MAX).contains(&count)
         {
-            return invalid(format!("volumes are 1 to {PLANNED_MAX}, not {count}"));
+            return invalid(format!(
+                "the number of volumes is 1 to {PLANNED_MAX}, not {count}"
+            ));
         }
         let check = self.registry.qos_check(pool, planned)?;
         let status = self.registry.pool_status(pool)?;
@@ -208,7 +211,7 @@ impl Qos {
         Ok(check)
     }
 
-    /// What is promised in a pool, and what volumes attained.
+    /// Guarantees in a pool, and what volumes attained.
     ///
     /// # Errors
     /// When the pool is not open.

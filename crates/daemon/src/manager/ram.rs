@@ -1,4 +1,4 @@
-//! RAM tiers: each of its configured size, shrunk while the host is short of memory.
+//! RAM tiers: configured sizes, reduced while the host is short of memory.
 
 use crate::memory::available;
 use crate::ram::{ALL, Memory, share};
@@ -11,12 +11,13 @@ use units::format_bytes;
 pub struct RamTiers {
     control: Arc<dyn Control>,
     plan: RamPlan,
-    /// Thousandths of their RAM tiers that pools may use. Locked before anything is asked of the engine.
+    /// Share of their RAM tiers that pools may use, in thousandths. Locked before the engine is
+    /// called.
     share: Mutex<u64>,
 }
 
 impl RamTiers {
-    /// All have their sizes.
+    /// RAM tiers of full size.
     pub(super) fn new(control: &Arc<dyn Control>, plan: RamPlan) -> Self {
         Self {
             control: Arc::clone(control),
@@ -25,8 +26,8 @@ impl RamTiers {
         }
     }
 
-    /// Looks at the host's memory, `meminfo` as `/proc/meminfo` has it, and has the open pools' RAM tiers be as
-    /// large as it allows. Where it does not say what is available they have their sizes.
+    /// Adapts the RAM tiers of open pools to the available memory of the host, given the text of
+    /// `/proc/meminfo`. If it does not state the available memory, RAM tiers have their full size.
     pub fn fit(&self, meminfo: &str) {
         let mut known = lock(&self.share);
         let (before, available) = (*known, available(meminfo));
@@ -52,13 +53,14 @@ impl RamTiers {
             let part = |share: u64| format!("{}.{} %", share / 10, share % 10);
             if now < before {
                 tracing::warn!(
-                    "the host has {} available, less than host_reserve ({}): RAM tiers shrink to {} of their sizes",
+                    "the host has {} available, less than host_reserve ({}): RAM tiers are \
+                     reduced to {} of their sizes",
                     format_bytes(available),
                     format_bytes(reserve),
                     part(now)
                 );
             } else if now > before && now == ALL {
-                tracing::info!("the host has memory again: RAM tiers have their sizes");
+                tracing::info!("the host has enough memory again: RAM tiers are back to full size");
             }
         }
         for pool in pools {
@@ -67,9 +69,9 @@ impl RamTiers {
             if bytes == pool.ram_limit {
                 continue;
             }
-            // It may have been closed meanwhile.
+            // It may have been closed concurrently.
             if let Err(failed) = self.control.pool_set_ram(&pool.name, bytes) {
-                tracing::debug!(pool = pool.name, %failed, "its RAM tier stays as it is");
+                tracing::debug!(pool = pool.name, %failed, "cannot resize its RAM tier");
             }
         }
     }

@@ -1,7 +1,8 @@
-//! Which pools are open and which should be: the list for the next start, and the lock of changes to either.
+//! Which pools are open and which should be: the list for the next start, and the lock for changes
+//! of either.
 //!
-//! Every part that asks the engine stands on this one: an error of the engine about a pool becomes the reason why that
-//! pool is not open, where it should be.
+//! All parts call the engine through the registry: an error about a pool that should be open is
+//! replaced by the reason why it is not.
 
 use super::Result;
 use crate::control::{Control, PoolCalls};
@@ -14,11 +15,11 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A pool that should be open and is not.
+/// A pool that should be open but is not.
 #[derive(Clone)]
 struct Absent {
     pool: AbsentPool,
-    /// Generation of a label that this host has seen of it; 0: none.
+    /// Latest label generation that this host has seen of it; 0: none.
     generation: u64,
 }
 
@@ -32,11 +33,11 @@ impl Absent {
 pub struct PoolRegistry {
     control: Arc<dyn Control>,
     state: StateDir,
-    /// Locked for a look or a push only, after `changes`.
+    /// Locked briefly, after `changes`.
     absent: Mutex<Vec<Absent>>,
-    /// Held by whatever changes which pools are open or what is exported, from its first check to its last step.
+    /// Held by every change of open pools or exports, from its first check to its last step.
     changes: Mutex<()>,
-    /// Set before the engine stops: what is seen of pools from then on is no state of theirs.
+    /// Set before the engine stops: from then on the engine's report of open pools is meaningless.
     stopped: AtomicBool,
 }
 
@@ -52,7 +53,7 @@ impl PoolCalls for PoolRegistry {
         &self.control
     }
 
-    /// The engine's error, or why the pool is not open.
+    /// The engine's error, or the reason why the pool is not open.
     fn problem(&self, pool: &str, error: EngineError) -> Problem {
         match self.absent(pool) {
             Some(absent) if error.code == ErrorCode::NotFound => Problem::not_found(absent.message),
@@ -62,7 +63,7 @@ impl PoolCalls for PoolRegistry {
 }
 
 impl PoolRegistry {
-    /// A registry with nothing absent.
+    /// A registry without absent pools.
     pub(super) fn new(control: Arc<dyn Control>, state: StateDir) -> Self {
         Self {
             control,
@@ -78,23 +79,23 @@ impl PoolRegistry {
         &self.state
     }
 
-    /// Keeps other changes of which pools are open or what is exported out, until it is dropped.
+    /// Excludes other changes of open pools or exports until it is dropped.
     pub(super) fn begin_change(&self) -> MutexGuard<'_, ()> {
         lock(&self.changes)
     }
 
-    /// Notes that the engine is about to stop.
+    /// Records that the engine is about to stop.
     pub(super) fn note_stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
     }
 
-    /// Whether the engine stops or has stopped. Asked after the engine was, this says whether the answer can be one of an
-    /// engine without its pools.
+    /// Whether the engine has begun to stop. To be checked after a call of the engine: if it has
+    /// not, the result was that of a running engine.
     pub(super) fn has_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
     }
 
-    /// The name of one pool, or of all that are open.
+    /// The name of one pool, or of all open ones.
     pub(super) fn one_or_all(&self, pool: Option<&str>) -> Result<Vec<String>> {
         match pool {
             Some(pool) => Ok(vec![pool.to_owned()]),
@@ -105,7 +106,7 @@ impl PoolRegistry {
         }
     }
 
-    /// Notes that a pool could not be opened, and why.
+    /// Records that a pool could not be opened, and why.
     pub(super) fn add_absent(&self, known: KnownPool, message: String) {
         lock(&self.absent).push(Absent {
             pool: AbsentPool {
@@ -118,43 +119,43 @@ impl PoolRegistry {
         });
     }
 
-    /// A pool that should be open and is not, by its name or id.
+    /// A pool that should be open but is not, by its name or id.
     pub(super) fn absent(&self, pool: &str) -> Option<AbsentPool> {
         let absent = lock(&self.absent);
         let found = absent.iter().find(|known| known.is(pool));
         found.map(|known| known.pool.clone())
     }
 
-    /// Generation of a label that this host has seen of a pool that is not open; 0: none.
+    /// Latest label generation that this host has seen of an absent pool; 0: none.
     pub(super) fn seen(&self, pool: &str) -> u64 {
         let absent = lock(&self.absent);
         let found = absent.iter().find(|known| known.is(pool));
         found.map_or(0, |known| known.generation)
     }
 
-    /// The pools that should be open and are not.
+    /// Pools that should be open but are not.
     pub(super) fn absent_pools(&self) -> Vec<AbsentPool> {
         let absent = lock(&self.absent);
         absent.iter().map(|absent| absent.pool.clone()).collect()
     }
 
-    /// A pool with this id is no longer absent.
+    /// Removes a pool from the absent ones.
     pub(super) fn forget(&self, id: &str) {
         lock(&self.absent).retain(|known| known.pool.id != id);
     }
 
-    /// The same, kept for the next start; it is absent still when that cannot be written.
+    /// The same, and stores the list; the pool stays absent if that fails.
     pub(super) fn forget_and_save(&self, id: &str) -> io::Result<()> {
         let before = lock(&self.absent).clone();
         self.forget(id);
         self.save().inspect_err(|_| *lock(&self.absent) = before)
     }
 
-    /// Keeps what is open, and what should be, for the next start.
+    /// Stores the pools that are open or should be, for the next start.
     pub(super) fn save(&self) -> io::Result<()> {
         let open = self.control.pool_list().map_err(io::Error::other)?;
         if self.has_stopped() {
-            return Err(io::Error::other("the daemon ends"));
+            return Err(io::Error::other("the daemon is stopping"));
         }
         let mut pools: Vec<KnownPool> = open
             .into_iter()
@@ -175,14 +176,14 @@ impl PoolRegistry {
         self.state.save(&pools)
     }
 
-    /// The same; what cannot be written is a wrong message at the next start, no more.
+    /// The same; a failure only causes a wrong message at the next start.
     pub(super) fn try_save(&self) {
         if let Err(error) = self.save() {
-            tracing::error!("the list of open pools cannot be written: {error}");
+            tracing::error!("cannot store the list of open pools: {error}");
         }
     }
 
-    /// Keeps the list right while jobs take vdrives out of pools.
+    /// Updates the list while jobs remove vdrives from pools.
     pub fn refresh(&self) {
         let _changes = self.begin_change();
         if !self.has_stopped() {
@@ -190,7 +191,7 @@ impl PoolRegistry {
         }
     }
 
-    /// Checks whether the state folder takes what is to be kept.
+    /// Checks whether the state folder is writable.
     pub fn probe_state(&self) {
         self.state.files().probe();
     }

@@ -1,4 +1,4 @@
-//! Snapshot schedules: set by users; due snapshots are taken and expired ones deleted.
+//! Snapshot schedules: take due snapshots, and delete expired ones.
 
 use super::Result;
 use super::exports::Exports;
@@ -18,10 +18,10 @@ use units::Utc;
 /// Pool, first volume and name of a schedule.
 pub(super) type Key = (String, String, String);
 
-/// The last try of a schedule.
+/// The last attempt of a schedule.
 struct Tried {
     at: Clocks,
-    /// Why it took none, or why old ones were not deleted.
+    /// Why no snapshot was taken, or why expired ones were not deleted.
     error: Option<String>,
 }
 
@@ -43,12 +43,12 @@ pub struct Schedules {
     registry: Arc<PoolRegistry>,
     exports: Arc<Exports>,
     began: Instant,
-    /// What became of the last tries. Locked for a look or an entry only.
+    /// The last attempts. Locked briefly.
     tried: Mutex<BTreeMap<Key, Tried>>,
 }
 
 impl Schedules {
-    /// None was tried yet; `began`: when the daemon did.
+    /// Schedules without attempts; `began`: the daemon's start.
     pub(super) fn new(
         registry: &Arc<PoolRegistry>,
         exports: &Arc<Exports>,
@@ -63,7 +63,7 @@ impl Schedules {
         }
     }
 
-    /// Sets when snapshots of volumes are taken by themselves.
+    /// Creates or changes a schedule.
     ///
     /// # Errors
     /// As the engine's.
@@ -84,15 +84,15 @@ impl Schedules {
         };
         let clocks = self.clocks();
         let set = self.registry.schedule_set(&pool, &spec, clocks.now_s)?;
-        // What went wrong before may be what was changed.
+        // The change may resolve the last error.
         lock(&self.tried).remove(&key(&set));
         Ok(self.shown(set, clocks))
     }
 
-    /// The schedules of a pool or of all, of one volume or of all.
+    /// Schedules of a pool or of all, of one volume or of all.
     ///
     /// # Errors
-    /// When the pool is not open, or has no such volume.
+    /// When the pool is not open, or the volume does not exist.
     pub fn list(&self, pool: Option<&str>, volume: Option<&str>) -> Result<v1::ScheduleList> {
         self.list_at(pool, volume, self.clocks())
     }
@@ -100,7 +100,7 @@ impl Schedules {
     /// The same at a given time.
     ///
     /// # Errors
-    /// When the pool is not open, or has no such volume.
+    /// When the pool is not open, or the volume does not exist.
     pub fn list_at(
         &self,
         pool: Option<&str>,
@@ -115,7 +115,7 @@ impl Schedules {
         Ok(v1::ScheduleList { items })
     }
 
-    /// Takes a volume out of a schedule.
+    /// Removes a volume from a schedule.
     ///
     /// # Errors
     /// As the engine's.
@@ -123,7 +123,7 @@ impl Schedules {
         self.registry.schedule_remove(pool, volume, schedule)
     }
 
-    /// Schedules whose last try failed, and why.
+    /// Schedules whose last attempt failed, and why.
     pub(super) fn failed(&self) -> Vec<(Key, String)> {
         let tried = lock(&self.tried);
         let failed = tried
@@ -173,21 +173,19 @@ impl Schedules {
         }
     }
 
-    /// Takes the snapshots that are due, at most one of each schedule, and deletes those that are no
-    /// longer kept. What fails is kept with the schedule and tried when the next one is due.
+    /// Takes the snapshots that are due, at most one per schedule, and deletes expired ones. A
+    /// failure is recorded and retried when the next snapshot is due.
     pub fn take_what_is_due(&self, now: Clocks) {
         let pools = match self.control.pool_list() {
             Ok(pools) => pools,
             Err(error) => {
-                tracing::error!(
-                    "the pools cannot be looked at for snapshots that are due: {error}"
-                );
+                tracing::error!("cannot check for due snapshots: {error}");
                 return;
             }
         };
         let mut seen = BTreeSet::new();
         for pool in pools {
-            // A pool that was closed meanwhile has none.
+            // A pool that was closed concurrently has none.
             let schedules = self.control.schedule_list(&pool.name, None);
             for schedule in schedules.unwrap_or_default() {
                 self.take_if_due(&schedule, now);
@@ -197,7 +195,7 @@ impl Schedules {
         lock(&self.tried).retain(|known, _| seen.contains(known));
     }
 
-    /// The same for now.
+    /// Takes the snapshots that are due now.
     pub fn take_what_is_due_now(&self) {
         self.take_what_is_due(self.clocks());
     }
@@ -214,7 +212,7 @@ impl Schedules {
         let volumes = schedule.volumes.join(", ");
         if missed > 0 {
             tracing::warn!(
-                "schedule {name} of pool {pool} ({volumes}): {missed} snapshots were not taken, the \
+                "schedule {name} of pool {pool} ({volumes}): {missed} snapshots were missed, the \
                  first was due at {}",
                 Utc::from_unix(missed_since_s)
             );
@@ -228,7 +226,7 @@ impl Schedules {
         let (pool_of, first, _) = key(schedule);
         let taken = self.control.schedule_take(&pool_of, &first, name, &turn);
         if taken.is_ok() {
-            tracing::info!("pool {pool}: {} was taken of {volumes}", turn.snapshot);
+            tracing::info!("pool {pool}: took snapshot {} of {volumes}", turn.snapshot);
         }
         let expired = self.delete_expired(schedule);
         let error = taken.map(drop).and(expired).err();
@@ -242,7 +240,7 @@ impl Schedules {
         lock(&self.tried).insert(key(schedule), tried);
     }
 
-    /// Deletes what a schedule took and keeps no longer.
+    /// Deletes the expired snapshots of a schedule.
     fn delete_expired(&self, schedule: &ScheduleStatus) -> std::result::Result<(), EngineError> {
         let _changes = self.registry.begin_change();
         let pool = &schedule.pool;

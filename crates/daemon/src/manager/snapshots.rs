@@ -12,15 +12,15 @@ use api::v1::{self, Problem};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Ranges of a difference when the caller does not say.
+/// Default number of ranges of a diff.
 const RANGES_DEFAULT: usize = 1024;
 
-/// Seconds that are spent on looking for what each snapshot alone has, when the caller does not say.
+/// Default time to spend on computing the unique space of snapshots, in seconds.
 const WAIT_DEFAULT_S: usize = 1;
-/// The most that a caller may ask for.
+/// Maximum time.
 const WAIT_MAX_S: usize = 20;
 
-/// The snapshots of volumes, and what becomes of volumes by them.
+/// Snapshots of volumes, and operations on volumes by snapshots.
 pub struct Snapshots {
     control: Arc<dyn Control>,
     registry: Arc<PoolRegistry>,
@@ -42,7 +42,7 @@ impl Snapshots {
         }
     }
 
-    /// Takes a snapshot of volumes at one moment.
+    /// Takes an atomic snapshot of volumes.
     ///
     /// # Errors
     /// As the engine's.
@@ -61,11 +61,11 @@ impl Snapshots {
         })
     }
 
-    /// The snapshots of a pool or of all, of one volume or of all, with what each alone has, as far as
-    /// that is found within `wait_s` seconds.
+    /// Snapshots of a pool or of all, of one volume or of all, with their unique space as far as it
+    /// is computed within `wait_s` seconds.
     ///
     /// # Errors
-    /// When the pool is not open, or has no such volume; what a drive said.
+    /// When the pool is not open, the volume does not exist, or a read failed.
     pub fn list(
         &self,
         pool: Option<&str>,
@@ -75,7 +75,8 @@ impl Snapshots {
         let wait_s = wait_s.unwrap_or(WAIT_DEFAULT_S);
         if wait_s > WAIT_MAX_S {
             let text = format!(
-                "the space of snapshots is looked for during at most {WAIT_MAX_S} s, not {wait_s}"
+                "at most {WAIT_MAX_S} s can be spent on computing the space of snapshots, not \
+                 {wait_s}"
             );
             return Err(Problem::invalid(text));
         }
@@ -95,7 +96,7 @@ impl Snapshots {
                 .control
                 .snapshot_unique(pool, volume, &item.name, &go_on);
             item.unique = match unique {
-                // It was deleted meanwhile.
+                // It was deleted concurrently.
                 Err(error) if error.code == engine::ErrorCode::NotFound => None,
                 unique => unique.map_err(|error| self.registry.problem(pool, error))?,
             };
@@ -103,26 +104,25 @@ impl Snapshots {
         Ok(v1::SnapshotList { items })
     }
 
-    /// One snapshot, without what it alone has.
+    /// A snapshot, without its unique space.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it does not exist.
     pub fn show(&self, (pool, volume, snapshot): (&str, &str, &str)) -> Result<v1::Snapshot> {
         let found = self.registry.snapshot_list(pool, Some(volume))?;
         let one = found.into_iter().find(|known| known.name == snapshot);
         one.map(ToApi::to_api).ok_or_else(|| {
             Problem::not_found(format!(
-                    "volume {pool}/{volume} has no snapshot {snapshot}: `convect snapshot list {pool}/{volume}` shows \
-                     those that it has"
-                ),
-            )
+                "volume {pool}/{volume} has no snapshot {snapshot}: see `convect snapshot \
+                     list {pool}/{volume}`"
+            ))
         })
     }
 
-    /// Renames a snapshot, holds it or lets it go.
+    /// Renames, holds or releases a snapshot.
     ///
     /// # Errors
-    /// As the engine's, and when it is exported and would get another name.
+    /// As the engine's, and when an exported one is renamed.
     pub fn change(
         &self,
         (pool, volume, snapshot): (&str, &str, &str),
@@ -143,7 +143,7 @@ impl Snapshots {
     /// Deletes a snapshot.
     ///
     /// # Errors
-    /// As the engine's, and while it is exported.
+    /// As the engine's, and when it is exported.
     pub fn delete(&self, pool: &str, volume: &str, snapshot: &str) -> Result<()> {
         let _changes = self.registry.begin_change();
         self.exports
@@ -152,8 +152,8 @@ impl Snapshots {
         self.registry.snapshot_delete(pool, volume, &names)
     }
 
-    /// What a volume, or its snapshot `to`, has otherwise than the snapshot `from`: from `start`
-    /// (bytes) on, at most `limit` ranges.
+    /// Ranges that changed from snapshot `from` to snapshot `to` or the volume: at most `limit`
+    /// ranges, beginning at byte `start`.
     ///
     /// # Errors
     /// As the engine's.
@@ -171,7 +171,7 @@ impl Snapshots {
             .map(ToApi::to_api)
     }
 
-    /// Makes a volume that begins as a snapshot is.
+    /// Creates a clone of a snapshot.
     ///
     /// # Errors
     /// As the engine's.
@@ -186,10 +186,11 @@ impl Snapshots {
             .map(|status| self.volumes.shown(status))
     }
 
-    /// Gives a clone the snapshots that it stands on.
+    /// Promotes a clone: swaps it with its origin.
     ///
     /// # Errors
-    /// As the engine's, and while anything of the pool is sent or received: by the names it has now.
+    /// As the engine's, and while a stream of the pool is in progress, which refers to the present
+    /// names.
     pub fn promote(&self, pool: &str, volume: &str) -> Result<v1::Promotion> {
         let _changes = self.registry.begin_change();
         self.exports.check_not_moving(pool, None)?;
@@ -198,10 +199,10 @@ impl Snapshots {
             .map(ToApi::to_api)
     }
 
-    /// Makes a volume as it was when a snapshot was taken.
+    /// Rolls a volume back to a snapshot.
     ///
     /// # Errors
-    /// As the engine's, and while it is exported: hosts keep what they read.
+    /// As the engine's, and while it is exported, since hosts cache its data.
     pub fn roll_back(
         &self,
         pool: &str,

@@ -1,7 +1,8 @@
-//! The status of all pools, polled once a second and shared by all readers that need not have it to the moment.
+//! A cache of the status of all pools, refreshed once a second and shared by readers that tolerate
+//! its age.
 //!
-//! Polling asks each shard once. A status is shared for 1.2 s; a reader that finds none so new polls for itself, and one
-//! that waits for the next is woken by whoever polls first.
+//! A refresh queries each shard once. A status is valid for 1.2 s; a reader that finds it expired
+//! refreshes it, and readers waiting for the next one are woken by the first refresh.
 
 use crate::Control;
 use crate::clock::since_1970;
@@ -10,23 +11,23 @@ use engine::PoolLook;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A status that is older is not shared; a reader that waits so long for the next polls for itself.
+/// Maximum age of a shared status, and time limit of waiting for the next one.
 const FRESH: Duration = Duration::from_millis(1200);
 
-/// The status of all pools at one poll.
+/// Status of all pools at some time.
 pub struct CachedStatus {
-    /// Its number: each poll has the next one.
+    /// Sequence number.
     pub number: u64,
     began: Instant,
-    /// When: milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub at_ms: u64,
-    /// How long it took.
+    /// Duration of the refresh.
     pub took: Duration,
     /// The pools, by name.
     pub pools: Vec<PoolLook>,
 }
 
-/// The newest status, and who waits for the next.
+/// The newest status, and readers waiting for the next.
 pub struct StatusCache {
     control: Arc<dyn Control>,
     newest: Mutex<Arc<CachedStatus>>,
@@ -34,7 +35,7 @@ pub struct StatusCache {
 }
 
 impl StatusCache {
-    /// A cache that nothing was put in yet.
+    /// An empty cache.
     pub fn new(control: &Arc<dyn Control>) -> Self {
         let nothing = CachedStatus {
             number: 0,
@@ -50,7 +51,7 @@ impl StatusCache {
         }
     }
 
-    /// Polls now, for all who wait for it.
+    /// Refreshes the status now, for all waiting readers.
     pub fn refresh(&self) -> Arc<CachedStatus> {
         let (began, at) = (Instant::now(), since_1970());
         let mut pools = self.control.look();
@@ -67,7 +68,7 @@ impl StatusCache {
         Arc::clone(&newest)
     }
 
-    /// The newest status; polled now when that is old.
+    /// The newest status, refreshed if expired.
     pub fn recent(&self) -> Arc<CachedStatus> {
         let newest = Arc::clone(&lock(&self.newest));
         match newest.number == 0 || newest.began.elapsed() > FRESH {
@@ -76,7 +77,7 @@ impl StatusCache {
         }
     }
 
-    /// The first status after the one of this number, whoever polls it; after 0, one that is polled now.
+    /// The first status after number `number`, whoever refreshes it; for 0 it is refreshed now.
     pub fn after(&self, number: u64) -> Arc<CachedStatus> {
         if number == 0 {
             return self.refresh();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub use receive::Receiving;
 pub use send::Sending;
 
-/// Snapshots that are being sent and received. Each is a job of the daemon's own.
+/// Streams in progress. Each is a job that the daemon itself runs.
 pub struct Transfers {
     registry: Arc<PoolRegistry>,
     exports: Arc<Exports>,
@@ -21,7 +21,7 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// None; `uses`: what is kept from others meanwhile.
+    /// No streams; `uses`: locks of volumes and snapshots in use.
     pub(super) fn new(
         registry: &Arc<PoolRegistry>,
         exports: &Arc<Exports>,

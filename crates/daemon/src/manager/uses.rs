@@ -1,24 +1,24 @@
-//! Volumes and snapshots that a transfer uses, so that nobody deletes or exports them meanwhile.
+//! Volumes and snapshots used by streams in progress, which must not be deleted or exported.
 
 use crate::sync::lock;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// By pool and volume, or `volume@snapshot`: how often.
+/// Use counts by pool and volume, or `volume@snapshot`.
 type Counts = BTreeMap<(String, String), usize>;
 
-/// What is being sent or received.
+/// The use counts.
 #[derive(Clone, Default)]
 pub struct Uses(Arc<Mutex<Counts>>);
 
-/// One use, until it is dropped.
+/// A use, until it is dropped.
 pub struct Use {
     uses: Uses,
     key: (String, String),
 }
 
 impl Uses {
-    /// Enters a use of a volume, or of `volume@snapshot`.
+    /// Adds a use of a volume, or of `volume@snapshot`.
     pub fn enter(&self, pool: &str, name: &str) -> Use {
         let key = (pool.to_owned(), name.to_owned());
         *lock(&self.0).entry(key.clone()).or_default() += 1;
@@ -28,7 +28,7 @@ impl Uses {
         }
     }
 
-    /// Whether anything of a pool is in use, or one volume or snapshot of it.
+    /// Whether any object of a pool is in use, or the given one.
     pub fn has(&self, pool: &str, name: Option<&str>) -> bool {
         let counts = lock(&self.0);
         let mut keys = counts.keys();

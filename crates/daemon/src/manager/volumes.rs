@@ -12,7 +12,7 @@ use crate::qos;
 use api::v1::{self, Problem};
 use std::sync::Arc;
 
-/// Parts of a map when the caller does not say, and the most.
+/// Default and maximum number of cells of a map.
 const CELLS_DEFAULT: usize = 64;
 const CELLS_MAX: usize = 65_536;
 
@@ -62,22 +62,21 @@ impl Volumes {
         Ok(v1::VolumeList { items })
     }
 
-    /// One volume.
+    /// A volume.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it does not exist.
     pub fn show(&self, pool: &str, volume: &str) -> Result<v1::Volume> {
         let volumes = self.list(Some(pool))?.items;
         let found = volumes.into_iter().find(|known| known.name == volume);
         found.ok_or_else(|| {
             Problem::not_found(format!(
-                "there is no volume {volume} in pool {pool}: `convect volume list {pool}` \
-                     shows those that are"
+                "volume {volume} does not exist in pool {pool}: see `convect volume list {pool}`"
             ))
         })
     }
 
-    /// Makes a volume.
+    /// Creates a volume.
     ///
     /// # Errors
     /// As the engine's.
@@ -98,10 +97,10 @@ impl Volumes {
             .map(|status| self.shown(status))
     }
 
-    /// Gives a volume another size.
+    /// Resizes a volume.
     ///
     /// # Errors
-    /// As the engine's, and while it is received.
+    /// As the engine's, and while a stream is received into it.
     pub fn resize(
         &self,
         pool: &str,
@@ -114,7 +113,7 @@ impl Volumes {
             .map(|status| self.shown(status))
     }
 
-    /// Changes what a volume may take of its pool, what is kept for it, its placement and its policy.
+    /// Changes quota, reservation, placement and policy of a volume.
     ///
     /// # Errors
     /// As the engine's.
@@ -132,7 +131,7 @@ impl Volumes {
     /// Deletes a volume.
     ///
     /// # Errors
-    /// As the engine's, and while it is exported.
+    /// As the engine's, and when it is exported.
     pub fn delete(&self, pool: &str, volume: &str) -> Result<v1::JobRef> {
         let _changes = self.registry.begin_change();
         self.exports.check_unused(pool, Some(volume))?;
@@ -141,20 +140,20 @@ impl Volumes {
             .map(|job| self.jobs.reference(job))
     }
 
-    /// What the volume did.
+    /// Counters of a volume.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it does not exist.
     pub fn counters(&self, pool: &str, volume: &str) -> Result<v1::Counters> {
         self.registry
             .volume_counters(pool, volume)
             .map(ToApi::to_api)
     }
 
-    /// Where the volume lies, from a byte on for `length` bytes or up to its end, in `cells` parts.
+    /// Map of a range of the volume, by default up to its end, in `cells` cells.
     ///
     /// # Errors
-    /// When there is none, or the number of parts or the bytes cannot be.
+    /// When it does not exist, or the range or number of cells is invalid.
     pub fn map(
         &self,
         pool: &str,
@@ -172,7 +171,7 @@ impl Volumes {
         let size = self.show(pool, volume)?.size;
         if start >= size || length == Some(0) {
             return Err(Problem::invalid(format!(
-                "there is nothing to look at from byte {start} on: the volume has {size} bytes"
+                "offset {start} is beyond the end of the volume, which has {size} bytes"
             )));
         }
         let end = length.map_or(size, |length| start.saturating_add(length).min(size));

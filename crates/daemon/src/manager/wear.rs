@@ -1,4 +1,4 @@
-//! Wear: bytes written to drives, stored in their labels every ten minutes, and rates by the day.
+//! Wear: bytes written to drives, stored in their labels every ten minutes, and daily rates.
 
 use crate::Control;
 use crate::clock::now_s;
@@ -10,22 +10,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Time between two labels that are written for this, in seconds.
+/// Interval of label updates, in seconds.
 const KEEP_S: u64 = 600;
-/// What is told by the day is known of at least so many seconds.
+/// Minimum observation time of a daily rate, in seconds.
 const LEAST_S: u64 = 60;
 const DAY_S: u64 = 86_400;
 
-/// What the daemon knows of pools and drives, by their ids; moments are seconds by a clock that only goes forward.
+/// Observations of pools and drives, by id; times are seconds of a monotonic clock.
 #[derive(Default)]
 struct Watched {
-    /// When a drive was seen first, and what had been written to it by then.
+    /// When a drive was first seen, and its bytes written by then.
     drives: BTreeMap<(String, String), (u64, u64)>,
-    /// When a pool's labels were written last.
+    /// When a pool's labels were last updated.
     kept: BTreeMap<String, u64>,
 }
 
-/// Bytes a day; none of a time that is too short.
+/// Bytes per day; none if the time is too short.
 fn daily(bytes: u64, time_s: u64) -> Option<u64> {
     let daily = u128::from(bytes) * u128::from(DAY_S) / u128::from(time_s.max(1));
     (time_s >= LEAST_S).then(|| u64::try_from(daily).unwrap_or(u64::MAX))
@@ -36,7 +36,7 @@ fn drives(pool: &PoolStatus) -> impl Iterator<Item = &DriveStatus> {
 }
 
 impl Watched {
-    /// What was written to a drive, as it is told at `up_s` and at `now_s`, seconds since 1970.
+    /// Wear of a drive at `up_s` and `now_s` (seconds since 1970).
     fn told(&self, pool: &str, drive: &DriveStatus, up_s: u64, now_s: u64) -> v1::Wear {
         let wear = drive.wear;
         let total = wear.total();
@@ -56,7 +56,7 @@ impl Watched {
         }
     }
 
-    /// Notes what is there now, and returns the pools whose labels are to be written.
+    /// Records the present counters, and returns the pools whose labels are due.
     fn look(&mut self, pools: &[PoolStatus], up_s: u64) -> Vec<String> {
         let before = std::mem::take(self);
         let mut due = Vec::new();
@@ -80,16 +80,16 @@ impl Watched {
     }
 }
 
-/// What was written to the drives of open pools, and what of that the labels say.
+/// Wear of the drives of open pools, and its storage in the labels.
 pub struct WearMonitor {
     control: Arc<dyn Control>,
     began: Instant,
-    /// Locked for a look or an entry only.
+    /// Locked briefly.
     watched: Mutex<Watched>,
 }
 
 impl WearMonitor {
-    /// A monitor that has seen no drive yet; `began`: when the daemon did.
+    /// A monitor without drives; `began`: the daemon's start.
     pub(super) fn new(control: &Arc<dyn Control>, began: Instant) -> Self {
         Self {
             control: Arc::clone(control),
@@ -98,31 +98,31 @@ impl WearMonitor {
         }
     }
 
-    /// What was written to a drive of a pool.
+    /// Wear of a drive of a pool.
     pub(super) fn of(&self, pool: &str, drive: &DriveStatus) -> v1::Wear {
         let up_s = self.began.elapsed().as_secs();
         lock(&self.watched).told(pool, drive, up_s, now_s())
     }
 
-    /// Looks what was written to the pools' drives at `up_s`, seconds by a clock that only goes forward, and has it
-    /// kept in the labels where that is due; `now_s` is seconds since 1970.
+    /// Samples the counters at `up_s`, seconds of a monotonic clock, and updates the labels that
+    /// are due; `now_s` is seconds since 1970.
     pub fn watch(&self, up_s: u64, now_s: u64) {
         let pools = match self.control.pool_list() {
             Ok(pools) => pools,
             Err(error) => {
-                tracing::error!("the pools cannot be looked at for what is written: {error}");
+                tracing::error!("cannot read the wear of drives: {error}");
                 return;
             }
         };
         let due = lock(&self.watched).look(&pools, up_s);
         for pool in due {
             if let Err(error) = self.control.pool_keep_wear(&pool, now_s) {
-                tracing::warn!("what was written to pool {pool}'s drives is not kept: {error}");
+                tracing::warn!("cannot store the wear of pool {pool}'s drives: {error}");
             }
         }
     }
 
-    /// The same for now.
+    /// Samples the counters now.
     pub fn watch_now(&self) {
         self.watch(self.began.elapsed().as_secs(), now_s());
     }

@@ -1,8 +1,8 @@
-//! Which format a client is given.
+//! Content negotiation of the metrics format.
 
 use super::Format;
 
-/// How much a client wants a format, in thousandths, by one part of its `Accept` header.
+/// Quality of a format in one element of an `Accept` header, in thousandths.
 fn wanted(part: &str, kind: &str, versions: &[&str]) -> Option<u16> {
     let mut words = part.split(';').map(str::trim);
     if !words.next()?.eq_ignore_ascii_case(kind) {
@@ -20,8 +20,8 @@ fn wanted(part: &str, kind: &str, versions: &[&str]) -> Option<u16> {
 }
 
 impl Format {
-    /// What the `Accept` header asks for. OpenMetrics has to be named: who takes anything is a person, or a
-    /// program that knew the older format first.
+    /// The negotiated format. OpenMetrics must be named explicitly: clients that accept anything
+    /// are people, or programs that prefer the older format.
     pub fn accepted(header: &str) -> Self {
         let most = |kind, versions: &[&str]| {
             let parts = header.split(',');

@@ -1,4 +1,4 @@
-//! From what the daemon tells anyway to values of metrics.
+//! Converts the daemon's status to metrics.
 
 use super::encoder::{Counted, Family, Page};
 use super::families as the;
@@ -7,35 +7,35 @@ use api::v1;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Bytes of a block.
+/// Block size in bytes.
 const BLOCK: u64 = 4096;
 const POOL_STATES: &[&str] = &["online", "degraded", "full", "failed"];
 const VDRIVE_STATES: &[&str] = &["online", "degraded", "failed", "evacuating"];
 const DRIVE_STATES: &[&str] = &["online", "syncing", "out", "offline", "missing"];
 
-/// What is known of a pool; what could not be had is left out.
+/// Status of a pool; unavailable parts are left out.
 pub struct PoolFigures {
     /// Its state.
     pub pool: v1::Pool,
-    /// Its snapshots.
+    /// Number of its snapshots.
     pub snapshots: usize,
-    /// What it did.
+    /// Its counters.
     pub counters: v1::Counters,
-    /// What it moved.
+    /// Its moves by reason.
     pub moves: Vec<v1::MoveCount>,
-    /// Its volumes, and what each did.
+    /// Its volumes with their counters.
     pub volumes: Vec<engine::VolumeLook>,
-    /// Its groups of volumes that share a policy.
+    /// Its QoS groups.
     pub groups: Vec<engine::QosGroup>,
-    /// Its drives' times, by their ids.
+    /// Latencies of its drives, by id.
     pub drives: BTreeMap<String, Times>,
 }
 
-/// How long reads and writes took.
+/// Latency of reads and writes.
 pub struct Times {
-    /// Nanoseconds that all reads took, and all writes.
+    /// Sum of read latencies and of write latencies, in nanoseconds.
     pub ns: [u64; 2],
-    /// By times and sizes.
+    /// Histograms of latencies and sizes.
     pub spread: engine::IoSpread,
 }
 
@@ -43,7 +43,7 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// One value for each state that there may be.
+/// A state metric: one value per possible state.
 fn states(page: &mut Page, family: Family, of: &[&str], all: &[&str], state: &str) {
     let other = Some(state).filter(|state| !all.contains(state));
     for name in all.iter().copied().chain(other) {
@@ -52,7 +52,7 @@ fn states(page: &mut Page, family: Family, of: &[&str], all: &[&str], state: &st
     }
 }
 
-/// What is known of the daemon itself.
+/// Metrics of the daemon itself.
 pub fn daemon(page: &mut Page, up: Duration, absent: &[v1::AbsentPool]) {
     page.add(the::BUILD, &[env!("CARGO_PKG_VERSION")], 1);
     page.add(the::UPTIME, &[], up.as_secs_f64());
@@ -62,19 +62,19 @@ pub fn daemon(page: &mut Page, up: Duration, absent: &[v1::AbsentPool]) {
     }
 }
 
-/// What hosts' requests hold of memory.
+/// Memory of hosts' requests.
 pub fn request_memory(page: &mut Page, budget: &reactor::Budget, waiting: usize) {
     page.add(the::REQUEST_MEMORY, &[], budget.used());
     page.add(the::REQUEST_MEMORY_LIMIT, &[], budget.most());
     page.add(the::REQUESTS_WAITING, &[], waiting);
 }
 
-/// How long gathering took.
+/// Duration of the scrape.
 pub fn took(page: &mut Page, time: Duration) {
     page.add(the::SCRAPE_TOOK, &[], time.as_secs_f64());
 }
 
-/// Jobs, by what they do: each for itself would be a label without bounds.
+/// Jobs by kind; labels by job would be unbounded.
 pub fn jobs(page: &mut Page, jobs: &[v1::Job]) {
     let mut counts = BTreeMap::<(&str, &str), u64>::new();
     let mut left = BTreeMap::<&str, u64>::new();
@@ -92,7 +92,7 @@ pub fn jobs(page: &mut Page, jobs: &[v1::Job]) {
     }
 }
 
-/// Exports, and what came by those that volumes were opened by, by pool and name.
+/// Exports with their counters, by pool and name.
 pub fn exports(
     page: &mut Page,
     exports: &[v1::Export],
@@ -120,7 +120,7 @@ fn export_figures(page: &mut Page, of: &[&str; 4], look: &engine::ExportLook) {
     latencies(page, of, families, ns, &look.spread);
 }
 
-/// A pool and what belongs to it.
+/// A pool and its objects.
 pub fn pool(page: &mut Page, figures: &PoolFigures) {
     let pool = &figures.pool;
     let name = pool.name.as_str();
@@ -243,7 +243,7 @@ fn vdrives(page: &mut Page, pool: &str, vdrives: &[v1::Vdrive], times: &BTreeMap
         page.add(the::VDRIVE_CAPACITY, &of, vdrive.capacity);
         page.add(the::VDRIVE_USED, &of, vdrive.used);
         for known in &vdrive.drives {
-            // Two that are missing may have been found in the same place.
+            // Several missing drives may share their last path.
             let spec = match specs.insert(known.spec.as_str()) {
                 true => known.spec.clone(),
                 false => format!("{} {}", known.spec, known.id),
@@ -287,7 +287,7 @@ fn drive(page: &mut Page, of: [&str; 4], drive: &v1::Drive) {
     }
 }
 
-/// What a drive says of itself, as far as it does.
+/// Health of a drive, as far as it is reported.
 fn drive_health(page: &mut Page, of: [&str; 4], health: &v1::DriveHealth) {
     if health.state != v1::HealthState::Unknown {
         let failing = u8::from(health.state == v1::HealthState::Failing);
@@ -304,7 +304,7 @@ fn drive_health(page: &mut Page, of: [&str; 4], health: &v1::DriveHealth) {
     }
 }
 
-/// What was read, by where from.
+/// Bytes read, by tier.
 fn served(counters: &v1::Counters) -> [(&'static str, u64); 4] {
     [
         ("ram", counters.blocks_ram * BLOCK),
@@ -344,13 +344,13 @@ fn volume_figures(page: &mut Page, volume: &engine::VolumeStatus) {
     }
     page.add(the::VOLUME_RESERVED, of, volume.reserved);
     page.add(the::VOLUME_FAST, of, volume.fast);
-    // What a group attained is told once, of the group.
+    // Metrics of a group are exported once, by group.
     if let Some(qos) = volume.qos.as_ref().filter(|qos| qos.group.is_none()) {
         attained(page, of, &VOLUME_QOS, qos);
     }
 }
 
-/// The figures of a tenant: its promise in the first four, what it attained in the rest.
+/// Families of a tenant: the first four are its guarantees, the rest what it attained.
 type QosFamilies = [Family; 9];
 
 const VOLUME_QOS: QosFamilies = [
@@ -415,7 +415,7 @@ fn volume_counters(page: &mut Page, of: &[&str; 2], counters: &v1::Counters) {
     }
 }
 
-/// Bounds of a histogram, of which `unit` are one, as OpenMetrics wants them: with a point.
+/// Bounds of a histogram in multiples of `unit`, formatted with a point as OpenMetrics requires.
 fn bounds(bounds: engine::Bounds, unit: f64) -> Vec<String> {
     let written = bounds.values().map(|bound| bound as f64 / unit);
     written.map(|bound| format!("{bound:?}")).collect()
@@ -433,7 +433,7 @@ fn volume_sources(page: &mut Page, of: &[&str; 2], sources: &engine::SourceTimes
     }
 }
 
-/// How long reads took, and writes.
+/// Latency of reads, and of writes.
 fn latencies(
     page: &mut Page,
     of: &[&str],
@@ -447,7 +447,7 @@ fn latencies(
     histogram(page, (writes, of), &bounds, &spread.writes.times, written);
 }
 
-/// How large reads were, and writes.
+/// Sizes of reads, and of writes.
 fn sizes(
     page: &mut Page,
     of: &[&str],

@@ -1,9 +1,9 @@
-//! Values by what was told.
+//! Values computed from a status.
 
 use super::*;
 use crate::metrics::Format;
 
-/// Every value of a page, by its name and labels' values.
+/// All values of a page, by name and labels.
 fn values(page: &Page) -> BTreeMap<String, String> {
     let text = page.text(Format::Prometheus);
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -320,7 +320,7 @@ fn what_came_by_an_export_is_told_where_its_volume_was_opened_by_it() {
         .keys()
         .filter(|series| series.contains("gate"))
         .collect();
-    assert_eq!(gate.len(), 2, "up and sessions alone: {gate:?}");
+    assert_eq!(gate.len(), 2, "only up and sessions: {gate:?}");
 }
 
 #[test]

@@ -1,36 +1,36 @@
-//! The text formats: of OpenMetrics, and the older one of Prometheus. Only their heads differ.
+//! Encoder of the text formats OpenMetrics and Prometheus, which differ only in their headers.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 
-/// What a metric's value does.
+/// Kind of a metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// It grows, until what it counts begins anew.
+    /// Monotonic, until its object is reset.
     Counter,
-    /// It goes up and down.
+    /// Any value.
     Gauge,
-    /// It is 1: its labels tell.
+    /// Always 1; the information is in its labels.
     Info,
-    /// Counts by upper bounds, and the sum of what was counted.
+    /// Cumulative counts by upper bound, and a sum.
     Histogram,
 }
 
-/// A metric, with all its labels' values.
+/// A metric with its labels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Family {
-    /// Its name, without what its kind adds; its unit is the last word.
+    /// Name, without the suffix of its kind; its last word is the unit.
     pub name: &'static str,
     /// Its kind.
     pub kind: Kind,
-    /// Names of its labels.
+    /// Label names.
     pub labels: &'static [&'static str],
-    /// What it is: one line without quotes and backslashes.
+    /// Help text: one line without quotes and backslashes.
     pub help: &'static str,
 }
 
 impl Family {
-    /// What its kind adds to the name.
+    /// Suffix of the kind.
     fn suffix(&self) -> &'static str {
         match self.kind {
             Kind::Counter => "_total",
@@ -39,29 +39,29 @@ impl Family {
         }
     }
 
-    /// The name that its values have.
+    /// Name of its samples.
     pub fn sample(&self) -> String {
         format!("{}{}", self.name, self.suffix())
     }
 
-    /// Its unit; none of what is counted by the piece.
+    /// Unit; none for plain numbers.
     fn unit(&self) -> Option<&'static str> {
         let last = self.name.rsplit('_').next();
         last.filter(|word| ["bytes", "seconds", "ratio"].contains(word))
     }
 }
 
-/// What a histogram counted.
+/// Data of a histogram.
 pub struct Counted<'a> {
-    /// The bounds, as they are written, in order.
+    /// Formatted bounds, in ascending order.
     pub bounds: &'a [String],
-    /// How many were not larger than a bound, and larger than the one before; then those that were larger than all.
+    /// Counts per bucket; the last is beyond all bounds.
     pub counts: &'a [u64],
-    /// All of them together.
+    /// Sum of all values.
     pub sum: f64,
 }
 
-/// What a client reads.
+/// Text format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// OpenMetrics 1.0.0.
@@ -80,7 +80,7 @@ impl Format {
     }
 }
 
-/// Values, by their metrics.
+/// Samples by metric.
 #[derive(Default)]
 pub struct Page(BTreeMap<&'static str, (Option<Family>, String)>);
 
@@ -96,12 +96,12 @@ fn escape(to: &mut String, value: &str) {
 }
 
 impl Page {
-    /// Adds a value of a metric; `of` has its labels' values, which no other value of it has.
+    /// Adds a sample; `of` has its label values, which must be unique within the metric.
     pub fn add(&mut self, family: Family, of: &[&str], value: impl Display) {
         self.line(family, (family.suffix(), None), of, value);
     }
 
-    /// Adds what a histogram counted; as [`Page::add`].
+    /// Adds a histogram; as [`Page::add`].
     pub fn add_histogram(&mut self, family: Family, of: &[&str], counted: &Counted<'_>) {
         let mut count = 0;
         let bounds = counted.bounds.iter().map(String::as_str);
@@ -144,7 +144,7 @@ impl Page {
         let _ = writeln!(lines, "{end} {value}");
     }
 
-    /// All of it as text.
+    /// The page as text.
     pub fn text(&self, format: Format) -> String {
         let mut text = String::new();
         for (family, lines) in self.0.values() {

@@ -1,4 +1,4 @@
-//! Figures for Prometheus and what reads its format: each metric a row of a table, gathered anew for each scrape.
+//! Metrics in Prometheus' formats: each metric is a row of a table, gathered anew for each scrape.
 
 mod accept;
 mod collect;

@@ -1,7 +1,7 @@
-//! Maps of volumes as they were in the last hour (docs/access.md).
+//! Recorded maps of volumes of the last hour (docs/access.md).
 //!
-//! Responsible for: what is kept of them, and how much memory that takes.
-//! Leaves out: looking at volumes and how often (`manager`), how a map is told (`live`).
+//! Responsible for: storage, retention and memory limits.
+//! Leaves out: when volumes are recorded (`manager`), the encoding of maps (`live`).
 
 mod recorded;
 

@@ -1,32 +1,32 @@
-//! What is kept: of each volume one whole map, and what changed of it from look to look. Pure.
+//! Storage of recorded maps: per volume one whole map and subsequent changes. Pure functions.
 
 use crate::live::{Change, differences};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Parts of a map that is kept, at most.
+/// Maximum number of cells of a recorded map.
 const CELLS_MAX: u64 = 1024;
-/// Bytes of a volume that are never divided.
+/// Minimum bytes per cell.
 const CHUNK: u64 = units::CHUNK as u64;
-/// From one look at a volume to the next, in seconds.
+/// Recording interval of a volume, in seconds.
 pub const EVERY_S: u64 = 10;
-/// The same for one with which nothing was done.
+/// Recording interval of an idle volume, in seconds.
 pub const IDLE_S: u64 = 300;
-/// How long it is kept, in seconds.
+/// Retention, in seconds.
 const KEEP_S: u64 = 3600;
-/// Looks that are kept of a volume.
+/// Maximum number of frames per volume.
 const FRAMES_MAX: usize = (KEEP_S / EVERY_S) as usize;
-/// Volumes of which maps are kept; of others there are none.
+/// Maximum number of recorded volumes.
 const VOLUMES_MAX: usize = 4096;
-/// Bytes for the maps of all volumes; beyond that the oldest looks go.
+/// Memory limit in bytes for all volumes; beyond it the oldest frames are dropped.
 const BYTES_MAX: usize = 64 << 20;
-/// What a volume and a look take beside their parts, about.
+/// Approximate overhead of a volume and of a frame, in bytes.
 const VOLUME_BYTES: usize = 512;
 const FRAME_BYTES: usize = 64;
 
-/// A volume by its pool's name and its own.
+/// A volume by the names of its pool and itself.
 type Key = (String, String);
 
-/// What a look saw otherwise than the one before.
+/// Changes from the previous frame.
 struct Frame {
     at_s: u64,
     changed: Box<[Change]>,
@@ -38,17 +38,17 @@ impl Frame {
     }
 }
 
-/// What is kept of a volume.
+/// Recording of a volume.
 struct Tape {
-    /// The volume's serial number: another one of this name is another one.
+    /// Serial number of the volume, to detect another one of the same name.
     serial: String,
     size: u64,
-    /// The map as the first look of those that are kept saw it, and when that was.
+    /// The oldest stored map, and its time.
     first: Box<[u16]>,
     first_s: u64,
-    /// Looks since then that saw something else, the oldest first.
+    /// Later frames with changes, oldest first.
     frames: VecDeque<Frame>,
-    /// The map at the last look.
+    /// The latest map.
     last: Box<[u16]>,
     last_s: u64,
 }
@@ -65,7 +65,7 @@ impl Tape {
         VOLUME_BYTES + size_of_val(&*self.first) * 2 + frames
     }
 
-    /// Forgets the first look; the next one becomes the first. Returns how many bytes that freed.
+    /// Drops the oldest map; the next frame takes its place. Returns the bytes freed.
     fn forget_first(&mut self) -> usize {
         let Some(next) = self.frames.pop_front() else {
             return 0;
@@ -75,7 +75,7 @@ impl Tape {
         next.bytes()
     }
 
-    /// Forgets what is older than `since_s`, but what the map was then.
+    /// Drops frames older than `since_s`, keeping the map of that time.
     fn forget_before(&mut self, since_s: u64) -> usize {
         let mut freed = 0;
         while self
@@ -89,38 +89,38 @@ impl Tape {
     }
 }
 
-/// A volume's map as it was at a moment, and what changed of it since.
+/// A volume's map at some time, and its later changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Was {
     /// The volume's size in bytes.
     pub size: u64,
-    /// When it was looked at last: seconds since 1970.
+    /// Time of the last recording: seconds since 1970.
     pub last_s: u64,
-    /// When it was seen so first: seconds since 1970.
+    /// Time of this map: seconds since 1970.
     pub at_s: u64,
-    /// A code a part.
+    /// One code per cell.
     pub codes: Vec<u16>,
-    /// What changed then, and when: seconds since 1970.
+    /// Later changes and their times: seconds since 1970.
     pub then: Vec<(u64, Vec<Change>)>,
 }
 
-/// The maps of all volumes.
+/// Recordings of all volumes.
 #[derive(Default)]
 pub struct Recorded {
     tapes: BTreeMap<Key, Tape>,
-    /// What they take, about.
+    /// Approximate memory in use.
     bytes: usize,
 }
 
-/// Parts of the map of a volume of `size` bytes that is kept: a power of two, and none smaller than 1 MiB.
+/// Number of cells for a volume of `size` bytes: a power of two, with at least 1 MiB per cell.
 pub fn cells_for(size: u64) -> usize {
     let most = (size / CHUNK).clamp(1, CELLS_MAX);
     1 << most.ilog2()
 }
 
 impl Recorded {
-    /// Notes what a look at `at_s`, seconds since 1970, saw of a volume. One that has another size, or is another one
-    /// of its name, begins anew, and so it is when the clock was set back.
+    /// Records a map of a volume at `at_s`, seconds since 1970. A new recording begins if the size
+    /// or serial number has changed, or the clock was set back.
     pub fn note(&mut self, key: &Key, serial: &str, size: u64, at_s: u64, codes: Vec<u16>) {
         let known = self.tapes.get_mut(key).filter(|tape| {
             tape.serial == serial
@@ -170,7 +170,8 @@ impl Recorded {
         }
     }
 
-    /// Forgets the oldest looks until the rest takes no more than `most` bytes, about. A volume's last map stays.
+    /// Drops the oldest frames until at most `most` bytes are used, approximately. The latest map
+    /// of each volume is kept.
     pub(super) fn fit(&mut self, most: usize) {
         while self.bytes > most {
             let oldest = self
@@ -185,7 +186,7 @@ impl Recorded {
         }
     }
 
-    /// Forgets what is older than an hour at `at_s`, and volumes that are not among these.
+    /// Drops frames older than an hour at `at_s`, and volumes that no longer exist.
     pub fn tidy(&mut self, at_s: u64, is_there: impl Fn(&Key) -> bool) {
         self.tapes.retain(|key, _| is_there(key));
         for tape in self.tapes.values_mut() {
@@ -194,13 +195,13 @@ impl Recorded {
         self.bytes = self.tapes.values().map(Tape::bytes).sum();
     }
 
-    /// When a volume was looked at last: seconds since 1970.
+    /// Time of the last recording of a volume: seconds since 1970.
     pub fn last_s(&self, key: &Key) -> Option<u64> {
         self.tapes.get(key).map(|tape| tape.last_s)
     }
 
-    /// How a volume's map was at `from_s`, or at the first look that is kept, and what changed up to `to_s`; both are
-    /// seconds since 1970. Nothing when nothing is kept of it.
+    /// A volume's map at `from_s`, or the oldest one stored, and its changes up to `to_s`, in
+    /// seconds since 1970. Nothing if none is stored.
     pub fn was(&self, key: &Key, serial: &str, from_s: u64, to_s: u64) -> Option<Was> {
         let tape = self.tapes.get(key).filter(|tape| tape.serial == serial)?;
         let mut was = Was {
@@ -221,7 +222,7 @@ impl Recorded {
         Some(was)
     }
 
-    /// Bytes that all of it takes, about.
+    /// Approximate memory in use, in bytes.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.bytes

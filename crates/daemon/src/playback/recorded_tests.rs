@@ -1,4 +1,4 @@
-//! What is kept of maps, and what goes.
+//! Recording and eviction of maps.
 
 use super::recorded::*;
 
@@ -6,7 +6,7 @@ fn key(name: &str) -> (String, String) {
     ("tank".to_owned(), name.to_owned())
 }
 
-/// A map of four parts that is noted of `v`.
+/// Records a map of four cells of `v`.
 fn note(recorded: &mut Recorded, at_s: u64, codes: [u16; 4]) {
     recorded.note(&key("v"), "serial", 4 << 20, at_s, codes.to_vec());
 }
@@ -43,7 +43,7 @@ fn what_is_older_than_an_hour_goes_and_the_map_of_then_stays() {
     let was = recorded.was(&key("v"), "serial", 0, u64::MAX).unwrap();
     assert_eq!(was.last_s - was.at_s, 3600);
     assert_eq!((was.then.len(), was.codes[0]), (180, 319));
-    // Nothing was seen of it for long: what it was is known, not how it became so.
+    // After a gap, the earlier map is known, but not the changes in between.
     recorded.tidy(1_000_000, |_| true);
     let was = recorded.was(&key("v"), "serial", 0, u64::MAX).unwrap();
     assert_eq!((was.then, was.codes[0]), (vec![], 499));
@@ -86,7 +86,7 @@ fn memory_stays_below_its_limit_and_the_oldest_goes_first() {
     let counted = recorded.bytes();
     recorded.tidy(500, |_| true);
     assert_eq!(recorded.bytes(), counted, "what is counted as it goes");
-    // What only one had was taken before the other's.
+    // Frames of one volume were dropped before those of the other.
     let old = recorded.was(&key("a"), "s", 0, u64::MAX).unwrap();
     recorded.fit(counted - 5000);
     assert!(recorded.bytes() <= counted - 5000);
@@ -95,7 +95,7 @@ fn memory_stays_below_its_limit_and_the_oldest_goes_first() {
     for was in kept {
         assert_eq!(usize::from(was.codes[0]), 39 - was.then.len());
     }
-    // The last maps stay, whatever the limit.
+    // The latest maps are kept, whatever the limit.
     recorded.fit(0);
     let was = recorded.was(&key("b"), "s", 0, u64::MAX).unwrap();
     assert_eq!((was.at_s, was.then.len(), was.codes[7]), (490, 0, 39));

@@ -1,4 +1,4 @@
-//! Which other daemons there are, and what they answered last.
+//! The other daemons, and their last responses.
 
 use super::seen::{Before, Seen};
 use crate::clock::now_s;
@@ -11,18 +11,17 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The file in the state folder, and the longest that is read, in bytes. It has tokens.
+/// The file in the state folder, which contains tokens, and its maximum size in bytes.
 const FILE: &str = "servers.json";
 const FILE_MAX: u64 = 16 << 20;
-/// Servers at most; each that is asked has a thread meanwhile.
+/// Maximum number of servers; each is polled on a thread of its own.
 const SERVERS_MAX: usize = 16;
-/// Longest certificates that are kept of one, in bytes.
+/// Maximum size of a server's CA certificates, in bytes.
 const CA_MAX: usize = 256 << 10;
-/// One is not asked again within this time; one that did not answer well, not within that one: a token that is no good
-/// is not to be shown often.
+/// Minimum interval of polls; and after a failure, since an invalid token must not be sent often.
 const CALM: Duration = Duration::from_secs(4);
 const CALM_AFTER_ERROR: Duration = Duration::from_secs(30);
-/// How much of each of its answers is read.
+/// Limits of its responses.
 const BOUNDS: Bounds = Bounds {
     bytes: 4 << 20,
     time: Duration::from_secs(15),
@@ -30,7 +29,7 @@ const BOUNDS: Bounds = Bounds {
 
 type Result<T> = std::result::Result<T, Problem>;
 
-/// What is kept.
+/// The stored form.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     servers: Vec<ServerCreate>,
@@ -39,15 +38,15 @@ struct Kept {
 struct Known {
     create: ServerCreate,
     way: Arc<remote::Server>,
-    /// What it answered last, and when: seconds since 1970.
+    /// Its last response, and the time: seconds since 1970.
     seen: Option<(Seen, u64)>,
     loads: Before,
-    /// Why it could not be asked the last time.
+    /// Why the last poll failed.
     error: Option<String>,
     asked: Option<Instant>,
-    /// It is being asked.
+    /// A poll is in progress.
     busy: bool,
-    /// Another one of the same name has another.
+    /// Distinguishes servers of the same name over time.
     generation: u64,
 }
 
@@ -55,23 +54,24 @@ struct Known {
 struct All {
     known: BTreeMap<String, Known>,
     generations: u64,
-    /// This one's loads.
+    /// Loads of this daemon.
     own: Before,
 }
 
-/// The servers. Locked for a look or a write only, never while one is asked.
+/// The servers. Locked briefly, never during a poll.
 pub struct Servers {
     store: JsonStore<Kept>,
     began: Instant,
     all: Arc<Mutex<All>>,
 }
 
-/// The way to a server; nobody is asked.
+/// A client of a server; nothing is sent.
 fn way(create: &ServerCreate) -> std::result::Result<remote::Server, String> {
     let name = &create.name;
     if !remote::is_token(create.token.expose()) {
         return Err(format!(
-            "what is to be shown to {name} is no token: give what `convect token create` prints there, and nothing else"
+            "the token for {name} is malformed: store the output of `convect token create` there, \
+             and nothing else"
         ));
     }
     let address = Address::parse(&create.url).map_err(|error| error.to_string())?;
@@ -81,21 +81,19 @@ fn way(create: &ServerCreate) -> std::result::Result<remote::Server, String> {
             Pin::parse(pin).and_then(|pin| remote::Server::new(address, &Trust::Pin(pin), token))
         }
         (None, Some(ca)) if ca.len() > CA_MAX => {
-            return Err(format!(
-                "the certificates of {name} are longer than {CA_MAX} bytes"
-            ));
+            return Err(format!("the certificates of {name} exceed {CA_MAX} bytes"));
         }
         (None, Some(ca)) => remote::Server::signed_by(address, ca, token),
         _ => {
             return Err(format!(
-                "nothing, or too much, says how the certificate of {name} is known: give pin or ca"
+                "the certificate of {name} needs exactly one of pin and ca: give one"
             ));
         }
     };
     made.map_err(|error| error.to_string())
 }
 
-/// Asks a server.
+/// Polls a server.
 fn ask(way: &remote::Server) -> std::result::Result<Seen, String> {
     let look = |target: &str| way.look(target, BOUNDS).map_err(|error| error.to_string());
     let pools = look("/v1/pools")?;
@@ -103,7 +101,7 @@ fn ask(way: &remote::Server) -> std::result::Result<Seen, String> {
     let live = look("/v1/live?looks=1")?;
     let bad = |why: String| {
         format!(
-            "{}: {why}: see whether it is of this version",
+            "{}: {why}: check that it has a compatible version",
             way.address()
         )
     };
@@ -157,7 +155,7 @@ impl All {
 }
 
 impl Servers {
-    /// Those of a state folder, which were not read yet.
+    /// Servers of a state folder, not loaded yet.
     pub fn new(files: &StateFiles) -> Self {
         Self {
             store: JsonStore::new(files, FILE, FILE_MAX, 0o600),
@@ -166,7 +164,7 @@ impl Servers {
         }
     }
 
-    /// Reads them.
+    /// Loads the servers.
     pub fn load(&self) {
         let read = self.store.read_checked(|kept| {
             let servers = kept.servers.into_iter().take(SERVERS_MAX);
@@ -179,21 +177,20 @@ impl Servers {
         }
     }
 
-    /// Adds a server. It is not asked before somebody looks.
+    /// Adds a server. It is not polled before a client views the list.
     ///
     /// # Errors
-    /// When it cannot be, there is one of its name, or it cannot be kept.
+    /// When it is invalid, its name is taken, or it cannot be stored.
     pub fn create(&self, create: ServerCreate) -> Result<Server> {
         let way = way(&create).map_err(Problem::invalid)?;
         let mut all = lock(&self.all);
         let name = create.name.clone();
         if all.known.contains_key(&name) {
-            let text =
-                format!("there is a server {name} already: remove it, or choose another name");
+            let text = format!("server {name} already exists: remove it, or choose another name");
             return Err(Problem::new(ProblemCode::Exists, text));
         }
         if all.known.len() >= SERVERS_MAX {
-            let text = format!("there are {SERVERS_MAX} servers already: remove one");
+            let text = format!("the limit of {SERVERS_MAX} servers is reached: remove one");
             return Err(Problem::new(ProblemCode::TooMany, text));
         }
         let mut kept = all.kept();
@@ -203,15 +200,14 @@ impl Servers {
         Ok(all.known[&name].card())
     }
 
-    /// Forgets a server, with its token.
+    /// Removes a server and its token.
     ///
     /// # Errors
-    /// When there is none, or that cannot be kept.
+    /// When it does not exist, or the change cannot be stored.
     pub fn remove(&self, name: &str) -> Result<()> {
         let mut all = lock(&self.all);
         if !all.known.contains_key(name) {
-            let text =
-                format!("there is no server {name}: `convect server list` shows those that are");
+            let text = format!("unknown server {name}: see `convect server list`");
             return Err(Problem::not_found(text));
         }
         let mut kept = all.kept();
@@ -221,8 +217,8 @@ impl Servers {
         Ok(())
     }
 
-    /// What is known of the others, by name. Those of which that is a moment old are asked, each by a thread, and what
-    /// they answer is told the next time.
+    /// The known state of the other daemons, by name. Outdated ones are polled, each on a thread,
+    /// and their responses appear in the next list.
     pub fn list(&self) -> Vec<Server> {
         let mut all = lock(&self.all);
         for known in all.known.values_mut() {
@@ -262,11 +258,11 @@ impl Servers {
         let thread = std::thread::Builder::new().name("server".to_owned());
         if let Err(error) = thread.spawn(work) {
             known.busy = false;
-            known.error = Some(format!("it cannot be asked: {error}"));
+            known.error = Some(format!("cannot poll it: {error}"));
         }
     }
 
-    /// What was seen of this one as a card, with its loads since that was asked before.
+    /// This daemon's state as a card, with the load since the previous call.
     pub fn own(&self, seen: &Seen) -> Server {
         let mut all = lock(&self.all);
         all.own.note(seen, self.began.elapsed());

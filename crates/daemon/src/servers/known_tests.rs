@@ -1,4 +1,4 @@
-//! Servers that answer well, and others.
+//! Servers with valid, invalid and slow responses.
 
 use super::known::Servers;
 use crate::state::StateFiles;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 type Stream = StreamOwned<ServerConnection, TcpStream>;
 
-/// What answers at an address: each request's head, and the stream.
+/// Response to a request's head on a stream.
 type Answers = fn(&str, &mut Stream);
 
 struct Fake {
@@ -40,7 +40,7 @@ fn serve(answers: Answers) -> Fake {
     let url = format!("https://{}", listener.local_addr().unwrap());
     let heads = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&heads);
-    // It ends with the test's process.
+    // The thread ends with the test process.
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
@@ -81,7 +81,7 @@ fn request(fake: &Fake) -> ServerCreate {
     }
 }
 
-/// The one server, when it was asked.
+/// The only server, after a poll.
 fn asked(servers: &Servers) -> Server {
     for _ in 0..6000 {
         let [server] = &servers.list()[..] else {
@@ -218,7 +218,7 @@ fn an_answer_that_never_ends_is_given_up() {
         let _ = write!(stream, "HTTP/1.0 200 OK\r\n\r\n");
         while stream.write_all(&[b' '; 1 << 16]).is_ok() {}
     };
-    // Whatever comes first is far away from the other, also on a busy machine.
+    // The limits are far apart, so that the expected one is hit first even on a busy machine.
     for (answers, bytes, seconds, why) in [
         (slow, 1 << 20, 3, "in time"),
         (long, 1 << 17, 300, "longer than"),

@@ -1,7 +1,7 @@
-//! Other daemons, looked at from this one (docs/access.md).
+//! Other daemons, monitored by this one (docs/access.md).
 //!
-//! Responsible for: which there are, kept in the state folder; asking them, bounded, while somebody looks.
-//! Leaves out: the way to them (`remote`), what is known of this one (`manager`).
+//! Responsible for: the stored list, and polling with limits while a client is interested.
+//! Leaves out: the HTTP client (`remote`), the state of this daemon (`manager`).
 
 mod known;
 mod seen;

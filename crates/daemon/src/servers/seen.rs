@@ -1,4 +1,5 @@
-//! What other daemons answer, taken with care: what is not understood is left out, and everything has a limit. Pure.
+//! Parses responses of other daemons as untrusted input: unknown parts are ignored, and everything
+//! is limited. Pure functions.
 
 use api::v1::{Server, ServerAlert, ServerLoad, ServerPool, ServerState, Severity};
 use serde::Deserialize;
@@ -6,15 +7,15 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Pools and alerts that are taken.
+/// Maximum number of pools and of alerts.
 const POOLS_MAX: usize = 64;
 const ALERTS_MAX: usize = 8;
-/// Characters of a text that are taken.
+/// Maximum length of a text, in characters.
 const TEXT_MAX: usize = 300;
-/// Counters from longer ago say nothing of now.
+/// Maximum age of counters for computing a load.
 const BEFORE_MAX: Duration = Duration::from_secs(60);
 
-/// Operations and bytes that a pool counted: reads, writes, bytes read, bytes written.
+/// Counters of a pool: reads, writes, bytes read, bytes written.
 type Counted = [u64; 4];
 
 /// A pool of a server.
@@ -22,32 +23,32 @@ type Counted = [u64; 4];
 pub struct SeenPool {
     /// Its name.
     pub name: String,
-    /// As a pool's.
+    /// State of the pool.
     pub state: String,
-    /// Bytes.
+    /// Capacity in bytes.
     pub capacity: u64,
-    /// Bytes.
+    /// Used bytes.
     pub used: u64,
-    /// Seconds until something of it is full.
+    /// Forecast seconds until a part of it is full.
     pub seconds_to_full: Option<u64>,
-    /// Reads, writes, bytes read, bytes written since it was opened.
+    /// Counters since it was opened.
     pub counted: Option<Counted>,
 }
 
-/// What was seen of a server at once.
+/// State of a server.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
     /// Its pools.
     pub pools: Vec<SeenPool>,
-    /// What is wrong there.
+    /// Its open alerts.
     pub alerts: Vec<(Severity, String)>,
-    /// How many alerts there are.
+    /// Number of open alerts.
     pub alerts_open: u64,
-    /// Jobs that run.
+    /// Number of running jobs.
     pub jobs_running: u64,
 }
 
-/// What pools had counted at a look, by their names.
+/// Counters of pools at the previous poll, by name.
 #[derive(Default)]
 pub struct Before {
     at: Option<Duration>,
@@ -115,29 +116,29 @@ struct Job {
     state: String,
 }
 
-/// The beginning of a text that came from elsewhere, without what does not show.
+/// Sanitises and shortens an untrusted text.
 fn short(text: &str) -> String {
     let shown = text.chars().filter(|letter| !letter.is_control());
     shown.take(TEXT_MAX).collect()
 }
 
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(body).map_err(|_| "its answer cannot be read".to_owned())
+    serde_json::from_slice(body).map_err(|_| "its response is malformed".to_owned())
 }
 
-/// The data of the first event `state` of a stream.
+/// Data of the first `state` event of a stream.
 fn state_of(events: &[u8]) -> Result<&[u8], String> {
     let lines = events.split(|byte| *byte == b'\n');
     let mut after = lines.skip_while(|line| line.trim_ascii_end() != b"event: state");
     let data = after.nth(1).and_then(|line| line.strip_prefix(b"data: "));
-    data.ok_or_else(|| "its answer cannot be read".to_owned())
+    data.ok_or_else(|| "its response is malformed".to_owned())
 }
 
 impl Seen {
-    /// What its pools, its alerts and its first live event say.
+    /// Parses its pools, its alerts and its first live event.
     ///
     /// # Errors
-    /// When one of them cannot be read.
+    /// When one of them is malformed.
     pub fn read(pools: &[u8], alerts: &[u8], live: &[u8]) -> Result<Self, String> {
         let pools: Items<Pool> = read(pools)?;
         let alerts: Items<Alert> = read(alerts)?;
@@ -189,7 +190,7 @@ impl Seen {
         })
     }
 
-    /// It as a card, with the loads since the look before that.
+    /// The state as a card, with the present load.
     pub fn card(&self, name: &str, url: &str, loads: &Before) -> Server {
         let pools = self.pools.iter().map(|pool| ServerPool {
             name: pool.name.clone(),
@@ -220,7 +221,7 @@ impl Seen {
 }
 
 impl Before {
-    /// Notes what was seen at `at`, since some moment, and what that means for the time since the look before.
+    /// Records a state at `at`, a monotonic time, and computes the load since the previous one.
     pub fn note(&mut self, seen: &Seen, at: Duration) {
         let elapsed = self.at.and_then(|before| at.checked_sub(before));
         let known = elapsed.filter(|elapsed| !elapsed.is_zero() && *elapsed <= BEFORE_MAX);
@@ -231,7 +232,7 @@ impl Before {
             self.counted.insert(pool.name.clone(), now);
             if let (Some(elapsed), Some(before)) = (known, before.get(&pool.name)) {
                 let rate = |index: usize| {
-                    // A pool that was opened anew counts from 0 on.
+                    // Counters of a reopened pool restart at 0.
                     let grown = now[index].checked_sub(before[index]).unwrap_or(now[index]);
                     grown as f64 / elapsed.as_secs_f64()
                 };
@@ -314,7 +315,7 @@ mod tests {
         };
         assert_eq!(load(&mut before, 100, 10), None);
         assert_eq!(load(&mut before, 150, 15), Some(10.0));
-        // Opened anew, then looked at after a long time, then soon again.
+        // Reopened, then polled after a long time, then soon again.
         assert_eq!(load(&mut before, 20, 20), Some(4.0));
         assert_eq!(load(&mut before, 30, 200), None);
         assert_eq!(load(&mut before, 40, 201), Some(10.0));

@@ -1,4 +1,4 @@
-//! Runs `smartctl` for a device, for so long and no longer.
+//! Runs `smartctl` for a device with a time limit.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -7,24 +7,26 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Bytes of an answer at most.
+/// Maximum size of its output, in bytes.
 const ANSWER_MAX: u64 = 1 << 20;
-/// Time between two looks whether it has ended.
+/// Polling interval for its exit.
 const LOOK: Duration = Duration::from_millis(20);
-/// Looks whether one that was killed has ended: ten seconds on a busy host, before it counts as stuck in the kernel.
+/// Polls after a kill: ten seconds on a busy host, before the process counts as stuck in the
+/// kernel.
 const STOP_LOOKS: usize = 500;
 
-/// What came of asking.
+/// Result of a run.
 pub enum Asked {
-    /// What it wrote.
+    /// Its output.
     Answer(Vec<u8>),
-    /// Nothing: why.
+    /// No output: why.
     Nothing(String),
-    /// It did not end, not even when it was killed: its kernel waits for the drive. Nobody asks again before it ends.
+    /// It did not exit even when killed, as the kernel waits for the drive. The device is not
+    /// polled again before it exits.
     Stuck(Child),
 }
 
-/// Asks `program` about a device such as `/dev/sda`, for `limit` at most.
+/// Runs `program` for a device such as `/dev/sda`, for at most `limit`.
 pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
     let mut command = Command::new(program);
     command
@@ -38,13 +40,13 @@ pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
         Ok(child) => child,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let text = format!(
-                "{} is not there: install smartmontools to see what drives tell of themselves",
+                "{} is not installed: install smartmontools to see the health of drives",
                 program.display()
             );
             return Asked::Nothing(text);
         }
         Err(error) => {
-            let text = format!("{} cannot be started: {error}", program.display());
+            let text = format!("cannot run {}: {error}", program.display());
             return Asked::Nothing(text);
         }
     };
@@ -55,7 +57,7 @@ pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
     let reader = move || {
         let mut answer = Vec::new();
         let read = output.take(ANSWER_MAX + 1).read_to_end(&mut answer);
-        // Nobody waits any more only when it took too long.
+        // The receiver is gone only after a timeout.
         let _ = give.send(read.map(|_| answer));
     };
     if std::thread::Builder::new()
@@ -65,7 +67,7 @@ pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
     {
         return stop(
             child,
-            "there is no thread to read what smartctl says".to_owned(),
+            "cannot create a thread to read the output of smartctl".to_owned(),
         );
     }
     let began = Instant::now();
@@ -78,10 +80,13 @@ pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
                     Err(_) => break,
                 }
             }
-            stop(child, "smartctl did not end".to_owned())
+            stop(child, "smartctl did not exit".to_owned())
         }
-        Ok(Ok(_)) => stop(child, "smartctl says far too much".to_owned()),
-        Ok(Err(error)) => stop(child, format!("what smartctl says cannot be read: {error}")),
+        Ok(Ok(_)) => stop(child, "the output of smartctl is too large".to_owned()),
+        Ok(Err(error)) => stop(
+            child,
+            format!("cannot read the output of smartctl: {error}"),
+        ),
         Err(_) => stop(
             child,
             format!("smartctl took longer than {} s", limit.as_secs()),
@@ -89,10 +94,11 @@ pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
     }
 }
 
-/// Kills it with all that it started, and waits a moment.
+/// Kills it with all of its children, and waits for a moment.
 fn stop(mut child: Child, why: String) -> Asked {
     if let Ok(group) = i32::try_from(child.id()) {
-        // SAFETY: kill touches no memory; the group is the child's own, which was not waited for and so is its still.
+        // SAFETY: kill accesses no memory; the process group is the child's own, which is not
+        // reaped yet, so that its id is not reused.
         unsafe { libc::kill(-group, libc::SIGKILL) };
     }
     for _ in 0..STOP_LOOKS {
@@ -109,8 +115,8 @@ fn stop(mut child: Child, why: String) -> Asked {
 mod tests {
     use super::*;
 
-    /// Another program writes it: what this one has open to write, a child of another test's may have, too, and it could
-    /// not be run.
+    /// Written by another process: a descriptor open for writing could be inherited by the child of
+    /// a concurrent test, and executing the file would fail.
     fn program(folder: &Path, script: &str) -> std::path::PathBuf {
         let (text, path) = (folder.join("script"), folder.join("smartctl"));
         std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -142,7 +148,7 @@ mod tests {
         let note = folder.path().join("pids");
         let at = note.display();
         let script = format!("sleep 1000 & echo $! $$ > {at}.new; mv {at}.new {at}; wait");
-        // On a busy machine it may be killed before it has said what it started.
+        // On a busy machine it may be killed before it has written its process ids.
         for limit_ms in [1000, 10_000, 100_000] {
             let why = asked(&script, limit_ms).unwrap_err();
             assert!(why.contains("took longer"), "{why}");
@@ -166,14 +172,14 @@ mod tests {
     #[test]
     fn one_that_talks_without_end_or_is_not_there_gives_nothing() {
         let why = asked("yes", 300_000).unwrap_err();
-        assert!(why.contains("far too much"), "{why}");
+        assert!(why.contains("too large"), "{why}");
         let missing = ask(
             Path::new("/nowhere/smartctl"),
             "/dev/sdx",
             Duration::from_secs(1),
         );
         let Asked::Nothing(why) = missing else {
-            panic!("it is not there");
+            panic!("it is not installed");
         };
         assert!(why.contains("install smartmontools"), "{why}");
     }

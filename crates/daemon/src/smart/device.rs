@@ -1,9 +1,9 @@
-//! From the specification of a drive to the disk that tells of its health.
+//! Maps a drive's specification to the disk that reports its health.
 
 use std::path::Path;
 
-/// The disk, like `sda`, behind a drive's specification, by `/sys/class/block`; nothing where there is none, as for a file
-/// or a modelled drive. Of a partition it is the disk that it is on.
+/// The disk, like `sda`, of a drive's specification, found in `/sys/class/block`; nothing for files
+/// and modelled drives. For a partition it is the disk that contains it.
 pub fn whole_disk(spec: &str, sys_class_block: &Path) -> Option<String> {
     spec.strip_prefix("file:")?;
     let (path, _) = drives::file_path(spec)?;
@@ -12,14 +12,14 @@ pub fn whole_disk(spec: &str, sys_class_block: &Path) -> Option<String> {
     disk_of(&name, sys_class_block)
 }
 
-/// The disk of a block device by its name in `/sys`.
+/// The disk of a block device, by its name in `/sys`.
 fn disk_of(name: &str, sys_class_block: &Path) -> Option<String> {
     let device = std::fs::canonicalize(sys_class_block.join(name)).ok()?;
     let disk = match device.join("partition").exists() {
         true => device.parent()?,
         false => &device,
     };
-    // What has no device behind it, as a loop device or a device-mapper one, tells nothing.
+    // Devices without hardware, like loop and device-mapper devices, have no health.
     disk.join("device").exists().then_some(())?;
     disk.file_name()?.to_str().map(str::to_owned)
 }

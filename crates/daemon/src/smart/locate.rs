@@ -1,11 +1,11 @@
-//! The light of a drive's slot, where an enclosure has one that the kernel knows (`/sys/class/enclosure`).
+//! Locate LEDs of drive slots, in enclosures that the kernel supports (`/sys/class/enclosure`).
 
 use std::path::Path;
 
-/// Switches the light at a disk, like `sda`, on or off.
+/// Switches the locate LED of a disk, like `sda`, on or off.
 ///
 /// # Errors
-/// Why not, and what to do.
+/// Why it failed, and what to do.
 pub fn locate(disk: &str, on: bool, sys_class_enclosure: &Path) -> Result<(), String> {
     let folders = |path: &Path| {
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
@@ -15,14 +15,15 @@ pub fn locate(disk: &str, on: bool, sys_class_enclosure: &Path) -> Result<(), St
     let slot = slots.find(|slot| slot.join("device/block").join(disk).exists());
     let Some(slot) = slot else {
         return Err(format!(
-            "no enclosure that the kernel knows has {disk}, so no light can be switched: look for its serial number, \
-             which `convect drive show` tells"
+            "no enclosure known to the kernel contains {disk}, so it has no locate LED: find the \
+             drive by its serial number, which `convect drive show` prints"
         ));
     };
     let light = slot.join("locate");
     std::fs::write(&light, if on { "1" } else { "0" }).map_err(|error| {
         format!(
-            "the light of {disk} cannot be switched by {}: {error}: the daemon's user has to be allowed to write there",
+            "cannot switch the locate LED of {disk} by {}: {error}: give the daemon's user write \
+             permission there",
             light.display()
         )
     })

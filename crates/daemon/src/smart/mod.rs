@@ -1,7 +1,8 @@
-//! What drives tell of their own health (SMART), by smartmontools' `smartctl` (docs/metrics.md#smart).
+//! Health of drives (SMART), reported by `smartctl` of smartmontools (docs/metrics.md#smart).
 //!
-//! Responsible for: asking without waking a disk that sleeps, in bounded time, and reading what comes as hostile input.
-//! Leaves out: when it is asked and what follows from it (`manager/health.rs`).
+//! Responsible for: querying in bounded time without waking a sleeping disk, and parsing the output
+//! as untrusted input.
+//! Leaves out: when disks are polled, and alerts (`manager/health.rs`).
 
 mod ask;
 mod device;

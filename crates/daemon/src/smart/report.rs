@@ -1,39 +1,39 @@
-//! What `smartctl --json` says as a drive's health. Pure; nothing of it is believed before it is looked at.
+//! Parses the output of `smartctl --json`, as untrusted input. Pure functions.
 //!
-//! The members are those of smartmontools 7.0 and later (`smartctl(8)`, option `--json`).
+//! Members are those of smartmontools 7.0 and later (`smartctl(8)`, option `--json`).
 
 use api::v1::{DriveHealth, HealthState};
 use serde_json::Value;
 
-/// Longest word of a drive's, in characters.
+/// Maximum length of a text, in characters.
 const WORD_MAX: usize = 64;
-/// Attributes that are looked at, at most.
+/// Maximum number of attributes examined.
 const ATTRIBUTES_MAX: usize = 256;
-/// More than this of its endurance used is nothing that a drive means (NVMe ends at 255 %).
+/// Values of used endurance beyond this are invalid (the maximum of NVMe is 255 %).
 const USED_MAX: u64 = 255;
 
-/// Numbers of ATA attributes.
+/// Ids of ATA attributes.
 const REALLOCATED: u64 = 5;
 const PENDING: u64 = 197;
 const UNCORRECTABLE: u64 = 198;
-/// What is left of endurance, as a normalised value from 100 down, by several makers.
+/// Attributes of remaining endurance of several vendors, normalised from 100 down.
 const LEFT: [u64; 5] = [169, 177, 202, 231, 233];
 
-/// Bits of NVMe's critical warning (NVM Express Base Specification 2.0, figure 207) that say that it fails; the second one
-/// is the temperature.
+/// Bits of NVMe's critical warning (NVM Express Base Specification 2.0, figure 207) that indicate
+/// failure; the second bit is the temperature.
 const NVME_WARNINGS: [(u64, &str); 5] = [
-    (1, "its spare blocks are used up"),
-    (4, "its reliability is degraded"),
-    (8, "it can only be read any more"),
-    (16, "its backup of volatile memory has failed"),
-    (32, "its persistent memory can only be read any more"),
+    (1, "spare blocks are exhausted"),
+    (4, "reliability is degraded"),
+    (8, "the medium is read-only"),
+    (16, "the backup of volatile memory has failed"),
+    (32, "persistent memory is read-only"),
 ];
 
 fn number(value: &Value) -> Option<u64> {
     value.as_u64()
 }
 
-/// A drive's word: short, and without what could move a terminal.
+/// A drive's text: shortened, and without terminal control characters.
 fn word(value: &Value) -> String {
     let text = value.as_str().unwrap_or_default();
     let clean = text.chars().filter(|c| !c.is_control());
@@ -49,7 +49,7 @@ fn asleep(answer: &Value) -> bool {
     })
 }
 
-/// The first message of an error.
+/// The first error message.
 fn complaint(answer: &Value) -> Option<String> {
     let mut messages = answer["smartctl"]["messages"].as_array()?.iter();
     let first = messages.find(|message| message["severity"] == "error")?;
@@ -77,7 +77,8 @@ fn attributes(answer: &Value) -> Vec<Attribute> {
     rows.filter_map(attribute).collect()
 }
 
-/// What a drive said of itself at `at_s`, seconds since 1970; `before`: what it said then, for one that sleeps.
+/// Health of a drive at `at_s`, seconds since 1970; `before`: its last known health, for a sleeping
+/// drive.
 pub fn read(answer: &[u8], at_s: u64, before: Option<&DriveHealth>) -> DriveHealth {
     let nothing = |state, why: String| DriveHealth {
         state,
@@ -86,11 +87,11 @@ pub fn read(answer: &[u8], at_s: u64, before: Option<&DriveHealth>) -> DriveHeal
         ..DriveHealth::default()
     };
     let Ok(answer) = serde_json::from_slice::<Value>(answer) else {
-        let why = "smartctl says something that is no JSON: version 7.0 of smartmontools is needed";
+        let why = "the output of smartctl is not JSON: smartmontools 7.0 or later is required";
         return nothing(HealthState::Unknown, why.to_owned());
     };
     if asleep(&answer) {
-        let why = "it sleeps, and is not woken up".to_owned();
+        let why = "the drive is asleep and was not woken".to_owned();
         let before = before.cloned();
         return DriveHealth {
             asleep: true,
@@ -130,17 +131,17 @@ pub fn read(answer: &[u8], at_s: u64, before: Option<&DriveHealth>) -> DriveHeal
     };
     let mut faults = Vec::new();
     if answer["smart_status"]["passed"] == false {
-        faults.push("its own check has failed".to_owned());
+        faults.push("SMART self-assessment failed".to_owned());
     }
     if attributes.iter().any(|known| known.failed) {
-        faults.push("an attribute is below its limit".to_owned());
+        faults.push("a SMART attribute is below its threshold".to_owned());
     }
     let warning = number(&nvme["critical_warning"]).unwrap_or(0);
     let bits = NVME_WARNINGS.iter().filter(|(bit, _)| warning & bit > 0);
     faults.extend(bits.map(|(_, text)| (*text).to_owned()));
     for (count, what) in [
-        (health.pending, "sectors cannot be read now"),
-        (health.uncorrectable, "sectors could not be mended"),
+        (health.pending, "pending sectors"),
+        (health.uncorrectable, "uncorrectable sectors"),
     ] {
         if let Some(count) = count.filter(|count| *count > 0) {
             faults.push(format!("{count} {what}"));
@@ -151,13 +152,14 @@ pub fn read(answer: &[u8], at_s: u64, before: Option<&DriveHealth>) -> DriveHeal
     if !faults.is_empty() {
         (health.state, health.why) = (HealthState::Failing, faults.join("; "));
     } else if !told {
-        let why = complaint(&answer).unwrap_or_else(|| "it tells nothing of its health".to_owned());
+        let why =
+            complaint(&answer).unwrap_or_else(|| "the drive reports no health data".to_owned());
         (health.state, health.why) = (HealthState::Unknown, why);
     }
     health
 }
 
-/// Why a drive is about to fail, by what it says itself.
+/// Why a drive reports an imminent failure.
 pub fn failing(health: &DriveHealth) -> Option<&str> {
     (health.state == HealthState::Failing).then_some(health.why.as_str())
 }

@@ -1,4 +1,4 @@
-//! Answers as smartctl writes them for three kinds of drives, and answers that are none.
+//! Output of smartctl for three kinds of drives, and malformed output.
 
 use super::*;
 use serde_json::json;
@@ -64,9 +64,9 @@ fn an_nvme_drive_tells_its_wear_and_its_warnings() {
     bad["nvme_smart_health_information_log"]["critical_warning"] = json!(0x0d);
     bad["smart_status"]["passed"] = json!(false);
     let health = told(&bad);
-    let why = "its own check has failed; its spare blocks are used up; its reliability is degraded; it can only be read any more";
+    let why = "SMART self-assessment failed; spare blocks are exhausted; reliability is degraded; the medium is read-only";
     assert_eq!(failing(&health), Some(why));
-    // It is warm: no reason to replace it.
+    // A high temperature is no reason for replacement.
     bad["nvme_smart_health_information_log"]["critical_warning"] = json!(2);
     bad["smart_status"]["passed"] = json!(true);
     assert_eq!(failing(&told(&bad)), None);
@@ -98,11 +98,11 @@ fn a_disk_with_sectors_that_cannot_be_read_is_about_to_fail() {
         ])))
     };
     assert_eq!(failing(&disk(0, 0, "")), None);
-    let why = "8 sectors cannot be read now; 1 sectors could not be mended";
+    let why = "8 pending sectors; 1 uncorrectable sectors";
     assert_eq!(failing(&disk(8, 1, "")), Some(why));
     assert_eq!(
         failing(&disk(0, 0, "now")),
-        Some("an attribute is below its limit")
+        Some("a SMART attribute is below its threshold")
     );
     assert_eq!(failing(&disk(0, 0, "past")), None);
 }

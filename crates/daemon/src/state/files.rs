@@ -1,4 +1,4 @@
-//! Files of the state folder: read whole, written whole, and what is wrong with them.
+//! Files of the state folder: read and replaced as a whole, with their errors tracked.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -7,28 +7,29 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The file that is written to see whether the folder takes one, and its length in bytes: a block of any file system.
+/// File that is written to test whether the folder is writable, and its length in bytes: a block of
+/// any file system.
 const PROBE: &str = "probe";
 const PROBE_BYTES: usize = 4096;
 
-/// Puts a file with these bytes in the place of the one of this name, durably: after a crash it is the old one or
-/// the new one. Nobody but its owner, and its group where `mode` says so, may read it.
+/// Atomically and durably replaces a file: after a crash it has the old or the new content.
+/// Readable by its owner only, and by its group if `mode` says so.
 ///
 /// # Errors
-/// When it cannot be written; the old one is still there then.
+/// When it cannot be written; the old file is unchanged then.
 pub fn write_whole(folder: &Path, name: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
     let fresh = folder.join(format!("{name}.new"));
     let written = write_new(&fresh, bytes, mode, true);
     let put = written.and_then(|()| std::fs::rename(&fresh, folder.join(name)));
     if put.is_err() {
-        // A part of it would hold space that the folder may lack.
+        // A partial file would use space that may be short.
         let _ = std::fs::remove_file(&fresh);
     }
     put?;
     reactor::sync_folder_of(&folder.join(name))
 }
 
-/// Writes a file that no other program has open: one of this name that an earlier daemon left is removed first.
+/// Creates a file that no other program has open; a leftover of an earlier daemon is removed first.
 fn write_new(path: &Path, bytes: &[u8], mode: u32, durable: bool) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -46,12 +47,12 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32, durable: bool) -> io::Result<
     }
 }
 
-/// What is wrong with a file of the state folder.
+/// A problem with a file of the state folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
     /// It cannot be written: why.
     Unwritten(String),
-    /// It could not be read, and nothing of it counts: why, and where it was put.
+    /// It could not be read and is ignored: why, and where it was moved.
     Damaged(String, PathBuf),
 }
 
@@ -61,7 +62,7 @@ struct Wrong {
     damaged: Option<(String, PathBuf)>,
 }
 
-/// Files of a state folder, and what is wrong with them. Clones share that.
+/// Files of a state folder and their problems. Clones share these.
 #[derive(Clone)]
 pub struct StateFiles {
     folder: PathBuf,
@@ -69,7 +70,7 @@ pub struct StateFiles {
 }
 
 impl StateFiles {
-    /// Those of a folder, of which nothing is known yet.
+    /// Files of a folder without known problems.
     pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -86,8 +87,8 @@ impl StateFiles {
         self.wrong.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads a file of at most `most` bytes; `None` for a missing one. One that cannot be read, or of which `decode`
-    /// makes nothing, is put aside as `NAME.damaged` and noted: the daemon serves without what it said.
+    /// Reads a file of at most `most` bytes; `None` if it is missing. A file that is unreadable or
+    /// rejected by `decode` is renamed to `NAME.damaged` and reported, and the daemon runs without it.
     pub fn read<T>(
         &self,
         name: &'static str,
@@ -104,7 +105,7 @@ impl StateFiles {
             Err(error) => Err(error.to_string()),
         };
         let decoded = bytes.and_then(|bytes| match bytes.is_empty() {
-            true => Err("it is empty".to_owned()),
+            true => Err("the file is empty".to_owned()),
             false => decode(&bytes),
         });
         match decoded {
@@ -115,7 +116,7 @@ impl StateFiles {
             Err(why) => {
                 let aside = self.put_aside(name);
                 let at = if aside { self.aside(name) } else { path };
-                tracing::error!("{} is not used: {why}", at.display());
+                tracing::error!("{} is ignored: {why}", at.display());
                 self.lock().entry(name).or_default().damaged = Some((why, at));
                 None
             }
@@ -130,7 +131,7 @@ impl StateFiles {
         std::fs::rename(self.folder.join(name), self.aside(name)).is_ok()
     }
 
-    /// Notes a file that an earlier daemon put aside: it is reported until somebody removes it.
+    /// Reports a file that an earlier daemon set aside, until it is removed.
     fn see_put_aside(&self, name: &'static str) {
         let at = self.aside(name);
         if at.symlink_metadata().is_ok() {
@@ -139,7 +140,7 @@ impl StateFiles {
         }
     }
 
-    /// Writes a file whole, and notes whether it could be.
+    /// Replaces a file, and tracks whether that succeeded.
     ///
     /// # Errors
     /// As [`StateFiles::replace`].
@@ -147,12 +148,12 @@ impl StateFiles {
         self.note(name, self.replace(name, bytes, mode))
     }
 
-    /// Writes a file whole ([`write_whole`]).
+    /// Replaces a file ([`write_whole`]).
     ///
     /// # Errors
-    /// When it cannot be written; the old one is still there then.
+    /// When it cannot be written; the old file is unchanged then.
     pub(super) fn replace(&self, name: &'static str, bytes: &[u8], mode: u32) -> io::Result<()> {
-        // A damaged one that could not be put aside is not lost now.
+        // Do not overwrite a damaged file that could not be set aside.
         let path = self.folder.join(name);
         if let Some(wrong) = self.lock().get_mut(name)
             && let Some((_, at)) = &mut wrong.damaged
@@ -165,10 +166,10 @@ impl StateFiles {
         write_whole(&self.folder, name, bytes, mode)
     }
 
-    /// Notes whether something could be written to a file.
+    /// Tracks whether a file could be written.
     ///
     /// # Errors
-    /// What it is given.
+    /// The given error.
     pub fn note<T>(&self, name: &'static str, written: io::Result<T>) -> io::Result<T> {
         let mut wrong = self.lock();
         match &written {
@@ -186,7 +187,7 @@ impl StateFiles {
         written
     }
 
-    /// Looks whether the folder takes files: what lacked space or was read-only is forgotten once it does.
+    /// Tests whether the folder is writable, and clears earlier write errors if it is.
     pub fn probe(&self) {
         let path = self.folder.join(PROBE);
         let written = write_new(&path, &[0; PROBE_BYTES], 0o600, false);
@@ -208,7 +209,7 @@ impl StateFiles {
         }
     }
 
-    /// What is wrong now, by file. A damaged file is reported until somebody removes it.
+    /// Present problems, by file. A damaged file is reported until it is removed.
     pub fn troubles(&self) -> Vec<(&'static str, Trouble)> {
         let mut all = self.lock();
         let mut told = Vec::new();
@@ -246,7 +247,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             std::fs::write(folder.path().join("f"), damage).unwrap();
             assert_eq!(StateFiles::new(folder.path()).read("f", 16, text), None);
-            // A later daemon tells of it, too, beside what was written meanwhile.
+            // The next daemon reports it too, and reads what was written meanwhile.
             let files = StateFiles::new(folder.path());
             files.write("f", b"good", 0o600).unwrap();
             assert_eq!(files.read("f", 16, text).as_deref(), Some("good"));

@@ -1,4 +1,5 @@
-//! The folder: who uses it, and the list of pools to open again after a restart. Everything else lies in the pools.
+//! The state folder: its lock, and the list of pools to reopen after a restart. Everything else is
+//! stored in the pools.
 
 use super::files::StateFiles;
 use super::json_store::JsonStore;
@@ -11,13 +12,13 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// The file that is locked.
+/// The lock file.
 const LOCK: &str = "lock";
-/// The list's file, and a copy for the case that it is damaged, in a folder of its own.
+/// The list's file, and a backup copy in a folder of its own.
 const LIST: &str = "pools.json";
 const COPIES: &str = "copies";
 const COPY: &str = "copies/pools.json";
-/// Longest list that is read, in bytes.
+/// Maximum size of the list, in bytes.
 const LIST_MAX: u64 = 16 << 20;
 
 /// A pool that was open.
@@ -27,9 +28,9 @@ pub struct KnownPool {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// The drives that it was open on.
+    /// Its drives.
     pub drives: Vec<String>,
-    /// Generation of a label that it had then: older ones alone are not what this host has served.
+    /// Generation of its label then: drives with older labels only are outdated.
     #[serde(default)]
     pub generation: u64,
 }
@@ -45,16 +46,17 @@ pub struct StateDir {
     list: JsonStore<List>,
     copy: JsonStore<List>,
     written: Mutex<Option<Vec<KnownPool>>>,
-    /// The folder itself, which can be locked when no file can be made in it, and the file `lock`, where there is one.
+    /// The folder itself, which can be locked even if no file can be created in it, and the file
+    /// `lock` if it exists.
     locks: Vec<File>,
 }
 
 impl Drop for StateDir {
-    /// Gives the lock up at once: a program that is being started beside (smartctl) has a copy of
-    /// the descriptor until it runs, and would keep the lock that long.
+    /// Releases the lock explicitly: a process that is being started concurrently (smartctl) holds
+    /// a copy of the descriptor until its exec, and with it the lock.
     fn drop(&mut self) {
         for lock in &self.locks {
-            // A failure leaves the lock to the end of the descriptor, which is what would happen anyway.
+            // On failure the lock is released when the descriptor is closed.
             let _ = lock.unlock();
         }
     }
@@ -62,37 +64,37 @@ impl Drop for StateDir {
 
 fn fail(path: &Path, what: &str, error: &io::Error) -> ServeError {
     ServeError::new(format!(
-        "cannot {what} the state folder {}: {error}: run as a user that may write there or choose another with \
-         --state-dir",
+        "cannot {what} the state folder {}: {error}: run as a user with write permission there, \
+         or choose another folder with --state-dir",
         path.display()
     ))
 }
 
-/// Refuses a folder in which users other than root, the daemon's and members of its group may put files.
+/// Refuses a folder that is writable by users other than root, the daemon's user and its group.
 fn check_owner(path: &Path, folder: &File) -> Result<(), ServeError> {
     let meta = folder
         .metadata()
-        .map_err(|error| fail(path, "look at", &error))?;
-    // SAFETY: plain system calls without arguments, which cannot fail.
+        .map_err(|error| fail(path, "inspect", &error))?;
+    // SAFETY: system calls without arguments, which cannot fail.
     let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
     let group = meta.mode() & 0o020 != 0 && meta.gid() != gid && meta.gid() != 0;
     let why = if meta.uid() != uid && meta.uid() != 0 {
-        format!("it belongs to user {}", meta.uid())
+        format!("it is owned by user {}", meta.uid())
     } else if meta.mode() & 0o002 != 0 {
-        "every user may write to it".to_owned()
+        "it is writable by every user".to_owned()
     } else if group {
-        format!("members of group {} may write to it", meta.gid())
+        format!("it is writable by group {}", meta.gid())
     } else {
         return Ok(());
     };
     Err(ServeError::new(format!(
-        "the state folder {} is not used, since {why}: whoever can put files there gives out tokens; make it this \
-         user's own with mode 0750",
+        "refusing the state folder {}, since {why}: whoever can write there can create tokens; \
+         change its owner to this user and its mode to 0750",
         path.display()
     )))
 }
 
-/// Locks a descriptor of the folder, or says who has it.
+/// Locks a descriptor of the folder, or reports the owner of the lock.
 fn try_lock(path: &Path, lock: &File) -> Result<(), ServeError> {
     match lock.try_lock() {
         Ok(()) => Ok(()),
@@ -100,7 +102,8 @@ fn try_lock(path: &Path, lock: &File) -> Result<(), ServeError> {
         Err(TryLockError::WouldBlock) => {
             let holder = reactor::read_regular(&path.join(LOCK), 20).unwrap_or_default();
             Err(ServeError::new(format!(
-                "another daemon (process {}) uses the state folder {}: stop it or choose another with --state-dir",
+                "another daemon (process {}) uses the state folder {}: stop it, or choose another \
+                 folder with --state-dir",
                 String::from_utf8_lossy(&holder).trim(),
                 path.display()
             )))
@@ -108,37 +111,38 @@ fn try_lock(path: &Path, lock: &File) -> Result<(), ServeError> {
     }
 }
 
-/// The file that says which process has the folder.
+/// Opens the file with the process id of the lock's owner.
 fn open_lock(path: &Path) -> io::Result<File> {
     let path = path.join(LOCK);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).mode(0o640);
     reactor::open_regular(&path, &options)
-        // One that is there is locked also where nothing can be written.
+        // An existing file is locked even if nothing can be written.
         .or_else(|error| {
             reactor::open_regular(&path, OpenOptions::new().read(true)).map_err(|_| error)
         })
 }
 
 impl StateDir {
-    /// Makes the folder if it is not there and locks it. One that is full or read-only is used as it is, and noted.
+    /// Creates the folder if necessary and locks it. A full or read-only folder is used, and
+    /// reported.
     ///
     /// # Errors
-    /// When it is not there and cannot be made, others may write to it, or another daemon uses it.
+    /// When it cannot be created, is writable by others, or is used by another daemon.
     pub fn open(path: &Path) -> Result<Self, ServeError> {
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o750)
             .create(path)
-            .map_err(|error| fail(path, "make", &error))?;
-        let folder = File::open(path).map_err(|error| fail(path, "look into", &error))?;
+            .map_err(|error| fail(path, "create", &error))?;
+        let folder = File::open(path).map_err(|error| fail(path, "open", &error))?;
         check_owner(path, &folder)?;
         try_lock(path, &folder)?;
         let files = StateFiles::new(path);
         let mut locks = vec![folder];
         if let Ok(mut lock) = files.note(LOCK, open_lock(path)) {
             try_lock(path, &lock)?;
-            // Who has it is a courtesy; the lock is what counts.
+            // The process id is informational; only the lock counts.
             let _ = lock
                 .set_len(0)
                 .and_then(|()| writeln!(lock, "{}", std::process::id()));
@@ -154,12 +158,12 @@ impl StateDir {
         })
     }
 
-    /// Its files.
+    /// The files of the folder.
     pub fn files(&self) -> &StateFiles {
         &self.files
     }
 
-    /// The pools that were open. A list that is damaged is replaced by its copy.
+    /// Loads the list of open pools. A damaged list is replaced by its backup.
     pub fn load(&self) -> Vec<KnownPool> {
         let Some(List { pools }) = self.list.read() else {
             return self.copy.read().map_or(Vec::new(), |list| list.pools);
@@ -168,10 +172,10 @@ impl StateDir {
         pools
     }
 
-    /// Keeps the pools that are open, durably; does nothing when they are the ones kept.
+    /// Stores the list of open pools durably; no effect if it is unchanged.
     ///
     /// # Errors
-    /// When the file cannot be written; the old one is still there then.
+    /// When the file cannot be written; the old one is unchanged then.
     pub fn save(&self, pools: &[KnownPool]) -> io::Result<()> {
         let mut written = lock(&self.written);
         if written.as_deref() == Some(pools) {
@@ -181,7 +185,7 @@ impl StateDir {
             pools: pools.to_vec(),
         };
         self.list.write(&list)?;
-        // What is served depends on this file: there are two of it.
+        // The list is essential for service, hence the backup.
         let _ = std::fs::create_dir(self.files.folder().join(COPIES));
         self.copy.write(&list)?;
         *written = Some(list.pools);
@@ -211,7 +215,7 @@ mod tests {
             std::fs::write(folder.path().join(LIST), damage).unwrap();
             let state = StateDir::open(folder.path()).unwrap();
             assert_eq!(state.load(), pools, "{damage:?}");
-            // It is written again, though it is the same.
+            // It is written again although it is unchanged.
             state.save(&pools).unwrap();
             drop(state);
             assert_eq!(StateDir::open(folder.path()).unwrap().load(), pools);
@@ -238,7 +242,7 @@ mod tests {
     #[test]
     fn the_lock_holds_where_its_file_cannot_be_made() {
         let folder = tempfile::tempdir().unwrap();
-        // In place of the file: nothing can be made there.
+        // A directory in place of the file, so that it cannot be created.
         std::fs::create_dir(folder.path().join(LOCK)).unwrap();
         let first = StateDir::open(folder.path()).unwrap();
         assert_eq!(first.files().troubles().len(), 1);
@@ -257,7 +261,7 @@ mod tests {
             .map(|lock| lock.try_clone().unwrap())
             .collect();
         let Err(refused) = StateDir::open(folder.path()) else {
-            panic!("two have the folder");
+            panic!("two daemons have locked the folder");
         };
         assert!(refused.to_string().contains("another daemon"), "{refused}");
         drop(first);

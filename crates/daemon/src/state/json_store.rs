@@ -1,8 +1,9 @@
-//! A value that is kept as JSON in one file of the state folder, as lists of what users created are.
+//! A value stored as JSON in one file of the state folder, like the lists of objects that users
+//! created.
 //!
-//! The file is replaced whole by a new one that is durable before it takes the name (write, fsync, rename, fsync of the
-//! folder), so that after a crash it is the old one or the new one. It says which version of the format it has: a newer
-//! one, or a damaged file, is put aside, reported as an alert, and the daemon runs without what it said.
+//! The file is replaced atomically (write, fsync, rename, fsync of the folder): after a crash it
+//! has the old or the new content. It contains its format version: a file that is damaged or has a
+//! newer version is set aside and reported as an alert, and the daemon runs without it.
 
 use super::files::StateFiles;
 use api::v1::{Problem, ProblemCode};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::marker::PhantomData;
 
-/// The version of the format that is written.
+/// Version of the written format.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -21,18 +22,18 @@ struct Versioned<T> {
     value: T,
 }
 
-/// Where a `T` is kept, which is a struct: its fields lie beside the version.
+/// Storage of a `T`, which must be a struct: its fields are stored beside the version.
 pub struct JsonStore<T> {
     files: StateFiles,
     name: &'static str,
-    /// Longest file that is read, in bytes.
+    /// Maximum size of the file, in bytes.
     bytes_max: u64,
     mode: u32,
     kept: PhantomData<fn() -> T>,
 }
 
 impl<T: Serialize + DeserializeOwned> JsonStore<T> {
-    /// The file of this name, of at most so many bytes, for those whom `mode` lets read it.
+    /// A file with this name, maximum size and access mode.
     pub fn new(files: &StateFiles, name: &'static str, bytes_max: u64, mode: u32) -> Self {
         Self {
             files: files.clone(),
@@ -43,19 +44,19 @@ impl<T: Serialize + DeserializeOwned> JsonStore<T> {
         }
     }
 
-    /// What is kept; nothing where there is no file, or it was put aside.
+    /// The stored value; nothing if there is no file, or it was set aside.
     pub fn read(&self) -> Option<T> {
         self.read_checked(Ok)
     }
 
-    /// The same, as `check` takes it. What that refuses counts as damaged.
+    /// The stored value, validated by `check`. A rejected file counts as damaged.
     pub fn read_checked<U>(&self, check: impl FnOnce(T) -> Result<U, String>) -> Option<U> {
         self.files.read(self.name, self.bytes_max, |text| {
             let kept: Versioned<T> =
                 serde_json::from_slice(text).map_err(|error| error.to_string())?;
             match kept.version {
                 VERSION => check(kept.value),
-                version => Err(format!("it has version {version}, of a newer daemon")),
+                version => Err(format!("version {version} was written by a newer daemon")),
             }
         })
     }
@@ -65,23 +66,23 @@ impl<T: Serialize + DeserializeOwned> JsonStore<T> {
         Ok(serde_json::to_vec_pretty(&Versioned { version, value })?)
     }
 
-    /// Keeps a value in the background: that it cannot be written becomes an alert until it is.
+    /// Stores a value in the background: a failure becomes an alert until it succeeds.
     ///
     /// # Errors
-    /// When it cannot be written; the old one is still there then.
+    /// When it cannot be written; the old file is unchanged then.
     pub fn write(&self, value: &T) -> io::Result<()> {
         let written = Self::text(value).and_then(|text| self.replace(&text));
         self.files.note(self.name, written)
     }
 
-    /// Keeps a value for a caller who is told when that fails. `what` names it in the plural.
+    /// Stores a value for a caller, who receives the error. `what` names it in the plural.
     ///
     /// # Errors
     /// As [`JsonStore::write`].
     pub fn write_for_caller(&self, what: &str, value: &T) -> Result<(), Problem> {
         let written = Self::text(value).and_then(|text| self.replace(&text));
         written.map_err(|error| {
-            let text = format!("{what} cannot be written: {error}: see to the state folder");
+            let text = format!("cannot store {what}: {error}: check the state folder");
             Problem::new(ProblemCode::Io, text)
         })
     }
@@ -149,13 +150,13 @@ mod tests {
         let files = StateFiles::new(folder.path());
         let store = JsonStore::new(&files, "f", 1 << 10, 0o600);
         store.write(&names(&["a"])).unwrap();
-        // In the way of the new file.
+        // Blocks the new file.
         std::fs::create_dir(folder.path().join("f.new")).unwrap();
         let refused = store
             .write_for_caller("the names", &names(&[]))
             .unwrap_err();
         assert!(
-            refused.message.contains("the names cannot be written"),
+            refused.message.contains("cannot store the names"),
             "{refused}"
         );
         assert_eq!(files.troubles(), []);

@@ -1,8 +1,8 @@
-//! The state folder: what the daemon keeps beside its pools.
+//! The state folder: persistent state of the daemon outside of its pools.
 //!
-//! Responsible for: its lock, the list of pools, and reading and writing files there so that a folder that is full,
-//! read-only or damaged costs what cannot be kept, and never the service.
-//! Leaves out: what the files say.
+//! Responsible for: its lock, the list of pools, and file access such that a full, read-only or
+//! damaged folder loses at most what cannot be stored, but never stops the service.
+//! Leaves out: the content of the files.
 
 mod files;
 mod folder;

@@ -117,7 +117,7 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
             "no kind of drive 'floppy'",
         ),
         ("drive_deadline = 30", 1, "expected a string"),
-        ("drive_deadline = '30'", 1, "'30' is not a span of time"),
+        ("drive_deadline = '30'", 1, "'30' is not a duration"),
         ("drive_deadline = '2d'", 1, "can be 1s to 1h"),
         ("drive_slow_factor = 1", 1, "write 2 to 1000"),
         ("flash_daily_percent = -1", 1, "write 1 to 10000"),
@@ -126,9 +126,9 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
             3,
             "unknown variant",
         ),
-        ("[scrub]\nevery = '30'", 2, "'30' is not a span of time"),
+        ("[scrub]\nevery = '30'", 2, "'30' is not a duration"),
         ("[scrub]\nevery = '1m'", 2, "can be 1h to 3650d; or \"off\""),
-        ("[scrub]\nat = 24", 2, "24 is no hour: write 0 to 23"),
+        ("[scrub]\nat = 24", 2, "24 is not an hour: write 0 to 23"),
         ("[scrub]\nrate = '4K'", 2, "at least 1M"),
         (
             "listen = 'everywhere'",
@@ -195,7 +195,7 @@ fn memory_that_is_not_there_is_refused_with_the_sum() {
     let error = check_memory(&config, &meminfo((4 << 20) - 1)).unwrap_err();
     let error = error.to_string();
     assert!(error.contains("need 4 GiB"), "{error}");
-    assert!(error.contains("lower them"), "{error}");
+    assert!(error.contains("reduce them"), "{error}");
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_state_folder_that_cannot_be_made_is_named() {
         .err()
         .unwrap()
         .to_string();
-    assert!(error.contains("cannot make the state folder"), "{error}");
+    assert!(error.contains("cannot create the state folder"), "{error}");
 }
 
 #[test]

@@ -246,11 +246,7 @@ fn a_leg_is_out_until_it_is_up_to_date() {
     assert_eq!(site.look_for(1), [(EventCode::LegOut, Raised)]);
     site.alter(|pool| pool.vdrives[0].drives[1].state = "syncing".to_owned());
     assert_eq!(site.look_for(100), []);
-    assert!(
-        site.alerts()[0]
-            .message
-            .contains("is resyncing")
-    );
+    assert!(site.alerts()[0].message.contains("is resyncing"));
     site.alter(|_| {});
     assert_eq!(site.look_for(0), [(EventCode::LegOut, Cleared)]);
 }

@@ -85,12 +85,12 @@ fn a_wrong_request_leaves_nothing_behind() {
         (
             with(|r| r.name = "../e".into()),
             ProblemCode::Invalid,
-            "'../e' cannot be the name",
+            "'../e' is not a valid name",
         ),
         (
             with(|r| r.name = String::new()),
             ProblemCode::Invalid,
-            "cannot be the name",
+            "is not a valid name",
         ),
         (
             with(|r| r.name = "e".repeat(65)),

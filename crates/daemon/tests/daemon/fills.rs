@@ -80,7 +80,10 @@ fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
         "{all:?}"
     );
     assert!(all[1].contains("its space is 90.0 % full"), "{all:?}");
-    assert!(all[1].contains(", forecast to be full in about "), "{all:?}");
+    assert!(
+        all[1].contains(", forecast to be full in about "),
+        "{all:?}"
+    );
     assert!(
         all[1].ends_with(" s: add a vdrive or delete data"),
         "{all:?}"

@@ -181,7 +181,7 @@ fn every_route_of_the_table_answers() {
         let (status, answer) = daemon.ask(route.method.as_str(), &path, Value::Null);
         let problem = answer["code"].as_str().unwrap_or_default();
         assert!(status != 405, "{path}: {answer}");
-        let no_address = answer["message"].to_string().contains("no such address");
+        let no_address = answer["message"].to_string().contains("unknown path");
         assert!(!no_address, "{path}: {answer}");
         assert!(
             status < 400 || !problem.is_empty(),
@@ -205,16 +205,16 @@ fn each_wrong_request_gets_its_status_and_one_reason() {
             Value::Null,
             404,
             "not_found",
-            "no such address",
+            "unknown path",
         ),
-        ("GET", "/", Value::Null, 404, "not_found", "no such address"),
+        ("GET", "/", Value::Null, 404, "not_found", "unknown path"),
         (
             "PUT",
             "/v1/pools",
             Value::Null,
             405,
             "method_not_allowed",
-            "this method",
+            "method not allowed",
         ),
         (
             "GET",
@@ -239,7 +239,7 @@ fn each_wrong_request_gets_its_status_and_one_reason() {
             Value::Null,
             422,
             "invalid",
-            "cannot be read",
+            "cannot parse",
         ),
         ("POST", "/v1/volumes", typo, 422, "invalid", "thik"),
         ("POST", "/v1/volumes", big, 409, "no_space", "no space"),
@@ -400,7 +400,7 @@ fn a_daemon_that_cannot_start_says_why_and_leaves_nothing() {
         ),
         (
             with(&|c| c.state_dir = open.clone()),
-            "every user may write to it",
+            "it is writable by every user",
         ),
     ] {
         let control: Arc<dyn Control> = Fake::over(&Arc::default());

@@ -97,8 +97,8 @@ fn a_disk_that_says_that_it_fails_is_told_of_everywhere() {
     let report = reports.find(|report| report.spec == SPEC).unwrap();
     assert_eq!(report.health.as_ref(), Some(&health));
     let alerts = site.alerts_at(1);
-    let why = "its own check has failed; 8 sectors cannot be read now";
-    let message = format!("drive {SPEC} of pool tank says that it fails: {why}");
+    let why = "SMART self-assessment failed; 8 pending sectors";
+    let message = format!("drive {SPEC} of pool tank reports failure: {why}");
     assert_eq!(alerts, [(EventCode::DriveFailing, message)]);
     let text = site.manager.metrics.gather(Format::Prometheus).unwrap();
     for line in [
@@ -137,9 +137,9 @@ fn a_program_that_says_rubbish_or_is_not_there_leaves_the_health_unknown() {
         site.health()
     );
     for (script, why) in [
-        ("echo smartctl 6.6", "no JSON"),
-        ("head -c 3000000 /dev/zero", "far too much"),
-        ("exit 1", "no JSON"),
+        ("echo smartctl 6.6", "not JSON"),
+        ("head -c 3000000 /dev/zero", "too large"),
+        ("exit 1", "not JSON"),
     ] {
         let health = site.says(script);
         assert_eq!(health.state, HealthState::Unknown, "{script}");

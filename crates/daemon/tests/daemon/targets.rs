@@ -102,7 +102,7 @@ fn what_cannot_be_a_target_is_refused_with_the_reason() {
     for (body, said) in [
         (
             json!({"name": "a b", "to": {"kind": "webhook", "url": "http://a/"}}),
-            "cannot be the name",
+            "is not a valid name",
         ),
         (
             json!({"name": "a", "to": {"kind": "webhook", "url": "gopher://a/"}}),

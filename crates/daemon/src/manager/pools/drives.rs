@@ -44,7 +44,7 @@ impl Pools {
             .map(|job| self.jobs.reference(job))
     }
 
-    /// Brings a drive back into its mirrors.
+    /// Brings a drive online and resyncs its mirrors.
     ///
     /// # Errors
     /// As the engine's.
@@ -57,7 +57,7 @@ impl Pools {
         Ok(self.jobs.reference(job))
     }
 
-    /// Takes a drive out of its mirrors.
+    /// Takes a drive offline.
     ///
     /// # Errors
     /// As the engine's.
@@ -65,7 +65,7 @@ impl Pools {
         self.registry.drive_offline(pool, &request.drive)
     }
 
-    /// Puts a new drive in another one's place.
+    /// Replaces a drive and resilvers the new one.
     ///
     /// # Errors
     /// As the engine's.

@@ -1,4 +1,4 @@
-//! Scrubs: started on request and when they are due.
+//! Scrubs: on request and by schedule.
 
 use super::Pools;
 use crate::clock::now_s;
@@ -23,7 +23,7 @@ impl Pools {
             .map(|job| self.jobs.reference(job))
     }
 
-    /// Ends a scrub.
+    /// Cancels a scrub.
     ///
     /// # Errors
     /// As the engine's.
@@ -31,7 +31,7 @@ impl Pools {
         self.registry.pool_scrub_cancel(pool)
     }
 
-    /// The scrub that runs, or the last one.
+    /// The running scrub, or the last one.
     ///
     /// # Errors
     /// When the pool is not open.
@@ -46,13 +46,13 @@ impl Pools {
         let pools = match self.control.pool_list() {
             Ok(pools) => pools,
             Err(error) => {
-                tracing::error!("the pools cannot be looked at for scrubs that are due: {error}");
+                tracing::error!("cannot check for due scrubs: {error}");
                 return;
             }
         };
         for pool in pools {
             if let Err(error) = self.scrub_if_due(&pool, now_s) {
-                tracing::warn!("pool {} could not be scrubbed: {error}", pool.name);
+                tracing::warn!("cannot start the scrub of pool {}: {error}", pool.name);
             }
         }
     }
@@ -78,11 +78,11 @@ impl Pools {
         };
         let job = self.control.pool_scrub(&pool.name, &spec)?;
         let job = self.jobs.reference(job).job;
-        tracing::info!("pool {} is being scrubbed, as job {job}", pool.name);
+        tracing::info!("scrub of pool {} started as job {job}", pool.name);
         Ok(())
     }
 
-    /// The same for now.
+    /// Starts the scrubs that are due now.
     pub fn scrub_what_is_due_now(&self) {
         self.scrub_what_is_due(now_s());
     }

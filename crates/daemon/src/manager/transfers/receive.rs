@@ -1,4 +1,4 @@
-//! Receiving a stream into a volume, resumable from the last position that was flushed (docs/stream.md).
+//! Receives a stream into a volume, resumable from the last flushed position (docs/stream.md).
 
 use super::Transfers;
 use crate::control::PoolCalls;
@@ -14,10 +14,10 @@ use engine::ReceiveSpec;
 use std::sync::Arc;
 use stream::{Begin, Decoder, Record, StreamError, Totals};
 
-/// After so many bytes of a stream what was written is flushed, and how far it is kept.
+/// Interval in stream bytes at which data is flushed and progress is stored.
 const MARK_BYTES: u64 = 64 << 20;
 
-/// A stream that is being received, as it comes. Every call may block.
+/// A stream being received. All calls may block.
 pub struct Receiving {
     transfers: Arc<Transfers>,
     pool: String,
@@ -25,29 +25,29 @@ pub struct Receiving {
     force: bool,
     decoder: Decoder,
     target: Option<Target>,
-    /// Bytes of the stream.
+    /// Bytes of the stream received.
     bytes: u64,
     totals: Option<Totals>,
 }
 
-/// The volume that is written.
+/// The volume being written.
 struct Target {
     io: VolumeIo,
-    /// Bytes, from the first one on, that the pool knows to be there.
+    /// Contiguous bytes from the start that the pool has recorded as received.
     done: u64,
-    /// Bytes of the stream up to there.
+    /// Stream position up to there.
     marked: u64,
     job: OwnJob,
-    /// Kept from others.
+    /// Protects the volume from other operations.
     _use: Use,
 }
 
 impl Transfers {
-    /// Begins to receive a stream into a volume. Nothing is done before its first record is there.
-    /// With `force` the volume is rolled back to the snapshot that the stream goes from.
+    /// Begins to receive a stream into a volume. Nothing is changed before its first record has
+    /// arrived. With `force` the volume is rolled back to the stream's base snapshot.
     ///
     /// # Errors
-    /// When the volume cannot have that name.
+    /// When the volume name is invalid.
     pub fn receive(self: &Arc<Self>, pool: &str, volume: &str, force: bool) -> Result<Receiving> {
         check_name("a volume", volume)?;
         Ok(Receiving {
@@ -64,10 +64,10 @@ impl Transfers {
 }
 
 impl Receiving {
-    /// Takes more bytes of the stream.
+    /// Processes more bytes of the stream.
     ///
     /// # Errors
-    /// When they are not right, or cannot be written: [`Receiving::give_up`] has to follow.
+    /// When they are invalid or cannot be written: [`Receiving::give_up`] must follow.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         let job = self.target.as_ref().map(|target| &target.job);
         if job.is_some_and(OwnJob::is_cancelled) {
@@ -92,7 +92,7 @@ impl Receiving {
             }
             Record::Failed(why) => Err(Problem::new(
                 ProblemCode::Io,
-                format!("the sender could not go on: {why}"),
+                format!("the sender failed: {why}"),
             )),
         }
     }
@@ -140,7 +140,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// Flushes what was written and keeps how far it is.
+    /// Flushes written data and stores the progress.
     fn mark(&mut self) -> Result<()> {
         let Some(target) = &mut self.target else {
             return Ok(());
@@ -157,10 +157,11 @@ impl Receiving {
         Ok(())
     }
 
-    /// Ends the stream: takes the snapshot when all of it was right.
+    /// Ends the stream: creates the snapshot if everything was verified.
     ///
     /// # Errors
-    /// When it is not whole or the snapshot cannot be taken; [`Receiving::give_up`] has to follow.
+    /// When the stream is incomplete or the snapshot cannot be created; [`Receiving::give_up`] must
+    /// follow.
     pub fn finish(&mut self) -> Result<v1::Received> {
         self.decoder.end().map_err(|error| bad(&error))?;
         self.mark()?;
@@ -183,7 +184,7 @@ impl Receiving {
         })
     }
 
-    /// Keeps how far it came. Returns the problem, with the token by which it can go on.
+    /// Stores the progress. Returns the problem, with the token for resuming.
     pub fn give_up(mut self, problem: Problem) -> Problem {
         if let Err(other) = self.mark() {
             tracing::warn!("receiving {}/{}: {other}", self.pool, self.volume);
@@ -197,7 +198,7 @@ impl Receiving {
             return problem;
         };
         let message = format!(
-            "{}; what came before is kept: send the rest with --resume {token}",
+            "{}; received data is kept: resume with --resume {token}",
             problem.message
         );
         tracing::warn!("receiving {}/{}: {message}", self.pool, self.volume);
@@ -206,5 +207,5 @@ impl Receiving {
 }
 
 fn bad(error: &StreamError) -> Problem {
-    Problem::invalid(format!("the stream is not taken: {error}"))
+    Problem::invalid(format!("the stream was rejected: {error}"))
 }

@@ -1,4 +1,4 @@
-//! Sending a snapshot as a full or incremental stream (docs/stream.md).
+//! Sends a snapshot as a full or incremental stream (docs/stream.md).
 
 use super::Transfers;
 use crate::control::PoolCalls;
@@ -15,12 +15,12 @@ use std::sync::Arc;
 use stream::{Begin, DATA_MAX, Encoder, Token};
 use units::{PoolId, SnapshotId};
 
-/// Ranges that are asked for at a time.
+/// Ranges per query.
 const RANGES: usize = 4096;
-/// Bytes of data that are read at a time.
+/// Maximum bytes per read.
 const READ_MAX: usize = 4 << 20;
 
-/// A snapshot that is being sent, part by part.
+/// A snapshot being sent, chunk by chunk.
 pub struct Sending {
     control: Arc<dyn Control>,
     pool: String,
@@ -28,24 +28,24 @@ pub struct Sending {
     snapshot: String,
     from: Option<String>,
     io: VolumeIo,
-    /// None when the last record was written.
+    /// None once the end record was written.
     encoder: Option<Encoder>,
-    /// What was encoded and not given yet.
+    /// Encoded data not returned yet.
     ready: Vec<u8>,
     ranges: VecDeque<ChangedRange>,
-    /// Where to look for more ranges, in bytes.
+    /// Where to query more ranges, in bytes.
     next: Option<u64>,
-    /// Bytes read of the volume.
+    /// Bytes read from the volume.
     read: u64,
     job: OwnJob,
-    /// Kept from being deleted.
+    /// Protect the snapshots from deletion.
     _uses: Vec<Use>,
 }
 
 fn identity(snapshot: &SnapshotStatus) -> Result<SnapshotId> {
     snapshot.identity.parse().map_err(|_| {
         let text = format!(
-            "snapshot {}@{} has no identity that can be sent",
+            "snapshot {}@{} has no identity and cannot be sent",
             snapshot.volume, snapshot.name
         );
         Problem::new(ProblemCode::Damaged, text)
@@ -53,11 +53,12 @@ fn identity(snapshot: &SnapshotStatus) -> Result<SnapshotId> {
 }
 
 impl Transfers {
-    /// Begins to send a snapshot: all of it, or what it has otherwise than `from` (NAME, or
-    /// VOLUME@NAME), or what the volume with the token `resume` still lacks.
+    /// Begins to send a snapshot: fully, incrementally from `from` (NAME, or VOLUME@NAME), or the
+    /// rest for the receiver's token `resume`.
     ///
     /// # Errors
-    /// When there is no such snapshot, it does not stand on `from`, or the token is of another.
+    /// When the snapshot does not exist, is not a descendant of `from`, or the token belongs to
+    /// another snapshot.
     pub fn send(
         &self,
         (pool, volume, snapshot): (&str, &str, &str),
@@ -67,10 +68,10 @@ impl Transfers {
         let resume = resume.map(|text| text.parse::<Token>()).transpose();
         let resume = resume.map_err(|error| Problem::invalid(format!("'resume': {error}")))?;
         if from.is_some() && resume.is_some() {
-            let text = "the token says from which snapshot the stream goes: leave 'from' out";
+            let text = "the token determines the base snapshot: remove 'from'";
             return Err(Problem::invalid(text.to_owned()));
         }
-        // Nothing of it is deleted between the look and the use.
+        // Exclude deletions until the snapshots are protected.
         let changes = self.registry.begin_change();
         let known = self.registry.snapshot_list(pool, None)?;
         let (to, to_id) = find(&known, volume, snapshot)?;
@@ -84,7 +85,7 @@ impl Transfers {
         };
         if from.is_some_and(|(_, id)| id == to_id) {
             return Err(Problem::invalid(format!(
-                "{volume}@{snapshot} has nothing otherwise than itself: choose a snapshot before it"
+                "{volume}@{snapshot} is its own base: choose an earlier snapshot"
             )));
         }
         let volumes = self.registry.volume_list(pool)?;
@@ -122,7 +123,7 @@ impl Transfers {
             job: self.jobs.begin("send", &format!("{pool}/{named}"), to.size),
         };
         drop(changes);
-        // Whatever is wrong with the snapshots is told before the stream begins.
+        // Report errors of the snapshots before the stream begins.
         match sending.look() {
             Ok(()) => Ok(sending),
             Err(problem) => {
@@ -135,13 +136,13 @@ impl Transfers {
     fn pool_id(&self, pool: &str) -> Result<PoolId> {
         let status = self.registry.pool_status(pool)?;
         status.id.parse().map_err(|_| {
-            let text = format!("the id of pool {pool} is no number");
+            let text = format!("the id of pool {pool} is not a number");
             Problem::new(ProblemCode::Damaged, text)
         })
     }
 }
 
-/// A snapshot and what it holds.
+/// A snapshot and its identity.
 type Known<'a> = (&'a SnapshotStatus, SnapshotId);
 
 fn find<'a>(all: &'a [SnapshotStatus], volume: &str, name: &str) -> Result<Known<'a>> {
@@ -154,7 +155,7 @@ fn find<'a>(all: &'a [SnapshotStatus], volume: &str, name: &str) -> Result<Known
     }
 }
 
-/// The snapshot that a token's stream goes from, if it goes from one.
+/// The base snapshot of a token's stream, if it is incremental.
 fn find_base<'a>(
     all: &'a [SnapshotStatus],
     volume: &str,
@@ -163,7 +164,7 @@ fn find_base<'a>(
 ) -> Result<Option<Known<'a>>> {
     if token.to != to {
         return Err(Problem::invalid(format!(
-            "the token is of another snapshot than {volume}@{snapshot}: send the one that was begun"
+            "the token does not belong to {volume}@{snapshot}: send the snapshot that was begun"
         )));
     }
     let Some(from) = token.from else {
@@ -172,19 +173,20 @@ fn find_base<'a>(
     let mut held = all
         .iter()
         .filter(|known| known.identity == from.to_string());
-    // The volume's own rather than another's that received the same.
+    // Prefer the volume's own snapshot to that of another volume that received the same.
     let own = held.clone().find(|known| known.volume == volume);
     match own.or_else(|| held.next()) {
         Some(found) => Ok(Some((found, from))),
-        None => Err(Problem::not_found("the snapshot that the token's stream goes from is no more: send from another that both \
-             have, or the whole"
+        None => Err(Problem::not_found(
+            "the base snapshot of the token's stream no longer exists: \
+         send incrementally from another common snapshot, or fully"
                 .to_owned(),
         )),
     }
 }
 
 impl Sending {
-    /// Asks for more ranges.
+    /// Queries more ranges.
     fn look(&mut self) -> Result<()> {
         let Some(start) = self.next else {
             return Ok(());
@@ -203,13 +205,13 @@ impl Sending {
         Ok(())
     }
 
-    /// The next bytes of the stream; none when that was all. It blocks.
+    /// The next bytes of the stream; none at its end. Blocks.
     pub fn next_part(&mut self) -> Option<Vec<u8>> {
         if !self.ready.is_empty() {
             return Some(std::mem::take(&mut self.ready));
         }
         let Some(mut encoder) = self.encoder.take() else {
-            // What was given last was taken.
+            // The last chunk was sent.
             self.job.end(Ok(()));
             return None;
         };
@@ -237,7 +239,7 @@ impl Sending {
         Some(out)
     }
 
-    /// Encodes some ranges; false when there are none any more. Nothing is encoded when that fails.
+    /// Encodes some ranges; false when there are no more. Encodes nothing on failure.
     fn encode_some(&mut self, encoder: &mut Encoder, out: &mut Vec<u8>) -> Result<bool> {
         while self.ranges.is_empty() && self.next.is_some() {
             self.look()?;
