@@ -46,7 +46,7 @@ impl Span {
         }
         let seconds = self.0.as_secs();
         Err(format!(
-            "{seconds} s is out of range: {least} to {most} is permitted"
+            "{seconds} s is out of range: it can be {least} to {most}"
         ))
     }
 }

@@ -225,7 +225,7 @@ impl Access {
         }
     }
 
-    /// The tokens.
+    /// Lists the tokens.
     pub fn token_list(&self) -> v1::TokenList {
         let now_s = now_s();
         let tokens = lock(&self.tokens);
@@ -235,10 +235,10 @@ impl Access {
         }
     }
 
-    /// Makes a token.
+    /// Creates a token.
     ///
     /// # Errors
-    /// When the name cannot be; as [`Tokens::add`], and when it cannot be kept.
+    /// When the name is invalid; as [`Tokens::add`]; or when it cannot be stored.
     pub fn token_create(&self, request: &v1::TokenCreate) -> Result<v1::TokenMade> {
         check_name("a token", &request.name)?;
         let now_s = now_s();
@@ -253,16 +253,16 @@ impl Access {
         })
     }
 
-    /// Takes a token back.
+    /// Revokes a token.
     ///
     /// # Errors
-    /// When there is none of this name, or that cannot be kept.
+    /// When it does not exist, or the change cannot be stored.
     pub fn token_revoke(&self, name: &str) -> Result<()> {
         let mut tokens = lock(&self.tokens);
         let mut fewer = tokens.clone();
         let Some(at) = fewer.tokens.iter().position(|kept| kept.name == name) else {
             return Err(Problem::not_found(format!(
-                "there is no token {name}: `convect token list` shows those that are"
+                "unknown token {name}: see `convect token list`"
             )));
         };
         let gone = fewer.tokens.remove(at);
@@ -273,10 +273,10 @@ impl Access {
         Ok(())
     }
 
-    /// Notes that a change was asked for, before it is made, and tells the entry's number.
+    /// Writes the audit entry of a requested change before it is made, and returns its number.
     ///
     /// # Errors
-    /// When that cannot be written: then the change is not to be made.
+    /// When it cannot be written: the change must not be made then.
     pub fn asked(&self, caller: &Caller, operation: &str, subject: &str) -> Result<u64> {
         let note = Note {
             who: &caller.who,
@@ -289,14 +289,14 @@ impl Access {
         let written = lock(&self.audit).write(&note, now_s());
         written.map_err(|error| {
             let message = format!(
-                "nothing was done, since it cannot be written to the log of changes ({error}): make space in the state \
-                 folder or correct what the alert says, and try again"
+                "nothing was done, since the audit log cannot be written ({error}): free space in \
+                 the state folder or resolve the alert, and try again"
             );
             Problem::new(ProblemCode::Io, message)
         })
     }
 
-    /// Notes what became of a change.
+    /// Writes the outcome of a change to the audit log.
     pub fn ended(&self, of: u64, caller: &Caller, operation: &str, outcome: &str) {
         let note = Note {
             who: &caller.who,
@@ -307,44 +307,44 @@ impl Access {
             of: Some(of),
         };
         if let Err(error) = lock(&self.audit).write(&note, now_s()) {
-            tracing::error!("the log of changes lacks what became of entry {of}: {error}");
+            tracing::error!("cannot write the outcome of entry {of} to the audit log: {error}");
         }
     }
 
-    /// Attempts that failed since the last time that this was asked.
+    /// Failed attempts since the last call.
     pub fn failures(&self) -> Failures {
         lock(&self.attempts).take_fresh()
     }
 
-    /// The first entry of the log of changes that is not as it was written.
+    /// The first entry of the audit log whose hash does not match.
     pub fn broken_at(&self) -> Option<u64> {
         lock(&self.audit).list(None, 0).broken_at
     }
 
-    /// The end of the log of changes, as pools keep it, with its number; `None` when there is nothing to keep.
+    /// The anchor of the audit log with its number; `None` when there is nothing to anchor.
     pub fn anchor(&self) -> Option<(u64, String)> {
         let anchor = lock(&self.audit).anchor()?;
         Some((anchor.number, anchor.text()))
     }
 
-    /// Holds the log of changes against its end as a pool keeps it.
+    /// Compares the audit log with the anchor in a pool.
     pub fn check_anchor(&self, anchor: &str) {
         lock(&self.audit).check(anchor);
     }
 
-    /// Makes the log of changes outlive a power cut.
+    /// Flushes the audit log, so that it survives a power failure.
     pub fn flush(&self) {
         if let Err(error) = lock(&self.audit).flush() {
-            tracing::error!("the log of changes cannot be flushed: {error}");
+            tracing::error!("cannot flush the audit log: {error}");
         }
     }
 
-    /// Number of the newest entry of the log of changes.
+    /// Number of the newest entry of the audit log.
     pub fn changes(&self) -> u64 {
         lock(&self.audit).newest()
     }
 
-    /// The log of changes.
+    /// Lists the audit log.
     pub fn audit_list(&self, before: Option<u64>, limit: usize) -> v1::AuditList {
         lock(&self.audit).list(before, limit)
     }

@@ -1,7 +1,7 @@
-//! Who may do what: tokens, browser sessions, and the log of what was changed (docs/access.md).
+//! Access control: tokens, browser sessions, and the audit log (docs/access.md).
 //!
-//! Responsible for: what is believed of a caller, and what is written down of changes.
-//! Leaves out: headers and sockets (`http`), which operation needs which role (`api`).
+//! Responsible for: authentication of callers, and the record of changes.
+//! Leaves out: headers and sockets (`http`), the role required by each operation (`api`).
 
 mod anchor;
 mod attempts;

@@ -1,4 +1,4 @@
-//! Random words, and what is kept in their place.
+//! Random secrets and their hashes.
 
 use ring::rand::{SecureRandom, SystemRandom};
 use std::fmt::Write as _;
@@ -10,27 +10,27 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// As many random bytes from the system, in hexadecimal digits.
+/// `BYTES` random bytes from the system, in hexadecimal digits.
 ///
 /// # Errors
-/// When the system gives none.
+/// When the system's random number generator fails.
 pub fn random_hex<const BYTES: usize>() -> std::io::Result<String> {
     let mut bytes = [0; BYTES];
     SystemRandom::new()
         .fill(&mut bytes)
-        .map_err(|_| std::io::Error::other("the system gives no random numbers"))?;
+        .map_err(|_| std::io::Error::other("the system's random number generator failed"))?;
     Ok(hex(&bytes))
 }
 
-/// SHA-256 of some parts after each other, in hexadecimal digits. What is hashed here in place of a secret is 256
-/// random bits, so that no slower hash is needed.
+/// SHA-256 of the concatenated parts, in hexadecimal digits. The secrets hashed here have 256
+/// random bits, so a slow password hash is not needed.
 pub fn sha256_hex(parts: &[&[u8]]) -> String {
     let mut context = ring::digest::Context::new(&ring::digest::SHA256);
     parts.iter().for_each(|part| context.update(part));
     hex(context.finish().as_ref())
 }
 
-/// Whether two texts are the same, in a time that does not depend on where they differ.
+/// Compares two texts in constant time.
 pub fn same(one: &str, other: &str) -> bool {
     one.len() == other.len()
         && one

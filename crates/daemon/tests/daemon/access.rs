@@ -1,4 +1,4 @@
-//! Who may do what: by the socket, by TLS, with which token; and what is written down of it.
+//! Access control: Unix socket, TLS, tokens and roles, and the audit log.
 
 use crate::common::{FRONT_ENDS, Fake, World, free_port};
 use api::{Least, Method, ROUTES};
@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Long enough for any answer.
+/// Enough time for any response.
 const PATIENCE: Duration = Duration::from_secs(300);
 const ROLES: [&str; 3] = ["viewer", "operator", "admin"];
 
@@ -27,7 +27,7 @@ struct Answer {
     body: Value,
 }
 
-/// A daemon with a port, whose certificate is trusted.
+/// A daemon with a network port whose certificate is trusted.
 struct Site {
     folder: TempDir,
     at: SocketAddr,
@@ -123,7 +123,7 @@ impl Site {
         format!("{request}\r\n{body}").into_bytes()
     }
 
-    /// Asks by TLS, and reads as much as there is, or a head of what has no end.
+    /// Sends a request over TLS, and reads the whole response, or the head of an endless one.
     fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut stream = self.connect();
         stream
@@ -161,14 +161,14 @@ impl Site {
         parse(&answer)
     }
 
-    /// A new token of a role, as an administrator of the host makes it.
+    /// A new token with a role, created by a local administrator.
     fn token(&self, name: &str, role: &str) -> String {
         let made = self.by_socket("POST", "/v1/tokens", &json!({"name": name, "role": role}));
         assert_eq!(made.status, 201, "{}", made.body);
         made.body["secret"].as_str().unwrap().to_owned()
     }
 
-    /// A session: the cookie, and what changes bring.
+    /// A session: its cookie, and the CSRF token of changes.
     fn log_in(&self, token: &str) -> (String, String) {
         let body = json!({"token": token}).to_string();
         let begun = self.ask("POST", "/v1/login", &[("Origin", &self.origin())], &body);
@@ -340,7 +340,7 @@ fn a_session_changes_things_only_from_its_own_page() {
     assert_eq!(site.ask("POST", "/v1/login", &evil, &body).status, 403);
     let long = json!({"token": "x".repeat(20_000)}).to_string();
     let long = site.ask("POST", "/v1/login", &[("Origin", &own)], &long);
-    assert_eq!(long.status, 413, "nobody in particular needs so much");
+    assert_eq!(long.status, 413, "limit of unauthenticated callers");
     let good = [
         ("Cookie", cookie.as_str()),
         ("Origin", &own),
@@ -448,7 +448,7 @@ fn a_token_that_is_taken_back_ends_its_sessions_and_streams() {
             .status,
         204
     );
-    // What was told before, then the end.
+    // Updates sent before, then the end.
     let told = (0..20).take_while(|_| matches!(stream.read(&mut part), Ok(1..)));
     assert!(told.count() < 20, "the stream goes on");
     assert_eq!(
@@ -572,7 +572,7 @@ fn viewers_are_told_all_first_then_what_changed_and_their_number_is_bounded() {
     assert_eq!(looked.status, 200, "one caller takes all streams");
     drop(others);
     let again = || site.ask("GET", "/v1/live", &headers, "").status;
-    // Those that left are noticed with the next event.
+    // Disconnected viewers are noticed with the next event.
     let mut status = again();
     for _ in 0..1200 {
         if status != 429 {
@@ -598,13 +598,13 @@ fn sessions_of_two_daemons_of_one_host_do_not_end_each_other() {
     let [(one, _), (other, _)] = [0, 1].map(|at| sites[at].log_in(&tokens[at]));
     let name = |cookie: &str| cookie.split('=').next().unwrap().to_owned();
     assert_ne!(name(&one), name(&other), "a browser would keep one of both");
-    // It brings both to each.
+    // Send both cookies to each.
     let both = format!("{one}; {other}");
     for site in &sites {
         let answer = site.ask("GET", "/v1/version", &[("Cookie", &both)], "");
         assert_eq!(answer.status, 200, "{}", answer.body);
     }
-    // The name stays when a daemon is started again.
+    // The name is stable across restarts.
     let [site, _] = sites;
     let site = Site::start_in(site.finish());
     let (again, _) = site.log_in(&site.token("again", "viewer"));

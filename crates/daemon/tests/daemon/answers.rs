@@ -1,11 +1,11 @@
-//! What the engine in memory always answers.
+//! Canned responses of the fake engine.
 
 use block::{BlockDevice, Completion, Geometry, Op, OpKind};
 use engine::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A block that left RAM 100 s ago for the fast tier, as that needed it.
+/// A block moved from RAM to the fast tier 100 s ago, when RAM needed space.
 pub fn explained(offset: u64) -> Explanation {
     let rose = MoveStatus {
         ago_ns: 100_000_000_000,
@@ -48,7 +48,7 @@ pub fn explained(offset: u64) -> Explanation {
     }
 }
 
-/// A volume that takes everything and keeps nothing, but for whether something was written and not flushed since.
+/// A volume that discards writes, but records whether any were not flushed.
 pub struct Nothing(pub Arc<AtomicBool>);
 
 impl BlockDevice for Nothing {

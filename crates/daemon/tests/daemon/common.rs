@@ -1,4 +1,4 @@
-//! A front end without a protocol, a daemon over the engine in memory, and requests.
+//! A fake protocol, a daemon over the fake engine, and requests.
 
 pub use crate::fake::{Fake, World};
 
@@ -13,8 +13,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// A free port of the loopback, outside the range of ephemeral ports, so that the system assigns it to nobody
-/// before a daemon binds it.
+/// A free loopback port outside of the ephemeral range, so that the system does not assign it
+/// before the daemon binds it.
 pub fn free_port() -> SocketAddr {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
     let given = range.split_whitespace().next().unwrap();
@@ -29,14 +29,14 @@ pub fn free_port() -> SocketAddr {
     }
 }
 
-/// Addresses that are offered now, by any test of the process.
+/// Addresses in use by any test of the process.
 static OFFERED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 pub fn is_offered(address: &str) -> bool {
     OFFERED.lock().unwrap().contains(address)
 }
 
-/// Number of queues of each address whose export was changed.
+/// The parameter `queues` by address, for changed exports.
 static QUEUES: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
 pub fn queues(address: &str) -> Option<String> {
@@ -58,7 +58,7 @@ impl Export for Offer {
         3
     }
 
-    /// One session, whose number is the address's length.
+    /// One session, whose id is the length of the address.
     fn session_list(&self) -> Vec<SessionInfo> {
         vec![SessionInfo {
             id: self.0.len() as u64,
@@ -95,7 +95,7 @@ impl Drop for Offer {
     }
 }
 
-/// Offers at an address of its own; an address that is offered already is in use.
+/// A fake protocol; an address can be used once.
 pub const FRONT_ENDS: &[FrontEnd] = &[FrontEnd {
     name: "pipe",
     about: "Offers nothing.",
@@ -121,12 +121,12 @@ pub const FRONT_ENDS: &[FrontEnd] = &[FrontEnd {
     },
 }];
 
-/// A daemon without its socket, over `world`, with its state in `folder`.
+/// A daemon without a socket, over `world`, with its state in `folder`.
 pub fn manager(world: &Arc<World>, folder: &Path) -> Manager {
     manager_with(world, folder, ManagerConfig::default())
 }
 
-/// The same, with this configuration.
+/// The same with a configuration.
 pub fn manager_with(world: &Arc<World>, folder: &Path, config: ManagerConfig) -> Manager {
     let state = StateDir::open(folder).unwrap();
     let manager = Manager::new(Fake::over(world), FRONT_ENDS, state, config);

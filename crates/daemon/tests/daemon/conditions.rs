@@ -1,4 +1,4 @@
-//! Changes that depend on what the caller saw, and requests that are sent again.
+//! Preconditions (If-Match) and idempotency keys.
 
 use crate::common::World;
 use crate::http::{Daemon, pool};
@@ -34,7 +34,7 @@ fn ask(daemon: &Daemon, request: &str, headers: &[(&str, &str)], body: &Value) -
     Answer { status, tag, body }
 }
 
-/// A daemon with a pool, a volume, a snapshot of it and an export, whose address is nobody else's.
+/// A daemon with a pool, a volume, a snapshot and an export at a unique address.
 fn daemon(at: &str) -> Daemon {
     let daemon = Daemon::start(&Arc::default());
     for (path, body) in [
@@ -112,13 +112,13 @@ fn a_change_of_what_was_changed_meanwhile_is_refused() {
             shown,
             "{path}: it was changed"
         );
-        // What is wrong anyway is told of first.
+        // Invalid requests are rejected first.
         let wrong = ask(&daemon, &put, &[("If-Match", &tag)], &json!({"no": 1}));
         assert_eq!(wrong.status, 422, "{path}: {}", wrong.body);
         let delete = format!("DELETE {path}");
         let gone = ask(&daemon, &delete, &[("If-Match", &tag)], &Value::Null);
         assert_eq!(gone.status, 412, "{path}");
-        // One of several will do, and so will any.
+        // A list of tags, and any tag, match.
         let several = format!("{tag}, {now}");
         let done = ask(&daemon, &put, &[("If-Match", &several)], &change);
         assert_eq!(done.status, 200, "{path}");
@@ -218,7 +218,7 @@ fn what_is_sent_again_with_its_key_is_made_once() {
         daemon.ask("GET", "/v1/volumes/tank/other", Value::Null).0,
         404
     );
-    // What was refused was not made: the key is free.
+    // Refused requests leave the key unused.
     let key = [("Idempotency-Key", "5a2d")];
     let refused = ask(&daemon, "POST /v1/volumes", &key, &volume("once"));
     assert_eq!(refused.status, 409);
@@ -236,7 +236,7 @@ fn the_same_request_waits_for_the_one_that_is_under_way() {
     let key = [("Idempotency-Key", "same")];
     let begun = Barrier::new(4);
     let answers: Vec<Answer> = std::thread::scope(|scope| {
-        // Nothing can be made as long as the engine is held.
+        // Blocks all creations.
         let held = world.pools();
         let asking = || {
             begun.wait();
@@ -244,7 +244,8 @@ fn the_same_request_waits_for_the_one_that_is_under_way() {
         };
         let askers: Vec<_> = (0..3).map(|_| scope.spawn(asking)).collect();
         begun.wait();
-        // On a busy machine some ask later, and wait or find it made: nothing is asked of them here but not to be answered.
+        // On a busy machine some requests arrive later; they may wait or find the object, but must
+        // be answered.
         std::thread::sleep(Duration::from_millis(200));
         assert!(askers.iter().all(|asker| !asker.is_finished()));
         drop(held);

@@ -1,4 +1,4 @@
-//! The configuration: what is read, and one clear error for each thing that is wrong.
+//! Configuration: parsing, and one clear error for each invalid value.
 
 use daemon::{
     Config, LogLevel, RemotePaths, ScrubSchedule, Span, StateDir, TlsFiles, check_memory,
@@ -106,7 +106,7 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
         ("pool_ram = { tank = '1M' }", 1, "1 MiB is too small"),
         ("host_reserve = 'much'", 1, "or \"off\""),
         ("\n\nmap_cache = '1M'", 3, "1 MiB is too small"),
-        ("request_memory = '100M'", 1, "give it at least 128 MiB"),
+        ("request_memory = '100M'", 1, "set it to at least 128 MiB"),
         ("journal_memory = 'shm'", 1, "not the absolute path"),
         ("drives = 'file:/a'", 1, "expected a sequence"),
         ("drives = [1]", 1, "expected a string"),

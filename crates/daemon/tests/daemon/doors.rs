@@ -1,4 +1,4 @@
-//! Listeners beside peers that are silent, slow or very many.
+//! Listeners under silent, slow or very many connections.
 
 use crate::common::{World, free_port};
 use crate::http::{Daemon, PATIENCE};
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 const SCRAPE: &[u8] = b"GET /metrics HTTP/1.0\r\nHost: x\r\n\r\n";
 
-/// Threads of this process, in which other tests have daemons, too.
+/// Threads of this process, including daemons of other tests.
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
@@ -81,7 +81,7 @@ fn scrapes_that_nobody_waits_for_are_not_rendered_and_take_no_threads() {
     );
 }
 
-/// Holds very many connections that say nothing, and replaces those that end.
+/// Holds very many silent connections, and replaces those that are closed.
 fn hold_silent(path: &Path, over: &AtomicBool) {
     let mut held: Vec<UnixStream> = Vec::new();
     while !over.load(Ordering::Relaxed) {
@@ -95,7 +95,7 @@ fn hold_silent(path: &Path, over: &AtomicBool) {
     }
 }
 
-/// Whether a connection gets its answer, and does not end before its request is whole.
+/// Whether a connection gets its response, without being closed before its request is complete.
 fn comes_in(path: &Path) -> bool {
     let stream = UnixStream::connect(path).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -105,7 +105,8 @@ fn comes_in(path: &Path) -> bool {
 #[test]
 fn newcomers_of_a_user_come_in_beside_very_many_silent_ones_of_it() {
     const NEWCOMERS: usize = 20;
-    /// Of one newcomer: a busy machine may stop it between its connection and its request for longer than the grace.
+    /// Attempts of one newcomer: on a busy machine it may stall between connection and request for
+    /// longer than the grace period.
     const TRIES: usize = 50;
     let daemon = Daemon::start(&Arc::default());
     let (path, over) = (daemon.socket(), AtomicBool::new(false));
@@ -123,7 +124,7 @@ fn newcomers_of_a_user_come_in_beside_very_many_silent_ones_of_it() {
 
 #[test]
 fn a_user_with_all_connections_in_use_is_refused_more_and_each_of_them_is_answered() {
-    /// Of one user, and some more.
+    /// Connections of one user, beyond the limit.
     const CONNECTIONS: usize = 48;
     const MORE: usize = 12;
     let world: Arc<World> = Arc::default();

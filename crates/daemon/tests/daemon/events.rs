@@ -1,4 +1,4 @@
-//! Events and alerts: raised once, cleared once, and there again after a restart.
+//! Events and alerts: raised once, cleared once, and restored after a restart.
 
 use crate::common::manager_with;
 use crate::common::pool_request;
@@ -58,7 +58,7 @@ impl Site {
         self.world.pools().get_mut("tank").unwrap().alter = Some(alter);
     }
 
-    /// Looks at once, and so many seconds later.
+    /// Runs a check now, and one after each of `seconds`.
     fn look_for(&mut self, seconds: u64) -> Vec<(EventCode, EventState)> {
         let newest = self.events().first().map_or(0, |event| event.number);
         self.manager()
@@ -75,7 +75,7 @@ impl Site {
         new
     }
 
-    /// Newest first.
+    /// Events, newest first.
     fn events(&self) -> Vec<Event> {
         self.manager()
             .notifications
@@ -87,7 +87,7 @@ impl Site {
         self.manager().notifications.alert_list().items
     }
 
-    /// As kill -9 leaves it, or in order.
+    /// Restarts after an orderly stop, or after kill -9.
     fn restart(&mut self, in_order: bool) {
         let before = self.manager.take().unwrap();
         if in_order {
@@ -100,7 +100,7 @@ impl Site {
 
 use EventState::{Cleared, Raised};
 
-/// What is wrong with the pool, what that is called, how long it takes until it is raised and until it is cleared.
+/// A problem of the pool, its event code, and the seconds until it is raised and cleared.
 type Case = (fn(&mut PoolStatus), EventCode, u64, u64);
 
 #[test]
@@ -135,7 +135,7 @@ fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
                 pool.vdrives[0].tier = Tier::Fast;
                 let drive = &mut pool.vdrives[0].drives[0];
                 drive.wear.since_s = 1;
-                // Twice its size a day, for a time that ends long after today.
+                // Twice its size per day, for a period that ends in the far future.
                 drive.wear.hosts = 2 * drive.size * 400 * 365;
             },
             EventCode::FlashWearing,
@@ -158,7 +158,7 @@ fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
     ];
     for (wrong, code, raise_s, clear_s) in cases {
         let mut site = Site::start();
-        // Wear is judged by the real clock.
+        // Wear is evaluated by the real clock.
         let at_s = |up_s: u64| 2 * DAY_S + up_s;
         assert_eq!(site.look_for(9), [], "{code:?}: nothing is wrong");
         site.alter(*wrong);
@@ -229,7 +229,7 @@ fn errors_and_mended_blocks_are_told_of_when_they_grow() {
     assert_eq!(site.look_for(1), []);
     site.alter(|pool| pool.vdrives[0].drives[0].errors = 1);
     assert_eq!(site.look_for(1), [(EventCode::DriveFailing, Raised)]);
-    // More of the same is the same story.
+    // More errors belong to the same alert.
     site.alter(|pool| pool.vdrives[0].drives[0].timeouts = 3);
     assert_eq!(site.look_for(1800), []);
     assert!(site.alerts()[0].message.contains("3 timed out"));
@@ -307,7 +307,7 @@ fn a_job_that_failed_is_told_of_once() {
     assert!(
         site.events()[0]
             .message
-            .contains("job 1 (evacuate of tank) could not end: a drive is gone")
+            .contains("job 1 (evacuate of tank) failed: a drive is gone")
     );
     assert_eq!(site.look_for(1), []);
 }

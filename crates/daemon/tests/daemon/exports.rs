@@ -1,4 +1,4 @@
-//! Exports: made whole or not at all, kept, started again.
+//! Exports: atomic creation, storage in the pool, restart.
 
 use crate::common::{
     World, export_request, is_offered, manager, pool_request, queues, volume_request,
@@ -50,7 +50,7 @@ fn an_export_is_offered_kept_and_shown() {
             .exports
             .is_empty()
     );
-    // Nobody said whose operations come through it.
+    // No initiator was given.
     assert_eq!(made.initiator, None);
     let request = ExportCreate {
         initiator: Some("backup".to_owned()),
@@ -188,11 +188,11 @@ fn a_snapshot_is_written_by_way_of_a_clone_that_goes_when_the_export_fails() {
     assert_eq!(made.unwrap().volume, "w");
     assert!(is_offered("written-1"));
     assert_eq!(volumes(), ["a", "b", "w"]);
-    // The clone is somebody's volume by now: it does not go with the export.
+    // The clone outlives the export.
     manager.exports.delete("w", None).unwrap();
     assert_eq!(volumes(), ["a", "b", "w"]);
 
-    // Of a volume that is there already nothing is taken away.
+    // An existing volume is not affected.
     let said = manager
         .exports
         .create(writable("b", "a@monday", "written-2"));
@@ -465,7 +465,7 @@ fn two_pools_with_an_export_of_one_name_are_told_apart() {
         second
             .error
             .unwrap()
-            .contains("pool tank has an export e already")
+            .contains("pool tank already has an export e")
     );
     manager.exports.delete("e", Some("lake")).unwrap();
     assert!(is_offered("apart-1"));

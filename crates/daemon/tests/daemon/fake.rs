@@ -1,4 +1,4 @@
-//! An engine in memory, for the daemon to work with.
+//! A fake engine in memory.
 
 mod looks;
 pub mod qos;
@@ -25,7 +25,7 @@ fn fail<T>(code: ErrorCode, message: &str) -> Result<T> {
 
 type Device = Arc<dyn BlockDevice>;
 
-/// An engine over a [`World`].
+/// A fake engine over a [`World`].
 #[derive(Default)]
 pub struct Fake {
     pub world: Arc<World>,

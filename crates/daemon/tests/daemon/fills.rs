@@ -1,11 +1,11 @@
-//! Pools that fill: told of once at each level, and shown as long as it is so.
+//! Fill levels: logged once per level, and shown while they last.
 
 use crate::common::{manager, pool_request, volume_request};
 use crate::fake::World;
 use api::v1::{Fill, PoolWarnings, Trend};
 use std::sync::{Arc, Mutex};
 
-/// Keeps what this thread tells.
+/// Captures this thread's log.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<u8>>>);
 
@@ -21,7 +21,7 @@ impl std::io::Write for Told {
 }
 
 impl Told {
-    /// Lines since the last time.
+    /// Lines since the last call.
     fn take(&self) -> Vec<String> {
         let bytes = std::mem::take(&mut *self.0.lock().unwrap());
         let text = String::from_utf8(bytes).unwrap();
@@ -51,7 +51,7 @@ fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
     let _here = tracing::subscriber::set_default(subscriber);
 
     let mut up_s = 0;
-    // Looks with so many per mille in use.
+    // Samples with a fill level in per mille.
     let mut look = |per_mille: u64| {
         world.pools().get_mut("tank").unwrap().used = ((1 << 30) * per_mille).div_ceil(1000);
         manager.fills.watch(up_s);
@@ -69,7 +69,7 @@ fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
     assert_eq!(look(100), Vec::<String>::new());
     assert_eq!(space().trend, Trend::Unknown);
 
-    // 1 MiB and a little a second: 80 % is reached, then 90 %.
+    // Slightly more than 1 MiB per second: 80 % is reached, then 90 %.
     let mut all = Vec::new();
     for per_mille in (700..=910).step_by(10) {
         all.extend(look(per_mille));
@@ -113,7 +113,7 @@ fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
     assert_eq!(space().level, Some(90));
     let below = look(889);
     assert!(
-        below[0].contains("INFO pool tank: its space is less than 90 % full"),
+        below[0].contains("INFO pool tank: its space is below 90 % again"),
         "{below:?}"
     );
     assert_eq!(look(900).len(), 1);

@@ -1,4 +1,4 @@
-//! Volumes that do not get what is expected of them.
+//! Volumes that miss their performance targets.
 
 use crate::common::{World, manager, pool_request, volume_request};
 use api::v1::{AlertList, EventCode};
@@ -7,7 +7,7 @@ use engine::Targets;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A second with 500 reads, each of about so many milliseconds.
+/// A second with 500 reads, slow or fast.
 fn second(world: &Arc<World>, manager: &Manager, up_s: u64, slow: bool) {
     {
         let mut did = world.did.lock().unwrap();
@@ -42,7 +42,7 @@ fn a_target_that_is_not_met_for_a_minute_is_told_until_it_is_met_for_five() {
     for up_s in 0..100 {
         second(&world, &manager, up_s, true);
     }
-    assert!(unmet(&manager).is_empty(), "nothing is expected");
+    assert!(unmet(&manager).is_empty(), "no targets are set");
     *world.expected.lock().unwrap() = Targets {
         latency_ns: 2_000_000,
         ..Targets::default()

@@ -1,4 +1,4 @@
-//! What is kept of what was seen: percentiles, and objects that are new.
+//! Queries of the history: percentiles, and new objects.
 
 use crate::common::{World, manager, pool_request, volume_request};
 use api::v1::{History, ProblemCode};
@@ -39,7 +39,7 @@ impl Site {
         }
     }
 
-    /// A second with so many reads of 4 KiB, a hundredth of them of 100 ms, the others of 3 µs.
+    /// A second with `count` reads of 4 KiB: 1 % take 100 ms, the others 3 µs.
     fn reads(&mut self, count: u64) {
         {
             let mut did = self.world.did.lock().unwrap();
@@ -77,7 +77,7 @@ fn percentiles_mix_and_depth_are_told_by_seconds_and_all_together() {
         ("read_latency_p999", 0.06, 0.14),
         ("read_size_p50", 4096.0, 4096.0),
         ("read_share", 1.0, 1.0),
-        // 10 reads of 100 ms each second.
+        // 10 reads of 100 ms per second.
         ("queue_depth", 1.0, 1.01),
     ] {
         let all = values(&history, name);

@@ -1,4 +1,4 @@
-//! The interface on its socket.
+//! The HTTP API on its Unix socket.
 
 use crate::common::{FRONT_ENDS, Fake, World, is_offered};
 use daemon::{Config, Control, ServeError, run};
@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Long enough for any answer.
+/// Enough time for any response.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
 pub struct Daemon {
@@ -61,11 +61,11 @@ impl Daemon {
         config(self.folder.path()).socket
     }
 
-    /// Status, head and body of the answer to a request.
+    /// Status, head and body of the response to a request.
     pub fn whole(&self, request: &[u8]) -> (u16, String, Value) {
         let mut stream = UnixStream::connect(self.socket()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // A request that is refused early is perhaps not read to its end.
+        // A request that is refused early may not be read completely.
         let _ = stream.write_all(request);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -121,7 +121,7 @@ fn a_volume_is_made_exported_and_deleted() {
     let (status, made) = daemon.ask("POST", "/v1/volumes", volume);
     assert_eq!((status, &made["lba_size"]), (201, &json!(512)));
     assert_eq!(made["quota"], json!(8192));
-    // What is not named stays, and 0 is none.
+    // Omitted members are unchanged; 0 means none.
     for (change, quota) in [(json!({}), json!(8192)), (json!({"quota": 0}), Value::Null)] {
         let (status, changed) = daemon.ask("PUT", "/v1/volumes/tank/v", change);
         assert_eq!((status, &changed["quota"]), (200, &quota));
@@ -170,7 +170,7 @@ fn a_difference_is_paged_through() {
 #[test]
 fn every_route_of_the_table_answers() {
     let daemon = Daemon::start(&Arc::default());
-    // Live data have no end.
+    // Live data is endless.
     let end = |route: &&api::Route| route.operation != api::Operation::Live;
     for route in api::ROUTES.iter().filter(end) {
         let path = route
@@ -265,7 +265,7 @@ fn each_wrong_request_gets_its_status_and_one_reason() {
             Value::Null,
             404,
             "not_found",
-            "no job 99",
+            "unknown job 99",
         ),
         ("GET", "/v1/pools/%ff", Value::Null, 422, "invalid", "path"),
         (
@@ -357,7 +357,7 @@ fn a_stopped_daemon_has_ended_its_exports_and_removed_its_socket() {
         "parameters": {"listen": "stopped-1"}});
     assert_eq!(daemon.ask("POST", "/v1/exports", export).0, 201);
     let socket = daemon.socket();
-    // An idle connection does not hold the end up.
+    // An idle connection does not delay the shutdown.
     let _idle = UnixStream::connect(&socket).unwrap();
     let (_folder, ended) = daemon.finish();
     ended.unwrap();

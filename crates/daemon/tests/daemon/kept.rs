@@ -1,5 +1,5 @@
-//! What is kept of a pool under load, of each object and each figure, beside what hosts did: the engine is the real one,
-//! the drives are modelled.
+//! The history of a pool under load, compared with the operations performed, for every object and
+//! metric; with the real engine on modelled drives.
 
 use crate::common::{export_request, volume_request};
 use api::v1::{History, HistorySpreads, Layout, PoolCreate, SpacePolicy, Tier, VdriveSpec};
@@ -19,7 +19,7 @@ const MIB: u64 = 1 << 20;
 const SIZE: u64 = 64 << 10;
 
 thread_local! {
-    /// The devices of the exports that the test's thread started, with the names of these.
+    /// Devices of the exports started by the test's thread, by name.
     static STARTED: RefCell<Vec<(String, Arc<dyn BlockDevice>)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -39,7 +39,7 @@ impl Export for Offer {
     }
 }
 
-/// Gives the device to the test.
+/// A fake protocol that passes the device to the test.
 const FRONT_ENDS: &[FrontEnd] = &[FrontEnd {
     name: "pipe",
     about: "Offers it to a test.",
@@ -62,7 +62,7 @@ impl CompletionSink for Answer {
     }
 }
 
-/// Does an operation by an export, and waits for it.
+/// Performs an operation through an export, and waits for it.
 fn does(export: &str, kind: OpKind, offset: u64) {
     let device = STARTED.with_borrow(|started| {
         let found = started.iter().find(|(name, _)| name == export);
@@ -95,7 +95,7 @@ struct Site {
 }
 
 impl Site {
-    /// Two fast drives as a mirror over one that takes as long as a disk; a volume of which there are two exports.
+    /// A mirror of two fast drives over a modelled disk; a volume with two exports.
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::start(&EngineConfig {
@@ -155,7 +155,7 @@ impl Site {
         self.manager.observer.observe(up, BEGIN_S + self.second);
     }
 
-    /// The sum of a figure over all seconds so far.
+    /// Sum of a metric over all recorded seconds.
     fn sum(&self, object: &str, name: &str) -> f64 {
         let now = BEGIN_S + self.second;
         let times = (Some(BEGIN_S + 1), Some(now + 1), Some(1));
@@ -164,7 +164,7 @@ impl Site {
         told.series[0].values.iter().flatten().sum()
     }
 
-    /// What was kept of the last second.
+    /// The last recorded second.
     fn kept(&self, object: &str) -> Kept {
         let at = BEGIN_S + self.second;
         let times = (Some(at), Some(at + 1), Some(1));
@@ -217,7 +217,7 @@ impl Kept {
         spreads.unwrap_or_else(|| panic!("{object} has no spreads"))
     }
 
-    /// Percentiles are in order, and queue depth is there.
+    /// Asserts that percentiles are ordered, and the queue depth is recorded.
     #[track_caller]
     fn has_times_of(&self, what: &str) {
         let [half, most, all] =
@@ -228,7 +228,7 @@ impl Kept {
     }
 }
 
-/// Checks that writes of so many bytes, each of `SIZE`, were kept.
+/// Asserts that `count` writes of `SIZE` bytes were recorded.
 fn written(kept: &Kept, count: u64) {
     kept.is("writes", count as f64);
     kept.is("write_bytes", (count * SIZE) as f64);
@@ -243,7 +243,7 @@ fn written(kept: &Kept, count: u64) {
     assert_eq!(writes.times.iter().sum::<u64>(), count);
 }
 
-/// The same of reads.
+/// The same for reads.
 fn read(kept: &Kept, count: u64) {
     kept.is("reads", count as f64);
     kept.is("read_bytes", (count * SIZE) as f64);
@@ -262,7 +262,7 @@ fn each_object_has_each_figure_as_hosts_and_drives_did() {
     let mut site = Site::start();
     let (fast, fast_drives) = site.vdrive_of(Tier::Fast);
     let (slow, slow_drives) = site.vdrive_of(Tier::Slow);
-    // 100 writes by the first export, 20 by the other, each of a place of its own.
+    // 100 writes through one export, 20 through the other, to distinct offsets.
     (0..100).for_each(|at| does("one", OpKind::Write, at * SIZE));
     (100..120).for_each(|at| does("two", OpKind::Write, at * SIZE));
     site.look();
@@ -271,7 +271,7 @@ fn each_object_has_each_figure_as_hosts_and_drives_did() {
     written(&site.kept("volume/tank/v"), 120);
     written(&site.kept("pool/tank"), 120);
     site.kept("export/tank/one").is("sessions", 2.0);
-    // Each leg has all of it, and records beside it; the tier has what its vdrives have.
+    // Each member has all data, plus metadata; the tier is the sum of its vdrives.
     let bytes = (120 * SIZE) as f64;
     let of = |name: &str, what: &str| site.kept(name).get(what).unwrap();
     for drive in &fast_drives {
@@ -298,10 +298,10 @@ fn each_object_has_each_figure_as_hosts_and_drives_did() {
         .sum();
     let writes = site.kept("tier/tank/fast").spreads().writes;
     assert!(legs.abs_diff(writes.sizes.iter().sum()) * 100 <= legs);
-    // All of it sinks.
+    // Everything is demoted.
     site.manager.pools.cool("tank").unwrap();
     site.look();
-    // Some of it may have sunk by itself before, on a busy machine.
+    // On a busy machine some data may have been demoted before.
     for (name, what, wanted) in [
         ("pool/tank", "demoted_bytes", bytes),
         ("volume/tank/v", "demoted_bytes", bytes),
@@ -316,7 +316,7 @@ fn each_object_has_each_figure_as_hosts_and_drives_did() {
     for name in [slow.as_str(), "tier/tank/slow", slow_drives[0].as_str()] {
         assert!(site.sum(name, "write_bytes") >= bytes, "{name}");
     }
-    // What is read then comes from the disk, and from RAM when it is read again.
+    // These reads are served by the disk, and repeated reads by RAM.
     (0..20).for_each(|at| does("two", OpKind::Read, at * SIZE));
     site.look();
     read(&site.kept("export/tank/two"), 20);
@@ -325,7 +325,7 @@ fn each_object_has_each_figure_as_hosts_and_drives_did() {
     let bytes = (20 * SIZE) as f64;
     for name in ["volume/tank/v", "pool/tank"] {
         let kept = site.kept(name);
-        // On a busy machine some of it may be on the fast tier again before it is read.
+        // On a busy machine some of it may be promoted before it is read.
         let served = ["ram_bytes", "fast_bytes", "slow_bytes"].map(|of| kept.get(of).unwrap());
         let sum = served.iter().sum::<f64>();
         assert!((sum - bytes).abs() < 1.0, "{name}: {served:?}");
@@ -345,7 +345,7 @@ fn each_object_has_each_figure_as_hosts_and_drives_did() {
     for name in [slow.as_str(), "tier/tank/slow", slow_drives[0].as_str()] {
         let kept = site.kept(name);
         kept.has_times_of("read");
-        // A disk takes milliseconds for one that lies elsewhere.
+        // A seek of the disk takes milliseconds.
         kept.least("read_latency_p999", 1e-3);
     }
     let before = site.kept("tier/tank/ram").get("reads").unwrap();
@@ -362,7 +362,7 @@ fn seconds_without_load_are_told_as_quiet() {
     does("one", OpKind::Write, 0);
     site.look();
     let (fast, drives) = site.vdrive_of(Tier::Fast);
-    // What is written behind a write has its time, and comes whenever it comes.
+    // Background writes happen at any time.
     let is_quiet = |site: &Site| {
         let drives = drives.iter().chain([&fast]);
         let mut writes = drives.map(|name| site.kept(name).get("writes"));

@@ -1,4 +1,4 @@
-//! What the daemon does, over an engine in memory (`kept`: the real one).
+//! Tests of the daemon over a fake engine (`kept`: the real one).
 
 mod access;
 mod answers;

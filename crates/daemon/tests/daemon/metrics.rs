@@ -1,4 +1,4 @@
-//! Figures for Prometheus: on the socket, by TCP, and where they are not served.
+//! Prometheus metrics: on the Unix socket, over TCP, and disabled.
 
 use crate::common::{
     FRONT_ENDS, Fake, World, export_request, free_port, manager, pool_request, volume_request,
@@ -21,7 +21,7 @@ fn get(mut stream: impl Read + Write, request: &str) -> (String, String) {
     (head.to_lowercase(), body.to_owned())
 }
 
-/// The value of a metric with its labels.
+/// The value of a sample.
 fn value<'a>(text: &'a str, series: &str) -> Option<&'a str> {
     let mut lines = text.lines();
     lines.find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))
@@ -193,12 +193,12 @@ fn by_tcp_the_figures_alone_are_served_until_the_daemon_ends() {
             .0
             .starts_with("http/1.1 404")
     );
-    // One that says nothing does not keep the daemon.
+    // A silent connection does not delay the shutdown.
     let silent = TcpStream::connect(at).unwrap();
     drop(stop);
     thread.join().unwrap().unwrap();
     drop(silent);
-    // A program that another test starts has the listener, too, until it begins.
+    // A program started by another test may hold the listener until it executes.
     let closes = (0..6000).any(|_| {
         let closed = TcpStream::connect(at).is_err();
         if !closed {

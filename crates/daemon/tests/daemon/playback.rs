@@ -1,4 +1,4 @@
-//! Maps as they were: what is looked at, how often, and what is told of it.
+//! Playback of maps: recording intervals, and the frames returned.
 
 use crate::common::*;
 use api::v1::{MapFrames, ProblemCode};
@@ -30,7 +30,7 @@ fn looks(world: &World) -> u64 {
     world.pools()["tank"].looks
 }
 
-/// Something is read of each of these volumes.
+/// Adds reads of each of these volumes.
 fn read(world: &World, volumes: &[&str]) {
     let mut did = world.did.lock().unwrap();
     for volume in volumes {
@@ -66,7 +66,7 @@ fn a_map_is_told_as_it_was_and_as_it_became() {
     assert_eq!(later[0].all.as_deref(), Some("0f00"));
     assert_eq!(later.len(), 1);
     assert_eq!(told(&manager, 1000, 1009).frames.len(), 1);
-    // Before it was looked at, nothing is known.
+    // Nothing is known before the first recording.
     assert_eq!(told(&manager, 0, 999).frames, []);
     for (volume, from_s, code) in [
         ("w", 0, ProblemCode::NotFound),
@@ -91,7 +91,7 @@ fn a_volume_with_which_nothing_is_done_is_hardly_looked_at() {
     assert_eq!(looks(&world), 2);
     manager.playback.record(1300, LONG);
     assert_eq!(looks(&world), 4);
-    // With all of them something is done: each has its turn every ten seconds.
+    // All are active: each is recorded every ten seconds.
     for second in 0..40 {
         read(&world, &["v", "w"]);
         manager.playback.record(1310 + second, LONG);

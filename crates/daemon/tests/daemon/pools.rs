@@ -1,4 +1,4 @@
-//! Pools: opened again after a restart, and said to be missing when they are.
+//! Pools: reopened after a restart, and listed as absent if that fails.
 
 use crate::common::{
     Fake, World, export_request, is_offered, manager, pool_request, volume_request,
@@ -50,9 +50,9 @@ fn a_look_that_comes_after_the_end_forgets_no_pool() {
         .create(pool_request("tank", &["ram:a"], false))
         .unwrap();
     first.stop();
-    // As the daemon's own loops do that waited for its turn when it ended.
+    // Like the daemon's own tasks that were waiting when it stopped.
     first.registry.refresh();
-    // And a request: its pool is let go again, since it would take the place of the others.
+    // A late request: its pool is closed again, as it would replace the list.
     let late = first.pools.create(pool_request("lake", &["ram:b"], false));
     assert_eq!(late.unwrap_err().code, ProblemCode::Io);
     drop(first);
@@ -126,7 +126,8 @@ fn a_pool_that_is_older_than_this_host_has_seen_is_not_opened_by_itself() {
         .pools
         .create(pool_request("tank", &["ram:a", "ram:b"], true))
         .unwrap();
-    // A member fails, the other one serves alone; it is away at the next start, where the first is there again.
+    // A member fails, and the other one is used alone; at the next start it is missing, and the
+    // first one is back.
     world.pools().get_mut("tank").unwrap().generation = 20;
     first.registry.refresh();
     first.stop();

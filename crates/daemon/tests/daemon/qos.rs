@@ -1,4 +1,4 @@
-//! Quality of service by the interface: policies, checks, and alerts of promises that are not kept.
+//! QoS in the API: policies, checks, and alerts of missed guarantees.
 
 use crate::common::{World, manager, pool_request, volume_request};
 use crate::fake::qos::{attained, group};

@@ -1,4 +1,4 @@
-//! RAM tiers: each of its size, and smaller while the host is short of memory.
+//! RAM tiers: full size, and reduced while the host is short of memory.
 
 use crate::common::{FRONT_ENDS, Fake, World, pool_request};
 use daemon::ManagerConfig;
@@ -40,11 +40,11 @@ fn pools_give_up_of_their_ram_while_the_host_is_short_and_have_it_back() {
     let limits = || ["tank", "lake"].map(|name| world.pools()[name].ram.1 / MIB);
     manager.ram.fit(&meminfo(4000));
     assert_eq!(limits(), [600, 200]);
-    // They have 400 MiB of the 800, and 200 are lacking.
+    // 400 MiB of 800 MiB are used, and 200 MiB are lacking.
     world.pools().get_mut("tank").unwrap().ram.0 = 400 * MIB;
     manager.ram.fit(&meminfo(300));
     assert_eq!(limits(), [150, 50]);
-    // A host that does not say is left alone.
+    // Unknown available memory changes nothing.
     manager.ram.fit("");
     assert_eq!(limits(), [150, 50]);
     for _ in 0..6 {

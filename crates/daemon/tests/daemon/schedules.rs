@@ -1,5 +1,4 @@
-//! Snapshots by schedules: months of simulated time, stops, clocks that jump, and what the daemon
-//! makes of it.
+//! Snapshot schedules over months of simulated time, with restarts and clock jumps.
 
 use crate::common::{FRONT_ENDS, pool_request, volume_request};
 use crate::fake::{Fake, World};
@@ -14,20 +13,20 @@ use std::sync::atomic::Ordering;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 3600;
 const DAY: u64 = 24 * HOUR;
-/// From one look at what is due to the next.
+/// Interval of checks.
 const LOOK: u64 = 10;
-/// A Monday, 2024-01-01.
+/// Monday, 2024-01-01.
 const MONDAY: u64 = 1_704_067_200;
 
-/// A schedule that is carried out, with a host's clocks.
+/// A schedule and the clocks of a host.
 struct Walk {
     rule: SnapshotRule,
     past: Past,
     now: Clocks,
-    /// Those that are there, oldest first: when each was taken.
+    /// Existing snapshots, oldest first: when each was taken.
     there: Vec<u64>,
     held: BTreeSet<u64>,
-    /// When any was taken.
+    /// Times of all snapshots.
     taken: Vec<u64>,
     missed: u64,
 }
@@ -49,7 +48,7 @@ impl Walk {
         }
     }
 
-    /// Looks, and takes what is due unless it fails; says whether it was due.
+    /// Runs a check that takes a due snapshot unless it `fails`; returns whether it was due.
     fn look(&mut self, fails: bool) -> bool {
         let Due::Now { missed, .. } = self.rule.due(&self.past, self.now) else {
             return false;
@@ -76,7 +75,7 @@ impl Walk {
         }
     }
 
-    /// Lets time pass, looking all the while.
+    /// Lets time pass with checks.
     fn run(&mut self, seconds: u64) {
         for _ in 0..seconds / LOOK {
             self.look(false);
@@ -85,7 +84,7 @@ impl Walk {
         }
     }
 
-    /// Lets time pass without looking, and forgets what only the daemon knew.
+    /// Lets time pass without checks, and drops the daemon's memory.
     fn stop(&mut self, seconds: u64) {
         self.now.now_s += seconds;
         self.now.up_s = 0;
@@ -115,7 +114,7 @@ fn weeks_begin_on_monday_and_days_at_midnight_utc() {
     let mut walk = Walk::new(7 * DAY, 2, MONDAY + 2 * DAY);
     walk.run(6 * DAY);
     assert_eq!(walk.taken, [MONDAY + 7 * DAY]);
-    // Summer begins in most of Europe on this night; here it does not matter.
+    // Daylight saving time begins in most of Europe; schedules use UTC.
     let night = MONDAY + 90 * DAY;
     let mut walk = Walk::new(DAY, 2, night - HOUR);
     walk.run(2 * DAY);
@@ -173,20 +172,20 @@ fn one_that_fails_is_tried_again_when_the_next_is_due() {
 fn a_clock_that_jumps_neither_floods_nor_stops_it() {
     let mut walk = Walk::new(HOUR, 24, MONDAY);
     walk.run(2 * HOUR + 30 * MINUTE);
-    // Ten years ahead, and one snapshot.
+    // Ten years ahead: one snapshot.
     walk.now.now_s += 3650 * DAY;
     walk.run(LOOK * 5);
     assert_eq!((walk.taken.len(), walk.missed), (3, 3650 * 24 - 1));
     walk.run(40 * MINUTE);
     assert_eq!(walk.taken.len(), 4, "it goes on there");
-    // And back: one at once, then as before.
+    // And back: one now, then as before.
     walk.now.now_s -= 3650 * DAY;
     let back = walk.now.now_s;
     walk.run(2 * HOUR);
     let of_now: Vec<u64> = walk.taken[4..].to_vec();
     assert_eq!(of_now.len(), 3, "{of_now:?}");
     assert!(of_now[0] - back < 10 * MINUTE, "{of_now:?}");
-    // A second before the hour again and again: the hour is taken once.
+    // Repeatedly a second before the hour: it is taken once.
     let mut walk = Walk::new(HOUR, 24, MONDAY);
     walk.run(HOUR + LOOK);
     for _ in 0..20 {
@@ -194,13 +193,13 @@ fn a_clock_that_jumps_neither_floods_nor_stops_it() {
         walk.run(2 * LOOK);
     }
     assert_eq!(walk.taken.len(), 1);
-    // Back by less than an interval, to before the last one: it is waited for.
+    // Back by less than an interval: it is waited out.
     let mut walk = Walk::new(HOUR, 24, MONDAY);
     walk.run(HOUR + 20 * MINUTE);
     walk.now.now_s -= 25 * MINUTE;
     walk.run(65 * MINUTE);
     assert_eq!(walk.taken, [MONDAY + HOUR]);
-    // A clock without any sense: no more than the forward clock allows, and what is kept is kept.
+    // A random clock: no more snapshots than the monotonic clock permits, and retention holds.
     let mut walk = Walk::new(HOUR, 24, MONDAY);
     for round in 0..6 * HOUR / LOOK {
         walk.now.now_s = MONDAY + round * 7919 * HOUR % (3650 * DAY);
@@ -282,7 +281,7 @@ impl Host {
             keep: 2,
         };
         manager.schedules.set(request).unwrap();
-        // The manager's clock is the host's; the tests' is not.
+        // The manager uses the host's clock, not the test's.
         world.pools().get_mut("tank").unwrap().schedules[0].since_s = MONDAY;
         Self {
             manager,
@@ -307,7 +306,7 @@ impl Host {
         listed.unwrap().items.remove(0)
     }
 
-    /// The names of what a volume has.
+    /// Names of the snapshots of a volume.
     fn names(&self, volume: &str) -> Vec<String> {
         let listed = self
             .manager
@@ -397,7 +396,7 @@ fn the_manager_says_what_failed_and_tries_when_the_next_is_due() {
         (1, Some(MONDAY + HOUR))
     );
     assert_eq!(host.names("b").len(), 1);
-    // What is gone is forgotten, and what is set again is tried again.
+    // Errors of removed schedules are dropped, and changed schedules are retried.
     host.manager
         .schedules
         .remove("tank", "a", "hourly")

@@ -1,4 +1,4 @@
-//! Scrubs by the schedule: each begins once, at its hour, and a missed one when the daemon is back.
+//! Scheduled scrubs: each starts once, at its hour; a missed one starts when the daemon is back.
 
 use crate::fake::{Fake, World};
 use daemon::ManagerConfig;
@@ -15,7 +15,8 @@ fn schedule(text: &str) -> ScrubSchedule {
     Config::parse(&text, Path::new("c.toml")).unwrap().scrub
 }
 
-/// The hours of the first `days` days in which a scrub began, looked at every hour from `from` on.
+/// The hours of the first `days` days in which a scrub started, with hourly checks beginning at
+/// `first_s`.
 fn begun(schedule: ScrubSchedule, first_s: u64, days: u64) -> Vec<u64> {
     let mut last = first_s;
     let mut hours = Vec::new();

@@ -1,4 +1,4 @@
-//! What disks say of themselves, by a program that stands in for smartctl.
+//! Health of disks, reported by a fake smartctl.
 
 use crate::common::manager_with;
 use crate::common::{World, pool_request};
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A device that every host has, in place of a disk.
+/// A device that exists on every host, in place of a disk.
 const SPEC: &str = "file:/dev/null";
 const FAILING: &str = r#"{"model_name":"EXAMPLE DISK","serial_number":"Z1","smart_status":{"passed":false},
 "ata_smart_attributes":{"table":[{"id":197,"value":100,"raw":{"value":8},"when_failed":""}]},
@@ -24,7 +24,7 @@ struct Site {
 }
 
 impl Site {
-    /// A program that answers at all has as long as it takes.
+    /// The program has unlimited time to respond.
     fn start() -> Self {
         Self::start_with(Duration::from_secs(300))
     }
@@ -52,12 +52,12 @@ impl Site {
         self.folder.path()
     }
 
-    /// What the disk says when it is asked by a program like this.
+    /// The health reported by a script.
     fn says(&self, script: &str) -> DriveHealth {
         let text = self.path().join("script");
         std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
-        // Another program writes it: what this one has open to write, a child of another test's may have, too, and it
-        // could not be run.
+        // Written by another process: a descriptor open for writing could be inherited by the child
+        // of a concurrent test, and executing the file would fail.
         let installed = Command::new("install")
             .args(["-m", "755"])
             .args([&text, &self.path().join("smartctl")])

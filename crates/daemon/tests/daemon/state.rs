@@ -1,4 +1,4 @@
-//! A state folder that is damaged or takes nothing: pools and exports are served, and what is wrong is told.
+//! A damaged or unwritable state folder: pools and exports are served, and problems are reported.
 
 use crate::common::{export_request, manager, pool_request, volume_request};
 use crate::fake::World;
@@ -14,7 +14,7 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.is_file()).collect()
 }
 
-/// A daemon with something to keep in every file, that was killed.
+/// A killed daemon that had stored something in every file.
 fn filled(world: &Arc<World>, folder: &Path) {
     let manager = manager(world, folder);
     manager
@@ -91,7 +91,7 @@ fn pools_and_exports_are_served_when_all_files_are_cut() {
     assert_eq!(codes(&manager, "tokens.json"), []);
 }
 
-/// What stands in a file's place as a folder cannot be read, written or replaced, also by root.
+/// A directory in place of a file cannot be read, written or replaced, even by root.
 #[test]
 fn a_log_of_changes_that_cannot_be_used_is_an_alert() {
     let world = Arc::new(World::default());
@@ -105,7 +105,7 @@ fn a_log_of_changes_that_cannot_be_used_is_an_alert() {
     assert_eq!(codes(&manager, "audit.log"), [EventCode::StateUnwritten]);
 }
 
-/// What [`World`] has of a pool outlives the daemon, as its drives do.
+/// The state of pools in [`World`] outlives the daemon, like their drives.
 #[test]
 fn a_log_of_changes_that_was_cut_does_not_fit_what_the_pools_keep() {
     let world = Arc::new(World::default());

@@ -1,4 +1,5 @@
-//! Streams over HTTP: whole ones are taken, others tell how to go on.
+//! Snapshot streams over HTTP: complete ones are accepted, incomplete ones return a token for
+//! resuming.
 
 use crate::common::World;
 use crate::http::{Daemon, pool};
@@ -21,7 +22,7 @@ fn with_snapshots(world: &Arc<World>) -> Daemon {
     daemon
 }
 
-/// The body of a stream that is sent.
+/// The body of a sent stream.
 fn sent(daemon: &Daemon, query: &str) -> Vec<u8> {
     let mut stream = UnixStream::connect(daemon.socket()).unwrap();
     let path = format!("/v1/snapshots/tank/v/b/stream{query}");
@@ -39,7 +40,7 @@ fn records(bytes: &[u8]) -> Vec<Record> {
     std::iter::from_fn(|| decoder.next_record().unwrap()).collect()
 }
 
-/// Gives a stream in chunks of `length` bytes.
+/// Sends a stream in chunks of `length` bytes.
 fn give(daemon: &Daemon, volume: &str, bytes: &[u8], length: usize) -> (u16, Value) {
     let path = format!("/v1/volumes/tank/{volume}/stream");
     let head = format!(
@@ -77,7 +78,7 @@ fn what_is_sent_can_be_received() {
     assert_eq!(listed.1["items"][0]["name"], "b");
 }
 
-/// The pool refuses to be told of what a power cut could take (`fake.rs`).
+/// The fake pool rejects progress of data that a power failure could lose (`fake.rs`).
 #[test]
 fn progress_of_a_stream_is_kept_only_of_what_is_durable() {
     let world: Arc<World> = Arc::default();

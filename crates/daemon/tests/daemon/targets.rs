@@ -1,4 +1,4 @@
-//! Targets of alerts: made, refused, kept without being shown again, and told of what happens.
+//! Notification targets: creation, validation, secrecy and delivery.
 
 use crate::common::manager;
 use crate::fake::World;
@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// Long enough for any delivery.
+/// Enough time for any delivery.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 fn webhook(name: &str, url: &str) -> TargetCreate {
@@ -27,7 +27,8 @@ fn webhook(name: &str, url: &str) -> TargetCreate {
     }
 }
 
-/// A receiver that answers with these statuses, one after the other, then with 204; and what it was sent.
+/// A receiver that responds with these statuses in order, then with 204; and the requests it
+/// received.
 fn receiver(statuses: &'static [u16]) -> (String, mpsc::Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hidden", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! What is written to drives: counted since somebody looks, kept every ten minutes, told by the day.
+//! Wear of drives: counted, stored every ten minutes, and reported per day.
 
 use crate::common::{manager, pool_request};
 use crate::fake::World;
@@ -26,7 +26,7 @@ fn it_is_kept_at_once_for_new_drives_and_every_ten_minutes_after() {
     manager.wear.watch(605, 1_600);
     manager.wear.watch(615, 1_610);
     assert_eq!(kept(), [1_000, 1_600]);
-    // A clock that is set back changes nothing of that.
+    // A clock set back has no effect.
     manager.wear.watch(1_204, 10);
     assert_eq!(kept().len(), 2);
     manager.wear.watch(1_205, 11);

@@ -1,9 +1,9 @@
-//! What volumes of an engine in memory did.
+//! Volumes of the fake engine and their counters.
 
 use super::Fake;
 use engine::*;
 
-/// A volume that was made so.
+/// A volume created from a specification.
 pub fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
     VolumeStatus {
         id: 1,
@@ -39,7 +39,7 @@ pub fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
 }
 
 impl Fake {
-    /// The volumes of an open pool, with what the world says that they did.
+    /// Volumes of an open pool, with the counters given by the world.
     pub fn volume_looks(&self, pool: &str) -> Vec<VolumeLook> {
         let pools = self.world.pools();
         let volumes = pools.get(pool).map(|pool| pool.volumes.values());

@@ -1,9 +1,9 @@
-//! Quality-of-service policies of an engine in memory: one that is built in, and none can be made.
+//! QoS policies of the fake engine: one built-in policy, and no others.
 
 use super::{Fake, Result, fail};
 use engine::*;
 
-/// The policy that its pools have.
+/// The policy of its pools.
 pub fn policy() -> QosPolicy {
     QosPolicy {
         id: 1,
@@ -19,7 +19,7 @@ pub fn policy() -> QosPolicy {
     }
 }
 
-/// What a volume attained of it.
+/// What a volume attained.
 pub fn attained(windows: u64, met: u64) -> VolumeQos {
     VolumeQos {
         policy: policy(),
@@ -44,7 +44,7 @@ pub fn attained(windows: u64, met: u64) -> VolumeQos {
     }
 }
 
-/// The group that its pools have, or one that was made.
+/// The group of its pools, or a created one.
 pub fn group(made: Option<&GroupChoice>) -> QosGroup {
     let name = made.map_or("accounting", |made| made.name.as_str());
     QosGroup {
@@ -62,7 +62,7 @@ pub fn group(made: Option<&GroupChoice>) -> QosGroup {
 }
 
 impl Fake {
-    /// What is answered to a check.
+    /// Response to an admission check.
     pub fn check_of(&self, pool: &str, planned: Option<(&str, usize)>) -> Result<QosCheck> {
         let claim = || QosClaim {
             volume: "(planned)".to_owned(),

@@ -1,4 +1,4 @@
-//! What an engine in memory tells of a pool.
+//! Pool status of the fake engine.
 
 use super::Fake;
 use engine::*;

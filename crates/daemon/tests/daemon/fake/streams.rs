@@ -1,10 +1,10 @@
-//! Differences of snapshots, and volumes that are received, of an engine in memory.
+//! Snapshot diffs and receives of the fake engine.
 
 use super::{Fake, Result};
 use engine::*;
 
 impl Fake {
-    /// A MiB of which the first block differs.
+    /// 1 MiB, of which the first block differs.
     pub fn diff_from(&self, start: u64) -> Result<SnapshotDiff> {
         let (size, next) = (1 << 20, (start == 0).then_some(4096));
         let (offset, len, data) = (start, 4096, true);
@@ -12,7 +12,7 @@ impl Fake {
         Ok(SnapshotDiff { size, ranges, next })
     }
 
-    /// A volume is received from here on.
+    /// Begins a receive into a volume.
     pub fn begin_to_receive(&self, pool: &str, volume: &str, spec: &ReceiveSpec) -> Result<u64> {
         self.with(pool, |stored| {
             let made = VolumeSpec {

@@ -1,4 +1,4 @@
-//! What outlives an engine in memory.
+//! State that outlives a fake engine.
 
 use engine::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,18 +21,18 @@ pub struct StoredPool {
     pub warn_at: Vec<u8>,
     pub anchor: Option<String>,
     pub wear: WearStatus,
-    /// When what was written was kept.
+    /// When wear was stored.
     pub wear_kept: Vec<u64>,
     pub budget: Option<BudgetStatus>,
-    /// The snapshot that a volume receives, and how far it is.
+    /// The snapshot being received, and the progress.
     pub receiving: String,
     pub received: u64,
-    /// Bytes of the RAM tier, and how many there may be.
+    /// Present and maximum size of the RAM tier, in bytes.
     pub ram: (u64, u64),
-    /// Maps of its volumes that were looked at, and bytes of each part that are on the fast tier.
+    /// Number of map queries, and bytes per cell on the fast tier.
     pub looks: u64,
     pub fast: u64,
-    /// What is otherwise about its status.
+    /// Modification of its status.
     pub alter: Option<fn(&mut PoolStatus)>,
 }
 
@@ -43,29 +43,29 @@ impl StoredPool {
     }
 }
 
-/// What outlives an engine: the pools on their drives, and which drives are away.
+/// State that outlives an engine: the pools on their drives, and missing drives.
 #[derive(Default)]
 pub struct World {
     pub stored: Mutex<BTreeMap<String, StoredPool>>,
     pub away: Mutex<BTreeSet<String>>,
     pub full: AtomicBool,
-    /// What is otherwise about the job.
+    /// Modification of the job.
     pub alter_job: Mutex<Option<fn(&mut JobStatus)>>,
-    /// Looks at all pools.
+    /// Number of status queries.
     pub looks: AtomicUsize,
-    /// While somebody holds it, looks at all pools wait.
+    /// Blocks status queries while held.
     pub gate: Mutex<()>,
-    /// What volumes did, by their names.
+    /// Counters of volumes, by name.
     pub did: Mutex<BTreeMap<String, (IoCounters, IoSpread)>>,
-    /// What is expected of every volume.
+    /// Performance targets of every volume.
     pub expected: Mutex<Targets>,
-    /// What every volume attained of its policy, if it has one.
+    /// What every volume with a policy attained.
     pub attained: Mutex<Option<VolumeQos>>,
-    /// The groups of every pool.
+    /// Groups of every pool.
     pub groups: Mutex<Vec<QosGroup>>,
-    /// Some volume was written to and not flushed since.
+    /// Whether any volume was written to and not flushed since.
     pub unflushed: Arc<AtomicBool>,
-    /// For whom volumes were opened.
+    /// Initiators for which volumes were opened.
     pub opened_by: Mutex<Vec<Option<String>>>,
 }
 
