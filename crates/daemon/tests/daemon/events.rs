@@ -327,7 +327,7 @@ fn events_and_alerts_outlive_a_kill_and_numbers_go_on() {
         (EventCode::DaemonStarted, events[0].number + 2)
     );
     assert_eq!(site.alerts(), alerts);
-    // It is still so: nothing is told again.
+    // Unchanged: no new event.
     assert_eq!(site.look_for(100), []);
     site.restart(true);
     let codes: Vec<EventCode> = site
@@ -343,7 +343,7 @@ fn events_and_alerts_outlive_a_kill_and_numbers_go_on() {
     assert_eq!(site.alerts(), []);
 }
 
-/// Cuts so many bytes off a file's end, as a write that was torn.
+/// Truncates a file by `bytes`, like a torn write.
 fn tear(path: &Path, bytes: usize) {
     let text = std::fs::read(path).unwrap();
     std::fs::write(path, &text[..text.len() - bytes]).unwrap();
@@ -355,14 +355,14 @@ fn a_torn_line_loses_that_event_alone_and_its_alert_is_not_lost() {
     site.alter(|pool| pool.vdrives[0].drives[1].state = "out".to_owned());
     site.look_for(1);
     let events = site.events();
-    // Killed between the event and the alerts: the event tells of it.
+    // Killed between writing the event and the alerts: the event restores the alert.
     std::fs::remove_file(site.folder.path().join("alerts.json")).unwrap();
     site.restart(false);
     assert_eq!(site.alerts()[0].code, EventCode::LegOut);
     let before = site.events().len();
     tear(&site.folder.path().join("events.log"), 9);
     site.restart(false);
-    // One was torn, and two are new.
+    // One event was torn, and two are new.
     assert_eq!(site.events().len(), before + 1);
     assert!(events.iter().all(|event| site.events().contains(event)));
     let numbers: Vec<u64> = site.events().iter().map(|event| event.number).collect();
@@ -444,7 +444,7 @@ fn what_is_wrong_is_not_over_because_the_daemon_ends() {
     site.alter(|pool| pool.vdrives[0].drives[1].state = "out".to_owned());
     assert_eq!(site.look_for(10), [(EventCode::LegOut, Raised)]);
     site.manager().stop();
-    // A look that was under way: the engine has no pools any more.
+    // A check in progress: the engine has already closed its pools.
     assert_eq!(site.look_for(60), []);
     assert_eq!(site.events()[0].code, EventCode::DaemonStopped);
     assert_eq!(site.alerts().len(), 1);

@@ -104,7 +104,7 @@ fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
     );
     assert_eq!(manager.pools.list().unwrap().items, [shown]);
 
-    // Up and down around the level: nothing more, until it is missed by a point.
+    // Oscillating around the level: nothing more until it is below by a point.
     assert!(
         [895, 905, 890, 901]
             .iter()
@@ -117,7 +117,7 @@ fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
         "{below:?}"
     );
     assert_eq!(look(900).len(), 1);
-    // One that is chosen anew counts at once.
+    // A new level takes effect immediately.
     levels(&[50]).unwrap();
     assert_eq!(space().level, Some(50));
     levels(&[]).unwrap();

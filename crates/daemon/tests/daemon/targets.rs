@@ -197,7 +197,7 @@ fn events_arrive_signed_in_order_and_again_until_they_are_taken() {
     let world = Arc::new(World::default());
     let daemon = Daemon::start(&world);
     assert_eq!(daemon.ask("POST", "/v1/pools", crate::http::pool()).0, 201);
-    // The first try is refused.
+    // The first attempt is refused.
     let (url, received) = receiver(&[503]);
     let target = serde_json::to_value(webhook("a", &url)).unwrap();
     assert_eq!(daemon.ask("POST", "/v1/targets", target).0, 201);

@@ -1,16 +1,16 @@
-//! What a file or the folder looks like.
+//! File attributes.
 
 use crate::file::File;
 use crate::folder::{Folder, ROOT};
 use fuser::{FileAttr, FileType, INodeNo};
 use std::sync::PoisonError;
 
-/// Unit of the count of blocks, in bytes (`st_blocks`).
+/// Unit of `st_blocks`, in bytes.
 const STAT_BLOCK: u64 = 512;
-/// The size that serves best, in bytes.
+/// Preferred I/O size, in bytes.
 pub(crate) const BLOCK: u32 = 4096;
 
-/// The attributes of a file.
+/// Attributes of a file.
 pub(crate) fn file(file: &File) -> FileAttr {
     let owner = *file.owner.lock().unwrap_or_else(PoisonError::into_inner);
     let size = file.current_size();
@@ -33,9 +33,9 @@ pub(crate) fn file(file: &File) -> FileAttr {
     }
 }
 
-/// The attributes of the folder.
+/// Attributes of the directory.
 pub(crate) fn folder(folder: &Folder) -> FileAttr {
-    // SAFETY: these calls only read and cannot fail.
+    // SAFETY: these calls only read process credentials and cannot fail.
     let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
     FileAttr {
         ino: INodeNo(ROOT),

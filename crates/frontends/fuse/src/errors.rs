@@ -1,9 +1,9 @@
-//! The one place where an error becomes a number of the system.
+//! Conversion of errors to errno values.
 
 use block::ErrorKind;
 use fuser::Errno;
 
-/// What the caller of the system call gets.
+/// The errno for an error kind.
 pub(crate) fn errno(kind: ErrorKind) -> Errno {
     match kind {
         ErrorKind::Invalid => Errno::EINVAL,

@@ -10,26 +10,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// How long what is in flight may take when the export ends.
+/// Time limit for operations in flight when the export stops.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// Exports take turns with the loops.
+/// Exports are assigned to loops in turn.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 struct FuseExport {
     mount: Arc<Mount>,
     file: Arc<File>,
-    /// As it was started.
+    /// Parameters at the start.
     parameters: BTreeMap<String, String>,
 }
 
-/// Parameters that change while programs have the file open.
+/// Parameters that can change while programs have the file open.
 const CHANGEABLE: [&str; 3] = ["mode", "owner", "group"];
 
-/// Starts an export; the folder is mounted if it is not yet.
+/// Starts an export; mounts the directory unless it is mounted.
 pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let parameters = parse(&export.name, &export.parameters)?;
     if export.remotes.is_empty() {
-        return Err(Error::other("an export needs a loop to run on"));
+        return Err(Error::other("no event loop available for the export"));
     }
     let turn = NEXT.fetch_add(1, Ordering::Relaxed) % export.remotes.len();
     let remote = export.remotes[turn].clone();
@@ -43,7 +43,7 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
             Error::new(
                 ErrorKind::AlreadyExists,
                 format!(
-                    "{} has a file '{}' already: choose another name or another folder",
+                    "{} already contains a file '{}': choose another name or another directory",
                     mount.path.display(),
                     export.name
                 ),
@@ -96,8 +96,8 @@ impl Export for FuseExport {
         });
         if let Some(name) = fixed {
             let text = format!(
-                "{name} cannot be changed while the file is there: delete the export and create it again; these \
-                 can: {}",
+                "{name} cannot be changed while the file exists: delete the export and create it \
+                 again; changeable parameters: {}",
                 CHANGEABLE.join(", ")
             );
             return Err(Error::new(ErrorKind::InvalidInput, text));
@@ -109,7 +109,7 @@ impl Export for FuseExport {
 }
 
 impl Drop for FuseExport {
-    /// Takes the file away and waits, for a bounded time, for what is in flight.
+    /// Removes the file and waits, for a limited time, for operations in flight.
     fn drop(&mut self) {
         self.file.ended.store(true, Ordering::Release);
         mount::remove(&self.mount, self.file.number);

@@ -1,4 +1,4 @@
-//! A volume as a file: its size, its owner, and its operations on the way to the device.
+//! A volume as a file: its size, ownership, and I/O on the device.
 
 use crate::directory::BLOCK;
 use crate::errors::errno;
@@ -20,10 +20,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::SystemTime;
 
-/// When the device gave an operation back, it is asked again after this time at the latest.
+/// Maximum delay before an operation that the device did not accept is submitted again.
 const RETRY_NS: u64 = 1_000_000;
 
-/// Who owns a file, and when it was last said to have changed.
+/// Ownership of a file, and its last change time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner {
     pub uid: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Owner {
 
 impl Owner {
     fn new(access: Access, read_only: bool) -> Self {
-        // SAFETY: these calls only read and cannot fail.
+        // SAFETY: these calls only read process credentials and cannot fail.
         let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
         let mode = if read_only { 0o400 } else { 0o600 };
         Self {
@@ -46,50 +46,50 @@ impl Owner {
     }
 }
 
-/// Operations that the device gave back, in order.
+/// Operations that the device did not accept, in order.
 #[derive(Default)]
 struct Backlog {
     ops: VecDeque<Op>,
-    /// A task submits them.
+    /// A task is resubmitting them.
     pumped: bool,
     waker: Option<Waker>,
 }
 
-/// One volume.
+/// A volume.
 pub(crate) struct File {
     pub number: u64,
     pub name: String,
     pub device: Arc<dyn BlockDevice>,
-    /// Size of an LBA in bytes.
+    /// Logical block size in bytes.
     pub lba: u64,
     pub read_only: bool,
     pub owner: Mutex<Owner>,
-    /// File descriptors that are open.
+    /// Number of open file descriptors.
     pub opened: AtomicUsize,
-    /// The export has ended: long requests stop at their next step.
+    /// The export has stopped: long requests abort at their next step.
     pub ended: AtomicBool,
     pub flight: Arc<Flight>,
     pub ranges: Arc<Ranges>,
-    /// How full the volume's pool is, once that was told.
+    /// Fill level of the volume's pool, once known.
     pub space: Mutex<Option<Space>>,
     size: AtomicU64,
-    /// Bytes of it that hold data, once that was told; before, `u64::MAX`.
+    /// Bytes of stored data, once known; `u64::MAX` before.
     stored: AtomicU64,
     remote: Remote,
     backlog: Mutex<Backlog>,
 }
 
-/// What is answered when an operation ends.
+/// The reply at the completion of an operation.
 pub(crate) enum Answer {
-    /// This part of the operation's memory.
+    /// This range of the operation's buffer.
     Data(ReplyData, Range<usize>),
-    /// So many bytes were written.
+    /// Number of bytes written.
     Written(ReplyWrite, u32),
     Empty(ReplyEmpty),
 }
 
 impl Answer {
-    /// Answers after `result`; `buf` is the operation's memory.
+    /// Replies with `result`; `buf` is the operation's buffer.
     pub(crate) fn send(self, result: Result<(), IoError>, buf: &IoBuf) {
         let error = result.err().map(|error| errno(error.kind));
         match (self, error) {
@@ -105,7 +105,7 @@ impl Answer {
     }
 }
 
-/// A request that is one operation: answered where the operation ends.
+/// A request of a single operation, answered at its completion.
 struct Direct {
     file: Arc<File>,
     inner: Mutex<Option<(Answer, Option<Held>, Permit)>>,
@@ -119,7 +119,7 @@ impl CompletionSink for Direct {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some((answer, held, permit)) = inner {
-            // The range is free before the caller can write there again.
+            // Release the range before the caller can write there again.
             drop(held);
             answer.send(completion.result, &completion.buf);
             drop(permit);
@@ -128,7 +128,7 @@ impl CompletionSink for Direct {
     }
 }
 
-/// What an operation does, without where its completion goes.
+/// An operation without its completion target.
 pub(crate) struct Plan {
     pub kind: OpKind,
     pub flags: OpFlags,
@@ -178,14 +178,14 @@ impl File {
         }
     }
 
-    /// The volume's size in bytes, as it is now.
+    /// The volume's present size in bytes.
     pub(crate) fn current_size(&self) -> u64 {
         let size = self.device.geometry().size;
         self.size.store(size, Ordering::Relaxed);
         size
     }
 
-    /// Takes over who may do what.
+    /// Changes ownership and mode.
     pub(crate) fn set_access(&self, access: Access) {
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         *owner = Owner {
@@ -194,19 +194,19 @@ impl File {
         };
     }
 
-    /// Takes over how many bytes hold data.
+    /// Updates the bytes of stored data.
     pub(crate) fn note_stored(&self, bytes: u64) {
         self.stored.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes of `size` that hold data, as far as that was told. It is never none: there are programs that do not read
-    /// a file at all that has no blocks, and the figure is a moment old.
+    /// Bytes of `size` that are stored, as far as known. At least one block: some programs do not
+    /// read files without blocks, and the value may be outdated.
     pub(crate) fn stored(&self, size: u64) -> u64 {
         let stored = self.stored.load(Ordering::Relaxed);
         stored.max(u64::from(BLOCK)).min(size)
     }
 
-    /// `offset..offset + len`, cut at the end of the volume.
+    /// `offset..offset + len`, clipped to the volume.
     pub(crate) fn clip(&self, offset: u64, len: u64) -> Range<u64> {
         let end = offset.saturating_add(len);
         let mut size = self.size.load(Ordering::Relaxed);
@@ -216,12 +216,12 @@ impl File {
         offset.min(size)..end.min(size)
     }
 
-    /// The range of whole LBAs that holds `range`.
+    /// The smallest range of whole LBAs that contains `range`.
     pub(crate) fn whole(&self, range: &Range<u64>) -> Range<u64> {
         range.start / self.lba * self.lba..range.end.next_multiple_of(self.lba)
     }
 
-    /// Runs a request that is a single operation.
+    /// Runs a request of a single operation.
     pub(crate) fn direct(
         self: &Arc<Self>,
         plan: Plan,
@@ -236,8 +236,8 @@ impl File {
         self.submit(plan.op(done));
     }
 
-    /// Runs a request of several steps on a loop. When the loop has ended, the reply that the
-    /// future owns is dropped, which answers with an error.
+    /// Runs a request of several steps on a loop. If the loop has stopped, dropping the future
+    /// drops its reply, which replies with an error.
     pub(crate) fn run<F: Future<Output = ()> + 'static>(
         &self,
         make: impl FnOnce() -> F + Send + 'static,
@@ -245,7 +245,7 @@ impl File {
         self.remote.spawn(move |_| make());
     }
 
-    /// One step: the operation's memory, or its error.
+    /// One step: returns the operation's buffer, or its error.
     pub(crate) async fn step(
         self: &Arc<Self>,
         plan: Plan,
@@ -282,7 +282,7 @@ impl File {
         drop(backlog);
         let file = self.clone();
         if start && !self.remote.spawn(move |handle| file.pump(handle)) {
-            // Nobody is left to ask again: dropping the operations answers with an error.
+            // No retry will follow: dropping the operations replies with an error.
             let ops = std::mem::take(&mut *self.backlog());
             drop(ops);
         }
@@ -295,7 +295,7 @@ impl File {
         }
     }
 
-    /// Submits what was given back, after completions, until nothing is left.
+    /// Resubmits rejected operations after completions until none is left.
     async fn pump(self: Arc<Self>, handle: Handle) {
         loop {
             loop {

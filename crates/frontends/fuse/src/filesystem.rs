@@ -1,4 +1,4 @@
-//! What the kernel asks, answered from the table of files.
+//! FUSE operations of a mount.
 
 use crate::directory::{self, BLOCK};
 use crate::file::File;
@@ -17,17 +17,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Names and attributes are asked for each time: a resize shows at once.
+/// Entries and attributes are not cached, so that a resize is visible immediately.
 const NOT_CACHED: Duration = Duration::ZERO;
-/// Longest write that the kernel sends, in bytes.
+/// Maximum size of a write by the kernel, in bytes.
 const WRITE_MAX: u32 = 1 << 20;
-/// Asynchronous requests that the kernel sends before it waits.
+/// Maximum number of background requests of the kernel.
 const BACKGROUND: u16 = 256;
 const LONGEST_NAME: u32 = 255;
-/// Bits of a mode that say who may do what.
+/// Permission bits of a mode.
 const MODE_BITS: u32 = 0o7777;
 
-/// One mount, as the kernel sees it.
+/// One mount.
 pub(crate) struct Volumes(pub(crate) Arc<Folder>);
 
 impl Volumes {
@@ -39,7 +39,7 @@ impl Volumes {
     }
 }
 
-/// Whether a write has to be durable when it is answered.
+/// Whether a write must be durable when it is answered.
 fn is_synchronous(flags: OpenFlags) -> bool {
     flags.0 & libc::O_DSYNC != 0
 }
@@ -51,7 +51,7 @@ impl Filesystem for Volumes {
             InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP,
             InitFlags::FUSE_PARALLEL_DIROPS,
         ] {
-            // An older kernel does without.
+            // Older kernels lack these capabilities.
             let _ = config.add_capabilities(wanted);
         }
         let _ = config.set_max_write(WRITE_MAX);
@@ -85,8 +85,8 @@ impl Filesystem for Volumes {
         }
     }
 
-    /// The time changes, until the export ends. Owner and mode are the export's parameters, which outlive the daemon and
-    /// change by `convect export set`: here they cannot. The size is the volume's.
+    /// Times can be changed until the export stops. Owner and mode are parameters of the export,
+    /// which are persistent and changed by `convect export set`; size is that of the volume.
     fn setattr(
         &self,
         _request: &Request,
@@ -197,7 +197,7 @@ impl Filesystem for Volumes {
         }
     }
 
-    /// Everything that was written is with the engine already.
+    /// Writes have already been passed to the engine.
     fn flush(
         &self,
         _request: &Request,
@@ -265,7 +265,8 @@ impl Filesystem for Volumes {
         if number.0 != ROOT {
             return reply.error(Errno::ENOTDIR);
         }
-        // An entry's offset is a file's number; those of the folder itself come before them all.
+        // The offset of an entry is its file's number; the entries of the directory itself come
+        // first.
         let mut full = false;
         if offset < 1 {
             full = reply.add(INodeNo(ROOT), 1, FileType::Directory, ".");
@@ -285,8 +286,8 @@ impl Filesystem for Volumes {
         reply.ok();
     }
 
-    /// How full the pool is of the volume that was asked about; of the folder that of its first file. Before that is
-    /// known no blocks are there, as of a file system that has no space of its own.
+    /// Fill level of the pool of the file's volume; for the directory, that of its first file. Zero
+    /// blocks until it is known, as on file systems without space of their own.
     fn statfs(&self, _request: &Request, number: INodeNo, reply: ReplyStatfs) {
         let files = self.0.after(ROOT);
         let asked = files.iter().find(|file| file.number == number.0);

@@ -1,23 +1,24 @@
-//! Requests in flight of one file: bounded in number, and their memory by the budgets of the volume and the daemon.
+//! Limits of the requests in flight of a file: number, and memory within the budgets of the volume
+//! and the daemon.
 
 use reactor::{Account, Budget, OWN, control};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Requests in flight of one file; further ones wait in the kernel.
+/// Maximum requests in flight of a file; further ones wait in the kernel.
 const REQUESTS_MAX: usize = 512;
 
-/// The count of one file.
+/// Requests in flight of a file.
 pub(crate) struct Flight {
     memory: Budget,
     requests: Mutex<usize>,
     changed: Condvar,
 }
 
-/// A request in flight; ends when dropped.
+/// A request in flight, until it is dropped.
 pub(crate) struct Permit {
     flight: Arc<Flight>,
-    /// What it has of the budgets. One of few bytes needs nothing of them.
+    /// Its share of the budgets; small requests need none.
     _memory: Option<Account>,
 }
 
@@ -34,8 +35,8 @@ impl Flight {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a request that holds `bytes`, when there is room for it. It blocks a thread that
-    /// takes requests from the kernel, and no completion needs that thread.
+    /// Begins a request that holds `bytes`, waiting for room. Blocks a thread that reads requests
+    /// from the kernel, which no completion depends on.
     pub(crate) fn begin(self: &Arc<Self>, bytes: usize) -> Permit {
         let mut requests = self.lock();
         while *requests >= REQUESTS_MAX {
@@ -60,7 +61,7 @@ impl Flight {
         permit
     }
 
-    /// Waits until nothing is in flight. False when that takes longer than `limit`.
+    /// Waits until nothing is in flight. False if that takes longer than `limit`.
     pub(crate) fn wait_idle(&self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         let mut requests = self.lock();

@@ -1,11 +1,11 @@
-//! The files of one mount.
+//! Files of a mount.
 
 use crate::file::File;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
 
-/// Number of the folder itself.
+/// Inode number of the directory.
 pub(crate) const ROOT: u64 = 1;
 
 struct State {
@@ -13,10 +13,10 @@ struct State {
     next: u64,
 }
 
-/// A table of files. Numbers are never used again.
+/// Table of files. Numbers are never reused.
 pub(crate) struct Folder {
     state: RwLock<State>,
-    /// When it was mounted.
+    /// Time of the mount.
     pub since: SystemTime,
 }
 
@@ -31,7 +31,7 @@ impl Folder {
         }
     }
 
-    /// Adds the file that `make` makes of its number, unless `name` is taken.
+    /// Adds the file created by `make` from its number, unless `name` is taken.
     pub(crate) fn add(&self, name: &str, make: impl FnOnce(u64) -> File) -> Option<Arc<File>> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if state.files.values().any(|file| file.name == name) {
@@ -44,7 +44,7 @@ impl Folder {
         Some(file)
     }
 
-    /// Removes a file; tells whether the folder is empty now.
+    /// Removes a file; returns whether the directory is empty now.
     pub(crate) fn remove(&self, number: u64) -> bool {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.files.remove(&number);
@@ -61,7 +61,7 @@ impl Folder {
         state.files.values().find(|file| file.name == name).cloned()
     }
 
-    /// All files whose number is greater than `after`, in order.
+    /// All files with a number greater than `after`, in order.
     pub(crate) fn after(&self, after: u64) -> Vec<Arc<File>> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         state

@@ -1,38 +1,38 @@
-//! The row of the daemon's table.
+//! The protocol's entry in the daemon's table.
 
 use crate::export::start;
 use reactor::{FrontEnd, Parameter};
 
-/// Files of a folder.
+/// Files in a directory.
 pub const FRONT_END: FrontEnd = FrontEnd {
     name: "fuse",
-    about: "a file in a folder: for local programs, loop devices, Samba and NFS",
+    about: "a file in a directory: for local programs, loop devices, Samba and NFS",
     parameters: &[
         Parameter {
             name: "mount",
-            about: "the folder, which exists and is empty; several exports may share it, each is \
-                    the file of its name",
+            about: "existing empty directory to mount on; several exports may share it, each is a \
+             file with the export's name",
             required: true,
         },
         Parameter {
             name: "allow-other",
-            about: "yes: users other than the daemon's may come in, as owner and mode of the file \
-                    allow; no when not given",
+            about: "yes: permit access by other users than the daemon's, according to owner and \
+             mode of the file; default: no",
             required: false,
         },
         Parameter {
             name: "mode",
-            about: "permissions of the file, octal; 0600 when not given, 0400 of what may only be read",
+            about: "permissions of the file, octal; default: 0600, read-only exports 0400",
             required: false,
         },
         Parameter {
             name: "owner",
-            about: "number of the file's user; the daemon's when not given",
+            about: "numeric user id of the file; default: the daemon's",
             required: false,
         },
         Parameter {
             name: "group",
-            about: "number of the file's group; the daemon's when not given",
+            about: "numeric group id of the file; default: the daemon's",
             required: false,
         },
     ],

@@ -1,11 +1,11 @@
-//! Volumes as files of a folder: any program, a loop device, Samba or NFS can use them.
+//! FUSE: volumes as files in a directory, for any program, loop devices, Samba or NFS.
 //!
-//! Responsible for: the mount and its end, the folder's files, and requests of any alignment,
-//! which become operations on whole LBAs. A write is answered when the engine has answered it:
-//! files are opened for direct I/O, so no page cache stands in between (a shared memory map has
-//! one, which `msync` empties).
-//! Leaves out: anything that a volume is not: files cannot be made, removed, renamed or cut.
-//! Owner and mode of a file are parameters of its export, and change with these alone.
+//! Responsible for: mounts, the directory's files, and requests of any alignment, which are
+//! converted to operations on whole LBAs. A write is answered when the engine has completed it:
+//! files are opened for direct I/O, which bypasses the page cache (except for shared memory maps,
+//! which `msync` flushes).
+//! Leaves out: file operations that volumes do not support: create, remove, rename, truncate.
+//! Owner and mode of a file are parameters of its export and change only with these.
 
 mod directory;
 mod errors;

@@ -1,4 +1,4 @@
-//! Mounts of this process: several exports may share one.
+//! Mounts of this process, which several exports may share.
 
 use crate::filesystem::Volumes;
 use crate::folder::Folder;
@@ -12,37 +12,37 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Threads that take requests from the kernel, for one mount: two wait for each other more than they do, which halves
-/// what a core writes.
+/// Threads per mount that read requests from the kernel: with two, contention halves the write
+/// throughput per core.
 const THREADS: usize = 1;
-/// How long to wait for the kernel to let go of a mount, which it does at once unless a program
-/// has a file open.
+/// Time limit for the kernel to release a mount, which is immediate unless a program has a file
+/// open.
 const END_MAX: Duration = Duration::from_secs(1);
 
-/// One mounted folder.
+/// A mounted directory.
 pub(crate) struct Mount {
     pub path: PathBuf,
     pub folder: Arc<Folder>,
     allow_other: bool,
-    /// Closed when the kernel has let go of it.
+    /// Closed when the kernel has released the mount.
     ended: Mutex<Receiver<()>>,
 }
 
-/// The mounts of this process by their path without links, held while one is made or ended.
+/// Mounts of this process by canonical path; locked while one is created or removed.
 static MOUNTS: Mutex<BTreeMap<PathBuf, Arc<Mount>>> = Mutex::new(BTreeMap::new());
 
 fn refused(kind: ErrorKind, path: &Path, text: &str) -> Error {
     Error::new(kind, format!("{}: {text}", path.display()))
 }
 
-/// The path without links of a folder that can be mounted on.
+/// The canonical path of a directory that can be mounted on.
 fn prepare(path: &Path) -> Result<PathBuf> {
     stale::clear(path)?;
     let resolved = path.canonicalize().map_err(|error| match error.kind() {
         ErrorKind::NotFound => refused(
             error.kind(),
             path,
-            "the folder to mount on does not exist: make it first",
+            "the mount point does not exist: create it first",
         ),
         kind => refused(kind, path, &error.to_string()),
     })?;
@@ -50,7 +50,7 @@ fn prepare(path: &Path) -> Result<PathBuf> {
         return Err(refused(
             ErrorKind::NotADirectory,
             path,
-            "is not a folder: choose an empty folder to mount on",
+            "is not a directory: choose an empty directory to mount on",
         ));
     }
     Ok(resolved)
@@ -63,15 +63,15 @@ fn mount(path: &Path, allow_other: bool) -> Result<Mount> {
         return Err(refused(
             ErrorKind::DirectoryNotEmpty,
             path,
-            "the folder to mount on is not empty: choose an empty one",
+            "the mount point is not empty: choose an empty directory",
         ));
     }
     if !Path::new("/dev/fuse").exists() {
         return Err(refused(
             ErrorKind::NotFound,
             path,
-            "cannot mount, for /dev/fuse is missing: run 'modprobe fuse', or give the container \
-             that device",
+            "cannot mount: /dev/fuse is missing: run 'modprobe fuse', or add that device to the \
+             container",
         ));
     }
     let mut config = Config::default();
@@ -87,12 +87,12 @@ fn mount(path: &Path, allow_other: bool) -> Result<Mount> {
     config.n_threads = Some(THREADS);
     let folder = Arc::new(Folder::new());
     let session = Session::new(Volumes(folder.clone()), path, &config)
-        .map_err(|error| refused(error.kind(), path, &format!("cannot be mounted: {error}")))?;
+        .map_err(|error| refused(error.kind(), path, &format!("cannot mount: {error}")))?;
     let (ending, ended) = sync_channel(0);
     std::thread::Builder::new()
         .name("fuse-session".to_owned())
         .spawn(move || {
-            // Its end is that of the mount; a mount that broke answers nobody any more.
+            // The session ends with the mount; a broken mount answers no requests.
             let _ = session.run();
             drop(ending);
         })?;
@@ -104,15 +104,15 @@ fn mount(path: &Path, allow_other: bool) -> Result<Mount> {
     })
 }
 
-/// The mount of a folder, made if it is not mounted yet; `then` adds a file to it.
+/// The mount of a directory, created if necessary; `then` adds a file to it.
 pub(crate) fn with_mount<T>(
     parameters: &Parameters,
     then: impl FnOnce(&Arc<Mount>) -> Result<T>,
 ) -> Result<T> {
     let mut mounts = MOUNTS.lock().unwrap_or_else(PoisonError::into_inner);
-    // A mount that somebody ended by hand is none any more.
+    // Forget mounts that were unmounted manually.
     mounts.retain(|_, mount| !mount.has_ended());
-    // Looked for by name first: asking our own mount could wait for a volume that hangs.
+    // Search by name first: accessing our own mount could block on a hanging volume.
     let by_name = stale::resolve(&parameters.mount).ok();
     let path = match by_name.filter(|path| mounts.contains_key(path)) {
         Some(path) => path,
@@ -123,7 +123,8 @@ pub(crate) fn with_mount<T>(
         Some(known) if known.allow_other != parameters.allow_other => Err(refused(
             ErrorKind::InvalidInput,
             &path,
-            "another export in this folder has another value of allow-other: use the same one",
+            "another export in this directory has a different value of allow-other: use the same \
+             value",
         )),
         Some(known) => then(&known),
         None => {
@@ -140,7 +141,7 @@ pub(crate) fn with_mount<T>(
     }
 }
 
-/// Removes a file from its mount, and the mount when this was its last file.
+/// Removes a file from its mount, and the mount with its last file.
 pub(crate) fn remove(mount: &Arc<Mount>, number: u64) {
     let mut mounts = MOUNTS.lock().unwrap_or_else(PoisonError::into_inner);
     if mount.folder.remove(number) {
@@ -160,7 +161,7 @@ impl Mount {
         ended.try_recv() == Err(TryRecvError::Disconnected)
     }
 
-    /// Unmounts, also when a program has a file open: it gets errors until it closes it.
+    /// Unmounts lazily: programs with an open file get errors until they close it.
     fn end(&self) {
         if self.has_ended() || stale::detach(&self.path).is_err() {
             return;

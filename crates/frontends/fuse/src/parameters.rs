@@ -1,17 +1,17 @@
-//! The parameters of an export, read and checked.
+//! Export parameters: parsing and validation.
 
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
 use std::path::PathBuf;
 
-/// Longest name of a file, in bytes.
+/// Maximum length of a file name, in bytes.
 const NAME_MAX: usize = 255;
 
 fn invalid(text: String) -> Error {
     Error::new(ErrorKind::InvalidInput, text)
 }
 
-/// What an export was asked to be.
+/// Parameters of an export.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Parameters {
     pub mount: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Parameters {
     pub access: Access,
 }
 
-/// Who may do what with the file; what is not given is the daemon's, or follows from the volume.
+/// Ownership and permissions; by default those of the daemon and the volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Access {
     pub uid: Option<u32>,
@@ -35,7 +35,7 @@ impl Access {
             text.map(|text| {
                 let form = || {
                     invalid(format!(
-                        "{name} is '{text}': write a number, as `id` tells it"
+                        "{name} is '{text}': write a numeric id, as printed by `id`"
                     ))
                 };
                 text.parse().map_err(|_| form())
@@ -58,7 +58,7 @@ impl Access {
     }
 }
 
-/// Reads the parameters of the export `name`, which has to do as the name of a file.
+/// Parses the parameters of the export `name`, which must be a valid file name.
 pub(crate) fn parse(name: &str, parameters: &BTreeMap<String, String>) -> Result<Parameters> {
     if name.is_empty()
         || name == "."
@@ -67,7 +67,7 @@ pub(crate) fn parse(name: &str, parameters: &BTreeMap<String, String>) -> Result
         || name.contains(['/', '\0'])
     {
         return Err(invalid(format!(
-            "'{name}' cannot be the name of a file: choose another name for the export"
+            "'{name}' is not a valid file name: choose another name for the export"
         )));
     }
     let mount = parameters
@@ -75,7 +75,9 @@ pub(crate) fn parse(name: &str, parameters: &BTreeMap<String, String>) -> Result
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
         .ok_or_else(|| {
-            invalid("a FUSE export needs mount: the absolute path of an empty folder".to_owned())
+            invalid(
+                "a FUSE export requires mount: the absolute path of an empty directory".to_owned(),
+            )
         })?;
     let allow_other = match parameters.get("allow-other").map(String::as_str) {
         None | Some("no") => false,

@@ -1,8 +1,7 @@
-//! Which ranges of a file are being changed.
+//! Range locks of a file.
 //!
-//! A write of part of an LBA reads the LBA, changes it and writes it back. Meanwhile nobody else
-//! may write there, or one of the two changes would be lost: such a range is held alone. Writes
-//! of whole LBAs pass each other freely.
+//! A write of a partial LBA is a read-modify-write. A concurrent write to the same LBA could be
+//! lost, so such a range is locked exclusively. Writes of whole LBAs share their locks.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -53,11 +52,11 @@ impl State {
     }
 }
 
-/// The ranges of one file.
+/// The locked ranges of a file.
 #[derive(Default)]
 pub(crate) struct Ranges(Mutex<State>);
 
-/// A range that is held; given back when dropped.
+/// A locked range, released when dropped.
 pub(crate) struct Held {
     ranges: Arc<Ranges>,
     number: u64,
@@ -68,7 +67,7 @@ impl Ranges {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds `range` if that is possible at once.
+    /// Locks `range` if possible without waiting.
     pub(crate) fn try_hold(self: &Arc<Self>, range: Range<u64>, alone: bool) -> Option<Held> {
         let mut state = self.lock();
         let entry = state.entry(range, alone);
@@ -83,7 +82,7 @@ impl Ranges {
         })
     }
 
-    /// Holds `range`, after those who came before and are in the way.
+    /// Locks `range` after earlier conflicting locks (FIFO).
     pub(crate) async fn hold(self: &Arc<Self>, range: Range<u64>, alone: bool) -> Held {
         let held = {
             let mut state = self.lock();
@@ -187,7 +186,7 @@ mod tests {
             poll(whole.as_mut()).is_none(),
             "the partial write came first"
         );
-        assert!(ranges.try_hold(0..1, false).is_none(), "nobody overtakes");
+        assert!(ranges.try_hold(0..1, false).is_none(), "no overtaking");
         let held = poll(partial.as_mut()).unwrap();
         drop(held);
         assert!(poll(whole.as_mut()).is_some());

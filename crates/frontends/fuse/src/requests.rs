@@ -1,4 +1,4 @@
-//! Reads, writes and the like: cut to the volume, and given to the device.
+//! Reads, writes and other requests: clipped to the volume and submitted to the device.
 
 use crate::errors::errno;
 use crate::file::{Answer, File, Plan};
@@ -6,7 +6,7 @@ use block::{AllocationState, IoBuf, OpFlags, OpKind};
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyLseek, ReplyWrite};
 use std::sync::Arc;
 
-/// Reads: the LBAs that hold the range, and the range out of them.
+/// Reads the LBAs that contain the range, and replies with the range.
 pub(crate) fn read(file: &Arc<File>, offset: u64, size: u32, reply: ReplyData) {
     let range = file.clip(offset, u64::from(size));
     if range.is_empty() {
@@ -26,11 +26,11 @@ pub(crate) fn read(file: &Arc<File>, offset: u64, size: u32, reply: ReplyData) {
     file.direct(plan, Answer::Data(reply, wanted), None, permit);
 }
 
-/// Writes: at once if whole LBAs, in steps if parts of them.
+/// Writes whole LBAs directly, and partial LBAs in steps.
 pub(crate) fn write(file: &Arc<File>, offset: u64, data: &[u8], fua: bool, reply: ReplyWrite) {
     let range = file.clip(offset, data.len() as u64);
     if range.is_empty() {
-        // As a block device does: a volume does not grow by being written to.
+        // As on a block device: writes do not extend a volume.
         return match data.is_empty() {
             true => reply.written(0),
             false => reply.error(Errno::ENOSPC),
@@ -62,7 +62,7 @@ pub(crate) fn write(file: &Arc<File>, offset: u64, data: &[u8], fua: bool, reply
     });
 }
 
-/// Makes what was written durable.
+/// Makes completed writes durable.
 pub(crate) fn flush(file: &Arc<File>, reply: ReplyEmpty) {
     let permit = file.flight.begin(0);
     let plan = Plan {
@@ -74,7 +74,7 @@ pub(crate) fn flush(file: &Arc<File>, reply: ReplyEmpty) {
     file.direct(plan, Answer::Empty(reply), None, permit);
 }
 
-/// Gives space back or zeroes a range (`fallocate(2)`); space cannot be reserved.
+/// Frees or zeroes a range (`fallocate(2)`); space cannot be reserved.
 pub(crate) fn allocate(file: &Arc<File>, offset: u64, length: u64, mode: i32, reply: ReplyEmpty) {
     let no_unmap = match mode & !libc::FALLOC_FL_KEEP_SIZE {
         libc::FALLOC_FL_PUNCH_HOLE => false,
@@ -119,7 +119,7 @@ pub(crate) fn seek(file: &Arc<File>, offset: i64, whence: i32, reply: ReplyLseek
     file.run(move || async move {
         match (task.seek(offset, wanted).await, wanted) {
             (Ok(Some(found)), _) => reply.offset(found as i64),
-            // The end of a file counts as a hole.
+            // The end of a file is a hole.
             (Ok(None), AllocationState::Hole) => reply.offset(size as i64),
             (Ok(None), _) => reply.error(Errno::ENXIO),
             (Err(error), _) => reply.error(errno(error.kind)),

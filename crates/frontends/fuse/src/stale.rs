@@ -1,4 +1,4 @@
-//! Mounts that a killed daemon left behind, and their end.
+//! Stale mounts of a killed daemon, and their removal.
 
 use std::ffi::CString;
 use std::io::{Error, ErrorKind, Result};
@@ -6,16 +6,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The name under which our mounts are listed.
+/// Source name of our mounts.
 pub(crate) const SOURCE: &str = "convect";
-/// Dead mounts on one folder that are cleared away.
+/// Maximum number of stale mounts removed from a directory.
 const STALE_MAX: usize = 16;
 
-/// Ends the topmost mount of a folder: at once for new users, and for those who still have a file
-/// open when they close it.
+/// Detaches the topmost mount of a directory (lazy unmount): open files keep it until they are
+/// closed.
 pub(crate) fn detach(path: &Path) -> Result<()> {
     let name = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: a zero-terminated path that lives during the call.
+    // SAFETY: a zero-terminated path that is valid during the call.
     if unsafe { libc::umount2(name.as_ptr(), libc::MNT_DETACH | libc::UMOUNT_NOFOLLOW) } == 0 {
         return Ok(());
     }
@@ -23,7 +23,7 @@ pub(crate) fn detach(path: &Path) -> Result<()> {
     if error.raw_os_error() != Some(libc::EPERM) {
         return Err(error);
     }
-    // Not root: the helper that mounted it for us may unmount it.
+    // Without root, the setuid helper that mounted it must unmount it.
     let status = Command::new("fusermount3")
         .args(["-u", "-z", "-q", "--"])
         .arg(path)
@@ -34,7 +34,7 @@ pub(crate) fn detach(path: &Path) -> Result<()> {
     }
 }
 
-/// Undoes the escapes of the table of mounts: `\040` is a space.
+/// Decodes escapes of the mount table: `\040` is a space.
 fn unescape(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
@@ -58,8 +58,7 @@ fn unescape(text: &str) -> Vec<u8> {
     plain
 }
 
-/// Whether the topmost mount on `path` in the text of a table of mounts (`proc(5)`, mountinfo) is
-/// one of ours.
+/// Whether the topmost mount on `path` in a mount table (`proc(5)`, mountinfo) is one of ours.
 fn is_ours(table: &str, path: &Path) -> bool {
     let mounted = table.lines().rev().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
@@ -72,7 +71,7 @@ fn is_ours(table: &str, path: &Path) -> bool {
     mounted == Some(true)
 }
 
-/// The path without links, also where the folder itself is a dead mount.
+/// The canonical path, even if the directory itself is a stale mount.
 pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
@@ -80,10 +79,10 @@ pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Clears away mounts of ours on `path` whose daemon is dead.
+/// Removes our stale mounts on `path`.
 ///
 /// # Errors
-/// When a dead mount is of another program, or cannot be removed.
+/// When a stale mount belongs to another program, or cannot be removed.
 pub(crate) fn clear(path: &Path) -> Result<()> {
     for _ in 0..STALE_MAX {
         let dead = std::fs::metadata(path)
@@ -94,8 +93,7 @@ pub(crate) fn clear(path: &Path) -> Result<()> {
         let resolved = resolve(path)?;
         let advice = || {
             format!(
-                "{} is a mount whose program is dead and that cannot be removed: \
-                 run 'umount -l {}' and try again",
+                "{} is a stale mount that cannot be removed: run 'umount -l {}' and try again",
                 path.display(),
                 path.display()
             )
@@ -109,7 +107,7 @@ pub(crate) fn clear(path: &Path) -> Result<()> {
     }
     Err(Error::new(
         ErrorKind::ResourceBusy,
-        format!("{}: too many dead mounts on one folder", path.display()),
+        format!("{}: too many stale mounts on one directory", path.display()),
     ))
 }
 

@@ -1,4 +1,4 @@
-//! Requests that take several operations: parts of LBAs, clearing, and the search for data.
+//! Requests of several operations: partial LBAs, clearing ranges, and searching for data.
 
 use crate::file::{File, Plan};
 use block::{AllocationState, ErrorKind, IoBuf, IoError, OpFlags, OpKind};
@@ -6,17 +6,17 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Longest range that one operation clears or tells the state of, in bytes: one region of the engine.
+/// Maximum range of a clear or status operation, in bytes: one region of the engine.
 const WINDOW: u64 = 256 << 20;
-/// The same of zeroes that keep their space, which are written.
+/// The same for zeroes that keep their allocation, which are written.
 const WINDOW_WRITTEN: u64 = 16 << 20;
 
 impl File {
     /// # Errors
-    /// When the export has ended: nobody is there to be answered.
+    /// When the export has stopped: no reply is possible.
     fn check_served(&self) -> Result<(), IoError> {
         match self.ended.load(Ordering::Acquire) {
-            true => Err(IoError::new(ErrorKind::Gone, "the export has ended")),
+            true => Err(IoError::new(ErrorKind::Gone, "the export has stopped")),
             false => Ok(()),
         }
     }
@@ -31,7 +31,7 @@ impl File {
         self.step(plan).await.map(|(buf, _)| buf)
     }
 
-    /// Writes `data` at `offset` whatever their alignment. The caller holds the LBAs alone.
+    /// Writes `data` at `offset` with any alignment. The caller has locked the LBAs exclusively.
     async fn patch(
         self: &Arc<Self>,
         offset: u64,
@@ -46,7 +46,7 @@ impl File {
             let old = self.read_lba(whole.start).await?;
             old.read(0, &mut bytes[..lba]);
         }
-        // The first LBA may be the last one as well, and is read already then.
+        // The first LBA may also be the last one, and has been read then.
         let read = range.start > whole.start && bytes.len() == lba;
         if range.end < whole.end && !read {
             let old = self.read_lba(whole.end - self.lba).await?;
@@ -64,7 +64,7 @@ impl File {
         self.step(plan).await.map(drop)
     }
 
-    /// Writes `data` at `offset` once nobody is in the way.
+    /// Writes `data` at `offset` after conflicting writes.
     pub(crate) async fn write(
         self: &Arc<Self>,
         offset: u64,
@@ -78,7 +78,7 @@ impl File {
         self.patch(offset, data, flags).await
     }
 
-    /// Makes `range` read as zeroes, and frees its space unless the flags say otherwise.
+    /// Zeroes `range`, and frees its space unless the flags forbid it.
     pub(crate) async fn clear(
         self: &Arc<Self>,
         range: Range<u64>,
@@ -90,7 +90,7 @@ impl File {
         let inner_end = range.end / self.lba * self.lba;
         let frees = !flags.no_unmap;
         if inner_start > inner_end {
-            // Part of a single LBA.
+            // Within a single LBA.
             return self.zero_part(range, frees).await;
         }
         self.zero_part(range.start..inner_start, frees).await?;
@@ -114,7 +114,7 @@ impl File {
     ) -> Result<(), IoError> {
         self.check_served()?;
         let plan = Plan {
-            // Not a discard, which promises no zeroes of a part of a block.
+            // Not a discard, which does not guarantee zeroes for partial blocks.
             kind: OpKind::WriteZeroes,
             flags,
             range,
@@ -123,8 +123,8 @@ impl File {
         self.step(plan).await.map(drop)
     }
 
-    /// Makes part of an LBA read as zeroes. If it `frees`, what holds nothing but zeroes then is freed, and what
-    /// held nothing else before stays as it is: a hole takes no space by being punched.
+    /// Zeroes part of an LBA. If it `frees`, an LBA that is all zeroes afterwards is freed, and one
+    /// that was a hole remains a hole: punching a hole never allocates space.
     async fn zero_part(self: &Arc<Self>, range: Range<u64>, frees: bool) -> Result<(), IoError> {
         if range.is_empty() {
             return Ok(());
@@ -148,8 +148,8 @@ impl File {
         self.patch(range.start, &zeroes, OpFlags::default()).await
     }
 
-    /// The first offset from `offset` on that is in the state `wanted`, or `None` when there is
-    /// none before the end of the volume.
+    /// The first offset at or after `offset` in the state `wanted`, or `None` if there is none
+    /// before the end of the volume.
     pub(crate) async fn seek(
         self: &Arc<Self>,
         offset: u64,
@@ -173,7 +173,10 @@ impl File {
                 at = at.saturating_add(extent.len);
             }
             if at == before {
-                return Err(IoError::new(ErrorKind::Device, "the volume tells no state"));
+                return Err(IoError::new(
+                    ErrorKind::Device,
+                    "the volume reports no allocation status",
+                ));
             }
         }
         Ok(None)

@@ -1,4 +1,4 @@
-//! Where an export listens, read and checked.
+//! Listen addresses of an export: parsing and validation.
 
 use reactor::ListenAddress;
 use std::io::{Error, ErrorKind, Result};
@@ -8,7 +8,7 @@ pub(crate) fn invalid(text: String) -> Error {
     Error::new(ErrorKind::InvalidInput, text)
 }
 
-/// Reads `unix:PATH` or `tcp:ADDRESS:PORT`.
+/// Parses `unix:PATH` or `tcp:ADDRESS:PORT`.
 pub(crate) fn parse_listen(text: &str) -> Result<ListenAddress> {
     if let Some(path) = text.strip_prefix("unix:") {
         let path = PathBuf::from(path);

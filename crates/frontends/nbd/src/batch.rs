@@ -1,4 +1,4 @@
-//! Replies, put together so that several leave by one system call.
+//! Batches of replies that are sent with one system call.
 
 use crate::channel::Channel;
 use crate::contexts::Context;
@@ -12,19 +12,19 @@ use block::{AllocationState, IoError, StatusExtent};
 use std::io::{IoSlice, Result};
 use std::ops::Range;
 
-/// Replies, and bytes of data, after which a batch is written.
+/// Number of replies, and bytes of data, at which a batch is sent.
 const REPLIES_MAX: usize = 64;
 const BYTES_MAX: usize = 1 << 20;
-/// Longest text of an error that is sent, in bytes.
+/// Maximum length of an error message that is sent, in bytes.
 const TEXT_MAX: usize = 256;
-/// Most runs in one answer to a block status.
+/// Maximum number of extents in a block status reply.
 pub(crate) const EXTENTS_MAX: usize = 4096;
 
-/// Replies on their way; kept from batch to batch so that its memory is.
+/// Replies to be sent; reused from batch to batch for its allocations.
 #[derive(Default)]
 pub(crate) struct Batch {
     heads: Vec<u8>,
-    /// Each request with its head's place in `heads`.
+    /// Requests, each with its header's range in `heads`.
     replies: Vec<(Range<usize>, Request)>,
     bytes: usize,
 }
@@ -38,7 +38,7 @@ impl Batch {
         self.replies.len() >= REPLIES_MAX || self.bytes >= BYTES_MAX
     }
 
-    /// Adds the reply to a request that has ended.
+    /// Adds the reply to a completed request.
     pub(crate) fn push(&mut self, request: Request, agreed: &Agreed) {
         let start = self.heads.len();
         encode(&mut self.heads, &request, agreed);
@@ -46,7 +46,7 @@ impl Batch {
         self.replies.push((start..self.heads.len(), request));
     }
 
-    /// Writes all of them.
+    /// Sends all replies.
     pub(crate) async fn write(&self, stream: &Channel) -> Result<()> {
         let mut parts = Vec::with_capacity(2 * self.replies.len());
         for (head, request) in &self.replies {
@@ -59,7 +59,7 @@ impl Batch {
         stream.write_all(&mut parts).await
     }
 
-    /// Gives the requests back and is empty.
+    /// Empties the batch and returns its requests.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Request> + '_ {
         self.heads.clear();
         self.bytes = 0;
@@ -73,12 +73,12 @@ fn simple(heads: &mut Vec<u8>, cookie: u64, error: u32) {
     heads.extend_from_slice(&cookie.to_be_bytes());
 }
 
-/// The one chunk of a structured reply, up to its payload of `len` bytes.
+/// The header of a structured reply of one chunk with a payload of `len` bytes.
 fn structured(heads: &mut Vec<u8>, cookie: u64, kind: u16, len: u32) {
     chunk_of(heads, cookie, kind, len, true);
 }
 
-/// A chunk of a structured reply, the last one or not, up to its payload of `len` bytes.
+/// The header of a chunk of a structured reply with a payload of `len` bytes, the last one or not.
 fn chunk_of(heads: &mut Vec<u8>, cookie: u64, kind: u16, len: u32, last: bool) {
     let flags = if last { chunk::FLAG_DONE } else { 0 };
     heads.extend_from_slice(&STRUCTURED_REPLY_MAGIC.to_be_bytes());
@@ -97,7 +97,7 @@ fn error_chunk(heads: &mut Vec<u8>, cookie: u64, error: &IoError) {
     heads.extend_from_slice(text.as_bytes());
 }
 
-/// Everything of a reply but the data that was read.
+/// Encodes a reply except for read data.
 fn encode(heads: &mut Vec<u8>, request: &Request, agreed: &Agreed) {
     let (cookie, with_structure) = (request.cookie, agreed.structured);
     match (&request.error, request.answer) {
@@ -128,7 +128,7 @@ fn encode(heads: &mut Vec<u8>, request: &Request, agreed: &Agreed) {
     }
 }
 
-/// The runs of a context, neighbours of the same state joined, cut at `len` bytes.
+/// The extents of a context with equal neighbours merged, clipped to `len` bytes.
 fn runs(extents: &[StatusExtent], len: u32, one: bool, context: Context) -> Vec<(u32, u32)> {
     let most = if one { 1 } else { EXTENTS_MAX };
     let mut left = len;

@@ -1,7 +1,7 @@
-//! A connection's bytes, plain or by TLS.
+//! The byte stream of a connection, unencrypted or over TLS.
 //!
-//! The record layer is rustls' buffered one, fed by the loop's reads and emptied by its writes: 64 KiB are made into
-//! records at a time, and other tasks of the loop run in between.
+//! TLS uses rustls' buffered API, fed and drained by asynchronous I/O of the event loop: records
+//! are produced in 64 KiB steps, between which other tasks run.
 
 use reactor::{DetachedStream, Handle, Limit, Source, Stream};
 use rustls::{ServerConfig, ServerConnection};
@@ -9,21 +9,21 @@ use std::cell::RefCell;
 use std::io::{Error, ErrorKind, IoSlice, Read, Result, Write};
 use std::sync::Arc;
 
-/// Bytes of records that are read at a time.
+/// Bytes of TLS records per read.
 const INCOMING: usize = 32 << 10;
-/// Bytes that become records before these are sent.
+/// Bytes encrypted before the records are sent.
 const OUTGOING: usize = 64 << 10;
 
-/// Steps of decryption without a byte of the peer's before others have their turn.
+/// Empty records decrypted before other tasks run.
 const EMPTY_MAX: u32 = 8;
 
-/// A connection, as its session sees it.
+/// A connection of a session.
 pub(crate) enum Channel {
     Plain(Stream),
     Tls(Box<TlsStream>),
 }
 
-/// Records that were read and not decrypted.
+/// Records received but not decrypted yet.
 #[derive(Default)]
 struct Incoming {
     buf: Box<[u8]>,
@@ -31,7 +31,7 @@ struct Incoming {
     end: usize,
 }
 
-/// A connection by TLS. One task reads and one writes.
+/// A TLS connection, with at most one reading and one writing task.
 pub(crate) struct TlsStream {
     handle: Handle,
     stream: Stream,
@@ -39,11 +39,11 @@ pub(crate) struct TlsStream {
     state: RefCell<ServerConnection>,
     incoming: RefCell<Incoming>,
     outgoing: RefCell<Vec<u8>>,
-    /// Held while records are sent: they must not be mixed.
+    /// Held while records are sent, so that they are not interleaved.
     sending: Limit,
 }
 
-/// A connection by TLS on its way from one loop to another.
+/// A TLS connection being moved between loops.
 pub(crate) struct DetachedTls {
     stream: DetachedStream,
     state: ServerConnection,
@@ -51,10 +51,10 @@ pub(crate) struct DetachedTls {
 }
 
 impl DetachedTls {
-    /// The connection, on the loop of `handle` from now on.
+    /// Attaches the connection to the loop of `handle`.
     ///
     /// # Errors
-    /// When the socket is not usable any more.
+    /// When the socket cannot be used any more.
     pub(crate) fn attach(self, handle: &Handle) -> Result<TlsStream> {
         let stream = self.stream.attach(handle)?;
         Ok(TlsStream::new(handle, stream, self.state, self.incoming))
@@ -77,10 +77,10 @@ impl TlsStream {
         }
     }
 
-    /// The server's side of a TLS handshake. The caller bounds its time.
+    /// Performs the server's TLS handshake. The caller limits its time.
     ///
     /// # Errors
-    /// When the peer does not do its part, or is not who it has to be: it is told by an alert.
+    /// When the peer violates the protocol or fails authentication; an alert is sent.
     pub(crate) async fn accept(
         handle: &Handle,
         stream: Stream,
@@ -101,7 +101,7 @@ impl TlsStream {
         Ok(tls)
     }
 
-    /// Takes the connection off its loop. No task uses it.
+    /// Detaches the connection from its loop. No task may be using it.
     pub(crate) fn detach(self) -> DetachedTls {
         DetachedTls {
             stream: self.stream.detach(),
@@ -110,7 +110,7 @@ impl TlsStream {
         }
     }
 
-    /// Gives the record layer more of what the peer sent. Who gives this up has to give up the connection, too.
+    /// Receives and decrypts more records. If this is cancelled, the connection must be closed.
     async fn decrypt_more(&self, soon: bool) -> Result<()> {
         let mut incoming = self.incoming.take();
         let result = self.fill_and_decrypt(&mut incoming, soon).await;
@@ -135,7 +135,7 @@ impl TlsStream {
         let mut state = self.state.borrow_mut();
         let mut records = &incoming.buf[incoming.start..incoming.end];
         match state.read_tls(&mut records)? {
-            // The peer has said that nothing more comes.
+            // The peer has sent close_notify or EOF.
             0 => return Err(ErrorKind::UnexpectedEof.into()),
             took => incoming.start += took,
         }
@@ -146,7 +146,7 @@ impl TlsStream {
     async fn read_some(&self, buf: &mut [u8], soon: bool) -> Result<usize> {
         let mut empty = 0;
         loop {
-            // A peer may send records without bytes as fast as they are decrypted.
+            // Yield, since a peer may send empty records as fast as they are decrypted.
             if empty >= EMPTY_MAX {
                 empty = 0;
                 self.handle.yield_now().await;
@@ -161,7 +161,7 @@ impl TlsStream {
         }
     }
 
-    /// Sends the records that are made.
+    /// Sends pending records.
     async fn flush(&self) -> Result<()> {
         let _alone = self.sending.get().await;
         let mut outgoing = self.outgoing.take();
@@ -215,7 +215,7 @@ impl Channel {
         }
     }
 
-    /// Tells the peer that nothing more comes, where the connection has a word for that.
+    /// Sends close_notify over TLS.
     pub(crate) async fn say_end(&self) -> Result<()> {
         if let Self::Tls(tls) = self {
             tls.state.borrow_mut().send_close_notify();

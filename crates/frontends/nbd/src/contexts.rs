@@ -1,29 +1,29 @@
-//! Metadata contexts: what a block status can tell of.
+//! Metadata contexts of block status.
 
 use crate::options::ContextRequest;
 use crate::protocol::STATE_CHANGED;
 use block::{BlockDevice, OpKind};
 
-/// Most contexts of one session: each has its own answer to every question.
+/// Maximum number of contexts of a session: each has its own reply to every request.
 pub(crate) const CONTEXTS_MAX: usize = 8;
-/// Which parts hold data.
+/// Allocation status.
 const ALLOCATION: &str = "base:allocation";
-/// The namespace of our own ones.
+/// Namespace of Convect's contexts.
 const OURS: &str = "convect:";
-/// Which parts have changed since a snapshot, whose name follows.
+/// Changes since a snapshot, whose name follows.
 const CHANGED: &str = "convect:changed:";
 
-/// What a session may ask for.
+/// A context of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Context {
     /// `base:allocation`.
     Allocation,
-    /// Changes since the snapshot of a number.
+    /// Changes since the snapshot with this number.
     Changed(u32),
 }
 
 impl Context {
-    /// The operation that tells it.
+    /// The operation that queries it.
     pub(crate) fn kind(self) -> OpKind {
         match self {
             Self::Allocation => OpKind::Status,
@@ -31,7 +31,7 @@ impl Context {
         }
     }
 
-    /// What is said of a range of which the device tells nothing: data, or changed, is never wrong.
+    /// Status of a range if the device reports none: data, or changed, which is always safe.
     pub(crate) fn unknown(self) -> u32 {
         match self {
             Self::Allocation => 0,
@@ -40,7 +40,7 @@ impl Context {
     }
 }
 
-/// The contexts of a device that a request selects, or only wants to have listed, by their names.
+/// Contexts of a device that a request selects or lists, by name.
 pub(crate) fn asked_for(
     device: &dyn BlockDevice,
     request: &ContextRequest,

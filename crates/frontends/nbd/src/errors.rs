@@ -1,4 +1,4 @@
-//! The one place where an error becomes a number of the protocol ("Error values").
+//! Conversion of errors to the protocol's error values ("Error values").
 
 use block::ErrorKind;
 
@@ -9,7 +9,7 @@ pub(crate) const ENOSPC: u32 = 28;
 pub(crate) const ENOTSUP: u32 = 95;
 pub(crate) const ESHUTDOWN: u32 = 108;
 
-/// What the client is told.
+/// The error value for an error kind.
 pub(crate) fn code(kind: ErrorKind) -> u32 {
     match kind {
         ErrorKind::Invalid => EINVAL,

@@ -1,4 +1,4 @@
-//! An export: its listener, and its end.
+//! An export: its listener and its shutdown.
 
 use crate::address::invalid;
 use crate::parameters::parse;
@@ -17,28 +17,28 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How long the loop may take to begin to listen.
+/// Time limit for the loop to start listening.
 const START_MAX: Duration = Duration::from_secs(10);
-/// How long sessions may take to answer what is in flight when the export ends, and then to end
-/// after their sockets were cut.
+/// Time limit for sessions to answer requests in flight when the export stops, and then to end
+/// after their sockets were shut down.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 const END_MAX: Duration = Duration::from_secs(5);
-/// How long to wait when the system gives no connection (out of descriptors, say).
+/// Retry delay after a failed accept (out of descriptors, for example).
 const ACCEPT_RETRY_NS: u64 = SECOND_NS / 10;
-/// Numbers of this front end's listeners for changes of a volume: "nbd" above a count.
+/// Ids of this protocol's listeners for volume changes: "nbd" followed by a counter.
 static NEXT_LISTENER: AtomicU64 = AtomicU64::new(0x6e62_6400_0000_0000);
 
 struct NbdExport {
     shared: Arc<Shared>,
     address: ListenAddress,
-    /// As it was started.
+    /// Parameters at the start.
     parameters: BTreeMap<String, String>,
 }
 
-/// Parameters that do not change while clients are connected; the others count for connections to come.
+/// Parameters that cannot change while clients are connected; the others apply to new connections.
 const FIXED: [&str; 4] = ["listen", "mode", "owner", "group"];
 
-/// Where to listen, and what may change.
+/// Listen address and changeable settings.
 fn settings(parameters: &BTreeMap<String, String>) -> Result<(ListenAddress, Settings)> {
     let parameters = parse(parameters)?;
     if parameters.tls.is_some() {
@@ -51,10 +51,10 @@ fn settings(parameters: &BTreeMap<String, String>) -> Result<(ListenAddress, Set
     Ok((parameters.listen, settings))
 }
 
-/// Starts an export. Not to be called on one of its loops: it waits for the first of them.
+/// Starts an export. Must not be called on one of its loops, as it waits for the first of them.
 pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let (listen, settings) = settings(&export.parameters)?;
-    // Here and not on the loop: file systems may take their time.
+    // Not on the loop, since file systems may block.
     let access = SocketAccess::parse(&export.parameters)?;
     let bound = Bound::new(&listen, &access)?;
     let address = bound.address()?;
@@ -68,12 +68,12 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let first = remotes
         .first()
         .cloned()
-        .ok_or_else(|| Error::other("an export needs a loop to run on"))?;
+        .ok_or_else(|| Error::other("no event loop available for the export"))?;
     let (give, take) = mpsc::channel();
     let task_shared = shared.clone();
     first.run(move |handle| {
         let listener = Listener::new(handle, bound);
-        // Owned by the task, so that it is marked as closed after the socket is.
+        // Owned by the task, so that it is marked as closed after the socket.
         let accepting = Accepting {
             handle: handle.clone(),
             remotes,
@@ -87,7 +87,8 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     if take.recv_timeout(START_MAX).is_err() {
         shared.stop();
         return Err(Error::other(
-            "the loop that should listen has ended or does not answer: is the daemon stopping?",
+            "the event loop of the listener has stopped or does not respond: is the daemon \
+             stopping?",
         ));
     }
     Ok(Box::new(NbdExport {
@@ -103,7 +104,7 @@ impl Export for NbdExport {
     }
 
     fn hints(&self) -> Vec<String> {
-        // Where libnbd finds the certificates of clients.
+        // Where libnbd looks for client certificates.
         let (scheme, certificates) = match &self.shared.settings().tls {
             None => ("nbd", ""),
             Some(_) => ("nbds", "tls-certificates=/etc/pki/libnbd"),
@@ -139,7 +140,8 @@ impl Export for NbdExport {
         self.shared.sessions()
     }
 
-    /// Takes over all but where it listens, for connections to come. Files of certificates are read again.
+    /// Applies all parameters except for the listen address to new connections. Certificate files
+    /// are read again.
     fn change(&self, parameters: &BTreeMap<String, String>) -> Result<()> {
         let is_fixed = |name: &&&str| self.parameters.get(**name) != parameters.get(**name);
         if let Some(name) = FIXED.iter().find(is_fixed) {
@@ -154,7 +156,7 @@ impl Export for NbdExport {
 }
 
 impl Drop for NbdExport {
-    /// Waits, for a bounded time, until the address is free and the sessions have ended.
+    /// Waits, for a limited time, until the address is released and the sessions have ended.
     fn drop(&mut self) {
         self.shared.stop();
         let connections = &self.shared.connections;
@@ -165,7 +167,7 @@ impl Drop for NbdExport {
     }
 }
 
-/// The task that takes connections.
+/// The accept task.
 struct Accepting {
     handle: Handle,
     remotes: Vec<Remote>,
@@ -192,11 +194,11 @@ impl Accepting {
             drop(listening);
             shared.stop();
         };
-        // Removing a socket's file may take its time. Without a thread the address is given up all the same.
+        // Removing the socket's file may block. Without a thread the address is released anyway.
         let _ = control::start("unlisten".to_owned(), Box::new(end));
     }
 
-    /// Starts a session on the next loop; a connection without a seat is closed, and has cost nothing there.
+    /// Starts a session on the next loop; a connection over the limit is closed cheaply.
     fn hand_over(&mut self, stream: Stream) {
         let Some(seat) = self.shared.sit(&stream) else {
             return;
@@ -213,8 +215,8 @@ impl Accepting {
     }
 }
 
-/// What `future` gives, or `None` once the export or its volume has ended. The size that sessions
-/// check against follows the volume meanwhile.
+/// The result of `future`, or `None` once the export or its volume has ended. Meanwhile the size
+/// for bounds checks follows the volume.
 async fn until_end<T>(shared: &Shared, number: u64, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let watched = poll_fn(|context: &mut Context<'_>| {

@@ -1,4 +1,4 @@
-//! Requests in flight of one session: bounded in number, in bytes of memory, and in the range that they cover.
+//! Limits of the requests in flight of a session: number, memory, and length of ranges.
 
 use crate::pieces::{CHARGES_MAX, Found, Piece, Pieces};
 use block::{Completion, IoBuf, IoError, Op};
@@ -6,56 +6,57 @@ use reactor::Account;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Requests in flight of one session.
+/// Maximum requests in flight of a session.
 const REQUESTS_MAX: usize = 512;
-/// Bytes of memory that they may hold; two of the longest requests.
+/// Maximum bytes of their buffers: two requests of maximum size.
 const BYTES_MAX: usize = 2 * crate::protocol::PAYLOAD_MAX as usize;
-/// Buffers kept for the next request of the same length, and their bytes; so many also when others wait for memory.
+/// Maximum number of buffers kept for reuse, and their bytes; and the bytes kept even if others
+/// wait for memory.
 const SPARE_MAX: usize = 64;
 const SPARE_BYTES_MAX: usize = 4 << 20;
 const SPARE_BYTES_OWN: usize = reactor::OWN / 2;
 
-/// What the client gets.
+/// Kind of a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
     /// Success or an error.
     Done,
-    /// The bytes that were read.
+    /// The data read.
     Data,
-    /// Runs of each context; only the first one if `one`.
+    /// Extents of each context; only the first one if `one`.
     Status {
-        /// The client wants a single run.
+        /// The client requested a single extent.
         one: bool,
     },
 }
 
-/// A request, until its reply is written.
+/// A request, until its reply is sent.
 pub(crate) struct Request {
     pub cookie: u64,
     pub offset: u64,
     pub len: u32,
     pub answer: Answer,
-    /// Operations that have not ended, and rows of pieces that are not all given to the device.
+    /// Operations not completed, and piece sequences not fully submitted.
     pub parts: usize,
     /// The first error of its operations.
     pub error: Option<IoError>,
-    /// Memory of its operations: the first one's, and of the others by their number less one.
+    /// Buffer of the first operation; `more` has those of the others.
     pub first: IoBuf,
     pub rest: Vec<IoBuf>,
-    /// What a block status has found, by context.
+    /// Block status collected per context.
     pub found: Vec<Found>,
-    /// Bytes of memory counted for it.
+    /// Bytes of memory charged to it.
     pub held: usize,
 }
 
 impl Request {
-    /// Its memory in order.
+    /// Its buffers in order.
     pub(crate) fn buffers(&self) -> impl Iterator<Item = &IoBuf> {
         std::iter::once(&self.first).chain(&self.rest)
     }
 }
 
-/// An operation by its number: its request's slot, its place within the request, and what it is charged
+/// Identifies an operation: slot of its request, index within the request, and its charge
 /// ([`Piece::charge`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tag {
@@ -65,7 +66,7 @@ pub(crate) struct Tag {
 }
 
 impl Tag {
-    /// Of an operation that is charged by its memory alone.
+    /// The tag of an operation that is charged by its buffer only.
     pub(crate) fn new(slot: usize, part: usize) -> Self {
         Self {
             slot,
@@ -87,26 +88,26 @@ impl Tag {
     }
 }
 
-/// The table of requests, and operations that the device gave back.
+/// The table of requests, and operations that the device did not accept.
 pub(crate) struct Flight {
-    /// Has the bytes of requests, which were taken before they began, and of spare buffers.
+    /// Memory charged for requests, before they begin, and for spare buffers.
     account: Rc<Account>,
     slots: Vec<Option<Request>>,
     free: Vec<usize>,
     bytes: usize,
-    /// Those of reads that have ended and whose replies are not written.
+    /// Bytes of completed reads whose replies are not sent.
     pub unsent: usize,
-    /// Completions that are still to come.
+    /// Outstanding completions.
     pub expected: usize,
     /// Operations to be submitted again, in order.
     pub backlog: VecDeque<Op>,
     /// Long requests whose next piece waits for its turn.
     waiting: VecDeque<Pieces>,
-    /// Charges of the pieces that the device has.
+    /// Charges of the pieces submitted to the device.
     charged: u64,
     spare: Vec<IoBuf>,
     spare_bytes: usize,
-    /// No further request will come.
+    /// No further request will arrive.
     pub reading_ended: bool,
 }
 
@@ -128,12 +129,12 @@ impl Flight {
         }
     }
 
-    /// Whether a request that holds `bytes` may begin.
+    /// Whether a request of `bytes` may begin.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.slots.len() - self.free.len() < REQUESTS_MAX && self.bytes + bytes <= BYTES_MAX
     }
 
-    /// Begins a request; gives its slot.
+    /// Begins a request; returns its slot.
     pub(crate) fn begin(&mut self, request: Request) -> usize {
         self.bytes += request.held;
         match self.free.pop() {
@@ -148,17 +149,17 @@ impl Flight {
         }
     }
 
-    /// Has a row of pieces of a request wait for its turn.
+    /// Queues a sequence of pieces.
     pub(crate) fn wait(&mut self, pieces: Pieces) {
         self.waiting.push_back(pieces);
     }
 
-    /// Whether pieces wait.
+    /// Whether pieces are queued.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The next piece that may be given to the device; requests take turns.
+    /// The next piece to submit; requests take turns (round robin).
     pub(crate) fn next_piece(&mut self) -> Option<Piece> {
         loop {
             let pieces = self.waiting.front()?;
@@ -173,7 +174,7 @@ impl Flight {
             let piece = pieces.take();
             self.charged += charge;
             if pieces.asks() {
-                // The next question begins where the answer ends.
+                // The next status query begins where the result ended.
                 if let Some(found) = request.found.get_mut(pieces.part) {
                     found.rest = Some(pieces);
                 }
@@ -185,12 +186,12 @@ impl Flight {
         }
     }
 
-    /// Forgets what the device has not been given: nobody is there to be answered.
+    /// Drops queued pieces: no reply is possible.
     pub(crate) fn drop_waiting(&mut self) {
         self.waiting.clear();
     }
 
-    /// Takes a completion in; gives the request when this was its last part.
+    /// Processes a completion; returns the request if it was its last operation.
     pub(crate) fn complete(&mut self, completion: Completion) -> Option<Request> {
         let Tag { slot, part, charge } = Tag::unpack(completion.tag);
         self.expected -= 1;
@@ -219,7 +220,7 @@ impl Flight {
         }
         request.parts -= 1;
         if failed {
-            // What is left of it would change nothing in the answer.
+            // Drop the remaining pieces, which cannot change the reply.
             let before = self.waiting.len();
             self.waiting.retain(|pieces| pieces.slot != slot);
             request.parts -= before - self.waiting.len();
@@ -235,14 +236,14 @@ impl Flight {
         Some(ended)
     }
 
-    /// Ends a request whose reply is written: its memory is free for others.
+    /// Ends a request whose reply was sent, and releases its memory.
     pub(crate) fn release(&mut self, request: Request) {
         self.bytes -= request.held;
         if request.answer == Answer::Data {
             self.unsent -= request.held;
         }
         let before = self.spare_bytes;
-        // Looked at for what is more than a little alone: other threads change it.
+        // Checked only for more than a little memory, since other threads modify it.
         let may_keep = before + request.held <= SPARE_BYTES_OWN || !self.account.others_wait();
         if may_keep {
             self.keep(request.first);
@@ -266,28 +267,28 @@ impl Flight {
         }
     }
 
-    /// Whether memory is kept that others may need, though no request is under way.
+    /// Whether an idle session keeps memory that others may need.
     pub(crate) fn keeps_idle(&self) -> bool {
         self.spare_bytes > SPARE_BYTES_OWN && self.bytes == 0
     }
 
-    /// Keeps no memory for requests to come.
+    /// Drops the spare buffers.
     pub(crate) fn drop_spare(&mut self) {
         self.spare.clear();
         self.account.give(std::mem::take(&mut self.spare_bytes));
     }
 
-    /// Memory of `len` bytes; what is in it is of this session or zero.
+    /// A buffer of `len` bytes, which contains data of this session or zeroes.
     pub(crate) fn buffer(&mut self, len: usize) -> IoBuf {
         match self.spare.iter().rposition(|buf| buf.len() == len) {
             Some(index) => {
-                // The request has taken as much itself.
+                // The request has been charged for it.
                 self.spare_bytes -= len;
                 self.account.give(len);
                 self.spare.swap_remove(index)
             }
             None => {
-                // Lengths change: what nobody asks for makes room for what comes.
+                // Request sizes change: unused spare buffers make room for others.
                 if self.spare.len() == SPARE_MAX || self.spare_bytes + len > SPARE_BYTES_MAX {
                     self.drop_spare();
                 }
@@ -306,7 +307,7 @@ mod tests {
         Flight::new(Rc::new(Account::new([])))
     }
 
-    /// Begins a request that has taken its memory.
+    /// Begins a request that is charged for its memory.
     fn begin(flight: &mut Flight, request: Request) -> usize {
         assert!(flight.account.try_take(request.held));
         flight.begin(request)

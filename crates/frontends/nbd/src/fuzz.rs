@@ -1,12 +1,12 @@
-//! What the fuzz targets (`crates/fuzz-targets`) reach of the private parsers.
+//! Access to the private parsers for the fuzz targets (`crates/fuzz-targets`).
 //!
-//! Compiled in every build, since a feature would build all dependents twice; programs that do not call
-//! it are linked without it.
+//! Compiled in every build, since a feature would build all dependents twice; the linker drops it
+//! from programs that do not call it.
 
 use crate::options::{ContextRequest, InfoRequest};
 use crate::protocol::{HEADER_LEN, Header};
 
-/// Parses an option's data as each kind of option does.
+/// Parses data as that of each kind of option.
 pub fn option(data: &[u8]) {
     let _ = InfoRequest::parse(data);
     if let Some(request) = ContextRequest::parse(data) {

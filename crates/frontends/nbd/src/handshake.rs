@@ -1,5 +1,5 @@
-//! The handshake ("Fixed newstyle negotiation"): one option after the other until the peer asks
-//! for the export or leaves. The caller bounds its time.
+//! The handshake ("Fixed newstyle negotiation"): options are processed until the peer selects the
+//! export or disconnects. The caller limits its time.
 
 use crate::channel::Channel;
 use crate::contexts::{CONTEXTS_MAX, Context, asked_for};
@@ -14,54 +14,54 @@ use block::Geometry;
 use reactor::{Handle, Pace, SECOND_NS};
 use std::io::{Error, ErrorKind, IoSlice, Result};
 
-/// Options that a peer may send before it has to decide: the first few as fast as it likes, then one in 20 ms. Clients
-/// need about ten.
+/// Maximum number of options: the first few without delay, then one per 20 ms. Clients need about
+/// ten.
 const OPTIONS_MAX: usize = 64;
 const OPTIONS_FREE: u64 = 16;
 const OPTION_NS: u64 = SECOND_NS / 50;
-/// Answers that are sent together when the peer has sent several options, in bytes.
+/// Maximum size of replies sent together when the peer has pipelined options, in bytes.
 const ANSWERS_MAX: usize = 8 << 10;
-/// Longest data of an option that is looked at, in bytes.
+/// Maximum size of an option's data that is processed, in bytes.
 const DATA_MAX: u32 = 64 << 10;
-/// Longest data of an option that is skipped; a longer one ends the connection.
+/// Maximum size of an option's data that is skipped; beyond it the connection is closed.
 const SKIP_MAX: u32 = 1 << 20;
 
-/// What the two sides agreed on.
+/// Result of the negotiation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Agreed {
-    /// Reads are answered by structured replies.
+    /// Structured replies are used.
     pub structured: bool,
-    /// What a block status tells; their numbers are their places, from 1 on.
+    /// Selected contexts of block status; their ids are their indices from 1 on.
     pub contexts: Vec<Context>,
 }
 
-/// Where the handshake leads from here.
+/// Next step of the handshake.
 enum Next {
-    /// To the next option.
+    /// The next option.
     Option,
     Transmission,
     StartTls,
     End,
 }
 
-/// How a handshake ended in good order.
+/// Orderly end of a handshake.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Transmission(Agreed),
-    /// The peer begins TLS now, and then says its options again.
+    /// The peer starts TLS, and repeats its options afterwards.
     StartTls,
-    /// The peer left.
+    /// The peer disconnected.
     End,
 }
 
-/// What TLS is to a handshake.
+/// State of TLS in a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Security {
-    /// It is not offered.
+    /// Not offered.
     None,
     Optional,
     Required,
-    /// The connection has it.
+    /// Active on the connection.
     Active,
 }
 
@@ -71,16 +71,16 @@ pub(crate) struct Handshake<'a> {
     pub shared: &'a Shared,
     pub seat: &'a Seat,
     pub security: Security,
-    /// What the peer's handshake flags said, which come before TLS.
+    /// Handshake flags of the peer, which precede TLS.
     pub no_zeroes: bool,
     agreed: Agreed,
     handle: &'a Handle,
     pace: Pace,
-    /// Answers that were not sent yet.
+    /// Replies not sent yet.
     answers: Vec<u8>,
 }
 
-/// The transmission flags of a volume.
+/// Transmission flags of a volume.
 pub(crate) fn transmission_flags(geometry: &Geometry) -> u16 {
     let always = flag::HAS_FLAGS
         | flag::SEND_FLUSH
@@ -120,10 +120,10 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Greets the peer and takes its flags.
+    /// Sends the greeting and receives the client's flags.
     ///
     /// # Errors
-    /// When the connection or the peer broke.
+    /// When the connection failed or the peer violated the protocol.
     pub(crate) async fn greet(&mut self) -> Result<()> {
         let ours = handshake_flag::FIXED_NEWSTYLE | handshake_flag::NO_ZEROES;
         let mut greeting = [0; 18];
@@ -135,17 +135,17 @@ impl<'a> Handshake<'a> {
         let theirs = u32::from_be_bytes(self.input.array().await?);
         if theirs & !u32::from(ours) != 0 {
             return Err(broken(
-                "the client sets handshake flags that were not offered",
+                "the client set handshake flags that were not offered",
             ));
         }
         self.no_zeroes = theirs & u32::from(handshake_flag::NO_ZEROES) != 0;
         Ok(())
     }
 
-    /// Takes options until the peer has decided.
+    /// Processes options until the peer has decided.
     ///
     /// # Errors
-    /// When the connection or the peer broke.
+    /// When the connection failed or the peer violated the protocol.
     pub(crate) async fn options(&mut self) -> Result<Outcome> {
         let outcome = self.decide().await;
         self.flush().await?;
@@ -170,7 +170,7 @@ impl<'a> Handshake<'a> {
         Err(broken("the client sent too many options"))
     }
 
-    /// Lets others have their turn before the next option.
+    /// Yields to other tasks before the next option.
     async fn take_turns(&mut self) -> Result<()> {
         while let Err(free_ns) = self.pace.take(self.handle.now_ns(), 1) {
             self.flush().await?;
@@ -199,9 +199,9 @@ impl<'a> Handshake<'a> {
         if self.security == Security::Required && !matches!(kind, option::ABORT | option::STARTTLS)
         {
             if kind == option::EXPORT_NAME {
-                return Err(broken("the client does not begin TLS"));
+                return Err(broken("the client did not start TLS"));
             }
-            let text = "this export needs TLS: begin it first";
+            let text = "this export requires TLS: start TLS first";
             return self.refuse(kind, reply::ERR_TLS_REQD, text).await;
         }
         match kind {
@@ -231,12 +231,12 @@ impl<'a> Handshake<'a> {
 
     async fn start_tls(&mut self, data: &[u8]) -> Result<Next> {
         let (error, text) = match self.security {
-            Security::None => (reply::ERR_POLICY, "this server offers no TLS"),
-            Security::Active => (reply::ERR_INVALID, "the connection has TLS already"),
+            Security::None => (reply::ERR_POLICY, "this server does not offer TLS"),
+            Security::Active => (reply::ERR_INVALID, "TLS is already active"),
             _ if !data.is_empty() => (reply::ERR_INVALID, "this option has no data"),
-            // What comes before the answer was sent by nobody who is known.
+            // Data sent before the reply is unauthenticated.
             _ if self.input.has_more() => {
-                return Err(broken("the client sends before TLS has begun"));
+                return Err(broken("the client sent data before TLS was started"));
             }
             Security::Optional | Security::Required => {
                 self.answer(option::STARTTLS, reply::ACK, &[]).await?;
@@ -250,13 +250,13 @@ impl<'a> Handshake<'a> {
         name.is_empty() || name == self.shared.name
     }
 
-    /// The one option that cannot be refused but by closing the connection.
+    /// The only option that cannot be refused except by closing the connection.
     async fn export_name(&mut self, data: &[u8]) -> Result<Next> {
         if !std::str::from_utf8(data).is_ok_and(|name| self.is_ours(name)) {
-            return Err(broken("the client asks for an export of another name"));
+            return Err(broken("the client requested an unknown export"));
         }
         if self.seat.admit(self.shared).is_err() {
-            return Err(broken("the export has as many connections as it may"));
+            return Err(broken("the export has reached its connection limit"));
         }
         let geometry = self.shared.device.geometry();
         let mut bytes = [0; 134];
@@ -286,7 +286,7 @@ impl<'a> Handshake<'a> {
             return self.refuse(kind, reply::ERR_INVALID, text).await;
         };
         if !self.is_ours(request.name) {
-            let text = "no export of this name";
+            let text = "unknown export";
             return self.refuse(kind, reply::ERR_UNKNOWN, text).await;
         }
         if kind == option::GO
@@ -294,11 +294,12 @@ impl<'a> Handshake<'a> {
         {
             let text = match why {
                 Refused::All(most) => format!(
-                    "this export has {most} connections, which is its limit: close one, or raise max-connections"
+                    "this export has reached its limit of {most} connections: close one, or raise \
+                     max-connections"
                 ),
                 Refused::Address(most) => format!(
-                    "your address has {most} connections to this export, which is its limit: close one, or raise \
-                     max-connections-per-address"
+                    "your address has reached its limit of {most} connections to this export: \
+                     close one, or raise max-connections-per-address"
                 ),
                 Refused::Ended => return Err(ErrorKind::ConnectionAborted.into()),
             };
@@ -345,7 +346,7 @@ impl<'a> Handshake<'a> {
             return self.refuse(kind, reply::ERR_INVALID, text).await;
         };
         if !self.is_ours(request.name) {
-            let text = "no export of this name";
+            let text = "unknown export";
             return self.refuse(kind, reply::ERR_UNKNOWN, text).await;
         }
         let found = asked_for(&*self.shared.device, &request, set);
@@ -382,7 +383,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Sends the answers.
+    /// Sends the pending replies.
     async fn flush(&mut self) -> Result<()> {
         let answers = IoSlice::new(&self.answers);
         self.stream.write_all(&mut [answers]).await?;

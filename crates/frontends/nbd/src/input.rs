@@ -1,4 +1,4 @@
-//! What a peer sends: payloads into the memory that operations take.
+//! Buffered input from a peer; payloads go directly into the buffers of operations.
 
 use crate::channel::Channel;
 use block::IoBuf;
@@ -6,16 +6,16 @@ use reactor::ReadBuffer;
 use std::io::Result;
 use std::rc::Rc;
 
-/// Bytes read ahead, and in a handshake, in which nobody is known.
+/// Read-ahead buffer; and during the handshake, before authentication.
 const BUFFER: usize = 128 << 10;
 const BUFFER_FIRST: usize = 4 << 10;
-/// A rest of a payload longer than this is read straight to where it belongs.
+/// Remaining payloads longer than this bypass the read-ahead buffer.
 const DIRECT: usize = 32 << 10;
 
-/// Bytes of an option before its data, of which the last four say how long that is.
+/// Size of an option's header, whose last four bytes are the length of the data.
 const OPTION_LEN: usize = 16;
 
-/// The reading end of a connection.
+/// The receiving side of a connection.
 pub(crate) struct Input(ReadBuffer<Channel>);
 
 impl Input {
@@ -23,17 +23,18 @@ impl Input {
         Self(ReadBuffer::new(stream, BUFFER_FIRST, BUFFER_FIRST / 2))
     }
 
-    /// Reads more ahead from now on: the handshake is over.
+    /// Enlarges the read-ahead buffer after the handshake.
     pub(crate) fn read_ahead(&mut self) {
         self.0.read_ahead(BUFFER, DIRECT);
     }
 
-    /// Whether the peer has sent more than was taken, as far as that was read.
+    /// Whether unprocessed data was read ahead.
     pub(crate) fn has_more(&self) -> bool {
         self.0.has_more()
     }
 
-    /// Whether a whole option of the handshake was read ahead: it can be taken without waiting for the peer.
+    /// Whether a complete handshake option was read ahead, so that it can be processed without
+    /// waiting.
     pub(crate) fn has_option(&self) -> bool {
         let bytes = self.0.at_hand();
         let Some((head, data)) = bytes.split_at_checked(OPTION_LEN) else {
@@ -48,14 +49,14 @@ impl Input {
         self.0.array().await
     }
 
-    /// The next `len` bytes, on the heap. The caller has bounded `len`.
+    /// The next `len` bytes, in a new allocation. The caller limits `len`.
     pub(crate) async fn bytes(&mut self, len: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; len];
         self.0.exact(&mut bytes).await?;
         Ok(bytes)
     }
 
-    /// Fills the whole of `buf`, which has memory of its own, and gives it back.
+    /// Fills `buf` from the input and returns it.
     pub(crate) async fn payload(&mut self, mut buf: IoBuf) -> Result<IoBuf> {
         let len = buf.len();
         if len <= DIRECT {
@@ -70,7 +71,7 @@ impl Input {
         Ok(IoBuf::from_bytes(bytes))
     }
 
-    /// Drops the next `len` bytes.
+    /// Discards the next `len` bytes.
     pub(crate) async fn skip(&mut self, mut len: u64) -> Result<()> {
         while len > 0 {
             let step = len.min(self.0.fill(1).await?.len() as u64);

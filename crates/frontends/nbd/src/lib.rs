@@ -1,14 +1,14 @@
-//! A volume as a network block device: any NBD client can use it, over a Unix socket or TCP.
+//! NBD server: exports a volume to NBD clients over a Unix socket or TCP.
 //!
-//! Responsible for: the fixed newstyle handshake, TLS with certificates, transmission with simple and
-//! structured replies, and the lives of listener and sessions. A request is copied out of the socket once
-//! and then checked; a hostile peer ends its own session and no other.
-//! Leaves out: TLS with pre-shared keys, which the library does not have, extended headers, and
-//! telling a connected client that the volume was resized, for which the protocol has no message:
-//! requests are checked against the new size at once, a new connection is told of it.
+//! Responsible for: the fixed newstyle handshake, TLS with certificates, transmission with simple
+//! and structured replies, listeners and sessions. A request is copied from the socket once and
+//! then validated; a malicious peer affects its own session only.
+//! Leaves out: TLS with pre-shared keys, which rustls does not support; extended headers; and
+//! notifying connected clients of a resize, for which the protocol has no message: requests are
+//! checked against the new size, and new connections see it.
 //!
-//! The protocol is that of <https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md>,
-//! "the specification" in what follows.
+//! The protocol is <https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md>, called
+//! "the specification" below.
 
 mod address;
 mod batch;

@@ -1,12 +1,13 @@
-//! Options of the handshake: their data, read and checked.
+//! Handshake options: parsing and validation of their data.
 
-/// Longest name of an export or a context, in bytes ("strings ... MUST NOT exceed 4096 bytes").
+/// Maximum length of an export or context name, in bytes ("strings ... MUST NOT exceed 4096
+/// bytes").
 const NAME_MAX: u32 = 4096;
 
-/// Most queries of one option: each is compared with every context that there is.
+/// Maximum number of queries of an option: each is compared with every context.
 const QUERIES_MAX: usize = 64;
 
-/// A reader over an option's data; every step is `None` past the end.
+/// A parser of an option's data; every step returns `None` beyond the end.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -43,7 +44,7 @@ impl<'a> Fields<'a> {
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct InfoRequest<'a> {
     pub name: &'a str,
-    /// Kinds of information asked for.
+    /// Requested kinds of information.
     pub wanted: Vec<u16>,
 }
 
@@ -74,7 +75,7 @@ impl<'a> ContextRequest<'a> {
         let mut fields = Fields(data);
         let name = fields.string()?;
         let count = fields.u32()?;
-        // Each query takes four bytes at least, so the data bounds the count, too.
+        // Each query has at least four bytes, so the data limits the count.
         if count as usize > QUERIES_MAX.min(data.len() / 4) {
             return None;
         }
@@ -85,19 +86,18 @@ impl<'a> ContextRequest<'a> {
         Some(Self { name, queries })
     }
 
-    /// Whether a context belongs in the answer to a `SET`.
+    /// Whether a `SET` selects a context.
     pub(crate) fn selects(&self, context: &str) -> bool {
         self.queries.contains(&context)
     }
 
-    /// Whether a context belongs in the answer to a `LIST`: a query may be what its name begins with,
-    /// up to a colon.
+    /// Whether a `LIST` includes a context: a query may be a prefix of its name, up to a colon.
     pub(crate) fn lists(&self, context: &str) -> bool {
         let begins = |query: &&str| query.ends_with(':') && context.starts_with(query);
         self.queries.is_empty() || self.selects(context) || self.queries.iter().any(begins)
     }
 
-    /// Whether any context of a namespace (with its colon) can belong in an answer.
+    /// Whether a reply could include any context of a namespace (given with its colon).
     pub(crate) fn is_about(&self, namespace: &str) -> bool {
         let mut queries = self.queries.iter();
         self.queries.is_empty() || queries.any(|query| query.starts_with(namespace))

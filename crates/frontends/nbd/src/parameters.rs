@@ -1,4 +1,4 @@
-//! The parameters of an export, read and checked.
+//! Export parameters: parsing and validation.
 
 use crate::address::{invalid, parse_listen};
 use crate::tls::{Files, Tls, config};
@@ -8,27 +8,28 @@ use std::io::Result;
 
 const CONNECTIONS_DEFAULT: usize = 128;
 const CONNECTIONS_MAX: usize = 1024;
-/// Of one address, where nothing is said of connections.
+/// Default maximum connections per address.
 const OF_ADDRESS_DEFAULT: usize = 64;
-/// The part of all connections that is left to addresses with fewer than `FEW`, where one cannot have all anyway.
+/// Share of the connections reserved for addresses with fewer than `FEW`, unless one address cannot
+/// use all anyway.
 const RESERVE_PART: usize = 8;
 const FEW: usize = 2;
 
-/// What an export was asked to be.
+/// Parameters of an export.
 pub(crate) struct Parameters {
     pub listen: ListenAddress,
-    /// Connections in transmission at a time.
+    /// Limits of connections in transmission.
     pub connections: ShareLimits,
     pub tls: Option<Tls>,
 }
 
-/// Reads all of them.
+/// Parses all parameters.
 ///
 /// # Errors
 /// One sentence that says what to write instead.
 pub(crate) fn parse(parameters: &BTreeMap<String, String>) -> Result<Parameters> {
     let listen = parameters.get("listen").ok_or_else(|| {
-        invalid("an NBD export needs listen: unix:PATH or tcp:ADDRESS:PORT".to_owned())
+        invalid("an NBD export requires listen: unix:PATH or tcp:ADDRESS:PORT".to_owned())
     })?;
     let parsed = Parameters {
         listen: parse_listen(listen)?,
@@ -45,8 +46,8 @@ pub(crate) fn parse(parameters: &BTreeMap<String, String>) -> Result<Parameters>
         && !is_yes(parameters, "without-authentication")?
     {
         return Err(invalid(format!(
-            "{at} can be reached from other machines, and anybody could use the volume: give tls-certificate, tls-key \
-             and tls-client-ca, or --without-authentication yes"
+            "{at} is reachable from other hosts without authentication: add tls-certificate, \
+             tls-key and tls-client-ca, or --without-authentication yes"
         )));
     }
     Ok(parsed)
@@ -60,12 +61,12 @@ fn count(parameters: &BTreeMap<String, String>, name: &str) -> Result<Option<usi
     let count = count.filter(|count| (1..=CONNECTIONS_MAX).contains(count));
     count.map(Some).ok_or_else(|| {
         invalid(format!(
-            "{name} is '{text}': give a number from 1 to {CONNECTIONS_MAX}"
+            "{name} is '{text}': write a number from 1 to {CONNECTIONS_MAX}"
         ))
     })
 }
 
-/// How many connections there may be, in all and of one address.
+/// Connection limits, in total and per address.
 fn connections(parameters: &BTreeMap<String, String>) -> Result<ShareLimits> {
     let given = count(parameters, "max-connections")?;
     let all = given.unwrap_or(CONNECTIONS_DEFAULT);
@@ -96,7 +97,7 @@ fn tls(parameters: &BTreeMap<String, String>) -> Result<Option<Tls>> {
         return match certificate.or(key).or(client_ca).or(word) {
             None => Ok(None),
             Some(_) => Err(invalid(
-                "TLS needs both tls-certificate and tls-key: give the absolute paths of two files"
+                "TLS requires both tls-certificate and tls-key: set both to absolute paths of files"
                     .to_owned(),
             )),
         };
@@ -197,11 +198,11 @@ mod tests {
             ),
             (
                 &[at, ("tls-certificate", "c"), ("tls-key", "/k")],
-                "tls-certificate c: it is no absolute path",
+                "tls-certificate c: it is not an absolute path",
             ),
             (
                 &[at, ("tls-certificate", "/dev/null"), ("tls-key", "/k")],
-                "/dev/null: it is no file",
+                "/dev/null: it is not a regular file",
             ),
             (
                 &[

@@ -1,20 +1,21 @@
-//! Requests that change or look at long ranges without data, cut into pieces: discards, zeroes, block status.
+//! Long requests without data (discard, zero, block status), split into pieces.
 //!
-//! A request of 28 bytes may cover 4 GiB. The device gets it piece by piece, so that a session has a bounded part
-//! of the device's time, requests of others come in between, and nothing more is done for a peer that is gone.
+//! A request of 28 bytes may cover 4 GiB. It is submitted piece by piece, so that a session uses a
+//! bounded share of the device's time, other requests can interleave, and a disconnected peer's
+//! request is abandoned.
 
 use crate::batch::EXTENTS_MAX;
 use crate::flight::Tag;
 use block::{OpFlags, OpKind, StatusExtent};
 use std::ops::Range;
 
-/// Longest piece, in bytes; pieces end where the volume's offset is a multiple of it.
+/// Maximum size of a piece, in bytes; pieces end at multiples of it.
 const PIECE: u64 = 64 << 20;
-/// The same of zeroes that keep their space, which are written.
+/// The same for zeroes that keep their allocation, which are written.
 const PIECE_WRITTEN: u64 = 4 << 20;
 /// Unit of charges, in bytes.
 const UNIT: u64 = 512;
-/// Charges of the pieces that one session may have at the device: of 16 of the longest.
+/// Maximum charge of a session's submitted pieces: 16 of the largest.
 pub(crate) const CHARGES_MAX: u64 = 16 * PIECE / UNIT;
 
 /// One operation of a long request.
@@ -26,11 +27,11 @@ pub(crate) struct Piece {
     pub range: Range<u64>,
 }
 
-/// What of a request, or of one context of a block status, the device has not been given.
+/// The part of a request, or of one context of a block status, that was not submitted yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Pieces {
     pub slot: usize,
-    /// The context's place.
+    /// Index of the context.
     pub part: usize,
     pub kind: OpKind,
     pub flags: OpFlags,
@@ -51,13 +52,13 @@ impl Pieces {
         self.range.start..end.min(self.range.end)
     }
 
-    /// What the next piece counts for of what a session may have at the device.
+    /// Charge of the next piece against the session's limit.
     pub(crate) fn charge(&self) -> u32 {
         let next = self.next();
         ((next.end - next.start) * (PIECE / self.longest()) / UNIT) as u32
     }
 
-    /// Whether it asks for a status: then one piece at a time.
+    /// Whether it queries status: then one piece at a time.
     pub(crate) fn asks(&self) -> bool {
         matches!(self.kind, OpKind::Status | OpKind::Changed(_))
     }
@@ -66,7 +67,7 @@ impl Pieces {
         self.range.is_empty()
     }
 
-    /// Takes the next piece off.
+    /// Removes the next piece.
     pub(crate) fn take(&mut self) -> Piece {
         let (range, charge) = (self.next(), self.charge());
         self.range.start = range.end;
@@ -83,22 +84,22 @@ impl Pieces {
     }
 }
 
-/// What a block status has found of one context.
+/// Block status collected for one context.
 #[derive(Default)]
 pub(crate) struct Found {
-    /// Runs from the start of the request on, neighbours of one state joined.
+    /// Extents from the start of the request on, equal neighbours merged.
     pub extents: Vec<StatusExtent>,
-    /// A single run is wanted.
+    /// A single extent was requested.
     pub one: bool,
-    /// Start of what has not been answered.
+    /// Start of the unknown rest.
     pub at: u64,
-    /// What is left to ask, while a question is at the device.
+    /// Remaining pieces while a query is submitted.
     pub rest: Option<Pieces>,
 }
 
 impl Found {
-    /// Adds the answer to the question that was at the device; gives what is still to be asked. An answer may end
-    /// before its question does.
+    /// Adds the result of the submitted query; returns the remaining pieces. A result may be
+    /// shorter than its query.
     pub(crate) fn add(&mut self, answer: &[StatusExtent]) -> Option<Pieces> {
         let mut rest = self.rest.take()?;
         let before = self.at;

@@ -1,13 +1,13 @@
-//! Numbers of the protocol and the request header.
+//! Constants of the protocol, and the request header.
 
 /// "NBDMAGIC".
 pub(crate) const INIT_MAGIC: u64 = 0x4e42_444d_4147_4943;
 /// "IHAVEOPT".
 pub(crate) const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
-/// Begins every reply to an option.
+/// Magic number of option replies.
 pub(crate) const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 
-/// Handshake flags, of the server and of the client alike.
+/// Handshake flags of server and client.
 pub(crate) mod handshake_flag {
     pub const FIXED_NEWSTYLE: u16 = 1;
     pub const NO_ZEROES: u16 = 2;
@@ -40,7 +40,7 @@ pub(crate) mod reply {
     pub const ERR_TOO_BIG: u32 = (1 << 31) + 9;
 }
 
-/// Kinds of information in the answer to `INFO` and `GO`.
+/// Kinds of information in the reply to `INFO` and `GO`.
 pub(crate) mod info {
     pub const EXPORT: u16 = 0;
     pub const NAME: u16 = 1;
@@ -93,20 +93,20 @@ pub(crate) mod chunk {
 
 /// States of the `base:allocation` context.
 pub(crate) const STATE_HOLE_ZERO: u32 = 3;
-/// State of what has changed since a snapshot.
+/// Status flag of changes since a snapshot.
 pub(crate) const STATE_CHANGED: u32 = 1;
 
 pub(crate) const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
 pub(crate) const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 const REQUEST_MAGIC: u32 = 0x2560_9513;
 
-/// Longest payload of a request or a reply, in bytes; told to the client in the handshake.
+/// Maximum payload of a request or reply, in bytes; advertised in the handshake.
 pub(crate) const PAYLOAD_MAX: u32 = 32 << 20;
 
 /// Length of a request header in bytes.
 pub(crate) const HEADER_LEN: usize = 28;
 
-/// A request, as it stands on the wire ("Request message"). Nothing in it is checked yet.
+/// A request as received ("Request message"), not validated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub flags: u16,
@@ -117,7 +117,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// `None` when it does not begin with the magic number: the stream is lost.
+    /// `None` if the magic number is wrong: the stream is out of sync.
     pub(crate) fn parse(bytes: &[u8; HEADER_LEN]) -> Option<Self> {
         let (magic, rest) = bytes.split_first_chunk()?;
         let (flags, rest) = rest.split_first_chunk()?;

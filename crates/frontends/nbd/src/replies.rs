@@ -1,4 +1,4 @@
-//! The other half of a session: operations on their way to the device, and replies.
+//! The sending half of a session: submission of operations, and replies.
 
 use crate::batch::Batch;
 use crate::session::{NUDGE, Session};
@@ -6,11 +6,11 @@ use block::{Completion, CompletionSink, IoBuf, IoError, Op};
 use reactor::{SECOND_NS, within};
 use std::rc::Rc;
 
-/// When the device gave an operation back, it is asked again after this time at the latest.
+/// Maximum delay before an operation that the device did not accept is submitted again.
 const RETRY_NS: u64 = SECOND_NS / 1000;
-/// A session without requests keeps memory for the next one so long.
+/// Time for which an idle session keeps spare buffers.
 const IDLE_NS: u64 = SECOND_NS / 10;
-/// How long a peer may take to be told that the session ends.
+/// Time limit for notifying a peer of the end of the session.
 const END_NS: u64 = SECOND_NS;
 
 impl Session {
@@ -25,7 +25,7 @@ impl Session {
         }
         if let Err(op) = self.shared.device.submit(op) {
             self.flight.borrow_mut().backlog.push_back(op);
-            // The writer asks again, after the next completion or a short time.
+            // The writer resubmits it, after the next completion or a short delay.
             self.nudge();
         }
     }
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// Gives the device the next pieces of long requests, as far as they may be there.
+    /// Submits pieces of long requests within the session's limit.
     pub(crate) fn submit_pieces(&self) {
         while !self.is_gone() {
             let next = self.flight.borrow_mut().next_piece();
@@ -59,7 +59,7 @@ impl Session {
         }
     }
 
-    /// Ends the operations that the device did not take: the session ends anyway.
+    /// Fails operations that the device did not accept, as the session ends.
     fn give_up_backlog(&self) {
         let backlog = std::mem::take(&mut self.flight.borrow_mut().backlog);
         for op in backlog {
@@ -100,8 +100,8 @@ impl Session {
         }
     }
 
-    /// Writes replies until reading has ended and nothing is in flight any more. Nothing is written, and nothing more
-    /// given to the device, for a peer that is gone.
+    /// Sends replies until reading has ended and nothing is in flight. For a disconnected peer
+    /// nothing is sent or submitted.
     pub(crate) async fn write_replies(self: Rc<Self>) {
         let mut batch = Batch::default();
         loop {
@@ -141,7 +141,7 @@ impl Session {
         self.stream.shutdown();
     }
 
-    /// Ends when the peer cannot be answered any more, or the session has ended.
+    /// Completes when the peer is unreachable or the session has ended.
     pub(crate) async fn watch_peer(self: Rc<Self>) {
         self.stream.ended().await;
         self.give_up();

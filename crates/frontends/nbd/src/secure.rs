@@ -1,7 +1,7 @@
-//! From a connection to a session: the handshake, with TLS where it is begun.
+//! Connection setup: the handshake, with TLS if the client starts it.
 //!
-//! The arithmetic of a TLS handshake takes up to some milliseconds of a processor, and a peer may ask for it as often as
-//! it connects. It has a thread of its own, so that loops that serve volumes do not stand still meanwhile.
+//! A TLS handshake takes up to some milliseconds of CPU time, and peers may connect at any rate.
+//! Handshakes run on a thread of their own, so that they do not stall loops that serve volumes.
 
 use crate::channel::{Channel, DetachedTls, TlsStream};
 use crate::handshake::{Agreed, Handshake, Outcome, Security};
@@ -13,10 +13,10 @@ use std::io::{ErrorKind, Result};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A peer has this long until it is in transmission.
+/// Time limit from the connection to transmission.
 const HANDSHAKE_NS: u64 = 10 * SECOND_NS;
 
-/// The loop of TLS handshakes: of all exports, begun by the first that needs it.
+/// Event loop of TLS handshakes, shared by all exports and started on demand.
 static THREAD: Mutex<Option<ReactorThread>> = Mutex::new(None);
 
 fn thread() -> Result<Remote> {
@@ -30,25 +30,25 @@ fn thread() -> Result<Remote> {
     Ok(remote)
 }
 
-/// Has the thread of TLS handshakes begin, for an export that offers TLS.
+/// Starts the thread of TLS handshakes, for an export that offers TLS.
 ///
 /// # Errors
-/// When the system has no thread left.
+/// When no thread can be created.
 pub(crate) fn prepare() -> Result<()> {
     thread().map(drop)
 }
 
-/// What belongs to a connection until its end.
+/// State of a connection during its setup.
 struct Peer {
     shared: Arc<Shared>,
     seat: Seat,
-    /// When it has to be in transmission: all loops of a process show the same time.
+    /// Deadline for reaching transmission; all loops of a process share a clock.
     deadline_ns: u64,
     no_zeroes: bool,
 }
 
 impl Peer {
-    /// What `step` gives in time.
+    /// The result of `step`, if it completes in time.
     async fn in_time<T>(
         &self,
         handle: &Handle,
@@ -64,7 +64,7 @@ impl Peer {
     }
 }
 
-/// Serves one connection until it ends. The errors of a peer concern nobody else.
+/// Serves one connection until it ends. Errors of a peer affect only its connection.
 pub(crate) async fn serve(handle: Handle, stream: Stream, shared: Arc<Shared>, seat: Seat) {
     let mut peer = Peer {
         deadline_ns: handle.now_ns() + HANDSHAKE_NS,
@@ -105,7 +105,7 @@ pub(crate) async fn serve(handle: Handle, stream: Stream, shared: Arc<Shared>, s
     }
 }
 
-/// Moves a connection to the thread of TLS handshakes for its own, and back.
+/// Moves a connection to the thread of TLS handshakes, and back afterwards.
 fn start_tls(handle: &Handle, stream: Stream, peer: Peer) {
     let (Ok(thread), Some(tls)) = (thread(), peer.shared.settings().tls) else {
         return;
@@ -123,7 +123,7 @@ fn start_tls(handle: &Handle, stream: Stream, peer: Peer) {
     });
 }
 
-/// Serves a connection that has TLS.
+/// Serves a connection over TLS.
 async fn serve_secured(handle: Handle, stream: DetachedTls, peer: Peer) {
     let Ok(stream) = stream.attach(&handle) else {
         return;

@@ -1,5 +1,5 @@
-//! One connection: a task that reads requests, a task that writes replies (`replies.rs`) and one that waits for the
-//! peer's end, on one loop.
+//! One connection: a task that reads requests, a task that sends replies (`replies.rs`) and one
+//! that detects a disconnect, all on one loop.
 
 use crate::batch::EXTENTS_MAX;
 use crate::channel::Channel;
@@ -22,20 +22,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// A read of so many bytes is left to be carried out and answered, if that can be done at once, before the next request
-/// begins: its data are still in the processor's caches when they are sent, and so is its buffer for the next one.
+/// After submitting a read of at least this size, yield so that it can complete and be answered
+/// before the next request: its data is still in the CPU caches when it is sent, and its buffer can
+/// be reused.
 const LONG: usize = 64 << 10;
-/// Turns of other tasks that this takes: the shard's, and the writer's.
+/// Number of yields: for the shard, and for the writer.
 const TURNS: usize = 2;
-/// With more bytes of answers to reads that the peer has not taken the next request waits a little, but not until it does:
-/// it may have to send all of that request first.
+/// With more unsent bytes of read replies, the next request is delayed a little, but not
+/// indefinitely: the peer may have to finish sending it before it reads.
 const UNSENT_MAX: usize = 256 << 10;
 const UNSENT_NS: u64 = SECOND_NS / 1000;
-/// Bytes counted for what one context tells in answer to a block status: runs as they are found and as they are sent.
+/// Memory charged for one context of a block status: extents as collected and as sent.
 const STATUS_HELD: usize = EXTENTS_MAX * (size_of::<StatusExtent>() + 8);
-/// Requests that are taken in a row before other sessions have their turn: what was read ahead may be thousands.
+/// Requests processed in a row before other sessions run, as thousands may have been read ahead.
 const ROW_MAX: u32 = 64;
-/// The number of a completion that only wakes the writer.
+/// Tag of a completion that only wakes the writer.
 pub(crate) const NUDGE: u64 = u64::MAX;
 
 pub(crate) struct Session {
@@ -46,20 +47,20 @@ pub(crate) struct Session {
     lba_size: u32,
     read_only: bool,
     pub queue: Arc<CompletionQueue>,
-    /// What memory it has of the volume's and the daemon's.
+    /// Its memory of the budgets of the volume and the daemon.
     pub account: Rc<Account>,
     pub flight: RefCell<Flight>,
-    /// A request has ended: there is room for another one. Or the peer is gone.
+    /// Signalled when a request has ended, so that another may begin, or the peer is gone.
     pub room: Event,
-    /// The peer cannot be answered any more.
+    /// Replies can no longer be sent.
     gone: Cell<bool>,
-    /// That it is so has happened.
+    /// Signalled when that happens.
     left: Event,
     /// Held until all tasks have ended.
     _seat: Seat,
 }
 
-/// Serves a connection in transmission until it ends. The errors of a peer concern nobody else.
+/// Serves a connection in transmission until it ends. Errors of a peer affect only its connection.
 pub(crate) async fn serve(
     handle: Handle,
     (stream, mut input): (Rc<Channel>, Input),
@@ -86,7 +87,7 @@ pub(crate) async fn serve(
     });
     handle.spawn(session.clone().write_replies());
     handle.spawn(session.clone().watch_peer());
-    // However reading ended, what is in flight is answered if it still can be.
+    // However reading ended, requests in flight are answered if possible.
     let _ = session.read_requests(&mut input).await;
     session.flight.borrow_mut().reading_ended = true;
     session.nudge();
@@ -97,7 +98,7 @@ impl Session {
         self.gone.get()
     }
 
-    /// The peer is gone: nothing more is done for it but to wait for what the device has.
+    /// Abandons the session: only submitted operations are awaited.
     pub(crate) fn give_up(&self) {
         if !self.gone.replace(true) {
             self.stream.shutdown();
@@ -109,7 +110,7 @@ impl Session {
         }
     }
 
-    /// Wakes the task that writes replies.
+    /// Wakes the writer.
     pub(crate) fn nudge(&self) {
         self.queue.complete(Completion {
             tag: NUDGE,
@@ -127,7 +128,7 @@ impl Session {
             }
             let bytes: [u8; HEADER_LEN] = input.array().await?;
             let header = Header::parse(&bytes).ok_or(ErrorKind::InvalidData)?;
-            // What was read ahead may be thousands of requests.
+            // Thousands of requests may have been read ahead.
             if header.command == command::DISC || self.shared.is_stopping() || self.is_gone() {
                 return Ok(());
             }
@@ -141,8 +142,8 @@ impl Session {
                 Ok(task) => self.begin(&header, task, input).await?,
                 Err(error) => {
                     if header.command == command::WRITE {
-                        // The payload follows all the same; one that no client may send ends
-                        // the session.
+                        // The payload follows nevertheless; an impermissible length ends the
+                        // session.
                         if header.len > PAYLOAD_MAX {
                             return Err(ErrorKind::InvalidData.into());
                         }
@@ -154,7 +155,8 @@ impl Session {
         }
     }
 
-    /// What a step gives that waits for the peer; it has less time while others wait for memory that this session has.
+    /// The result of a step that waits for the peer; its time limit is shorter while others wait
+    /// for memory of this session.
     pub(crate) async fn in_time<T>(&self, step: impl Future<Output = Result<T>>) -> Result<T> {
         self.account
             .patiently(&self.handle, step)
@@ -162,10 +164,10 @@ impl Session {
             .unwrap_or_else(|| Err(Error::from(ErrorKind::TimedOut)))
     }
 
-    /// Waits until a request may begin that holds so many bytes, and takes them. Meanwhile nothing is read.
+    /// Waits until a request of `bytes` may begin, and charges them. Nothing is read meanwhile.
     ///
     /// # Errors
-    /// When the peer is gone before.
+    /// When the peer disconnects before.
     async fn wait_for_room(&self, bytes: usize) -> Result<()> {
         while !self.flight.borrow().has_room(bytes) && !self.is_gone() {
             self.room.wait().await;
@@ -199,7 +201,7 @@ impl Session {
         }
     }
 
-    /// Answers a request without asking the device.
+    /// Answers a request without submitting an operation.
     async fn refuse(&self, header: &Header, error: IoError) -> Result<()> {
         self.wait_for_room(0).await?;
         let slot = {
@@ -216,7 +218,7 @@ impl Session {
         Ok(())
     }
 
-    /// Gives a request's operations to the device; those of a write as their data arrives.
+    /// Submits a request's operations; those of a write as its data arrives.
     async fn begin(&self, header: &Header, task: Task, input: &mut Input) -> Result<()> {
         let (offset, len) = (header.offset, u64::from(header.len));
         if task.is_long() {
@@ -252,11 +254,11 @@ impl Session {
         Ok(())
     }
 
-    /// Before work that takes long: looks whether somebody is there to be answered, as what a peer sent before it broke the
-    /// connection is read all the same, and the task that waits for that end may not have had its turn.
+    /// Before long work, checks whether the peer is still connected: requests sent before a
+    /// disconnect are still read, and the task that detects it may not have run.
     ///
     /// # Errors
-    /// When the peer is gone: the rest is given up.
+    /// When the peer is gone: the rest is abandoned.
     fn look_for_peer(&self) -> Result<()> {
         if !self.is_gone() && !self.stream.has_ended() {
             return Ok(());
@@ -265,8 +267,7 @@ impl Session {
         Err(ErrorKind::ConnectionAborted.into())
     }
 
-    /// Between two parts of a request: memory of a part takes its time to be made ready and to be filled, and others have
-    /// their turn meanwhile.
+    /// Yields between parts of a request, since preparing and filling buffers takes time.
     ///
     /// # Errors
     /// As [`Session::look_for_peer`].
@@ -275,7 +276,7 @@ impl Session {
         self.look_for_peer()
     }
 
-    /// Lets what was begun be answered, if it can be soon.
+    /// Yields to let completed requests be answered.
     async fn let_answer(&self) {
         for _ in 0..TURNS {
             self.handle.yield_now().await;
@@ -291,7 +292,7 @@ impl Session {
         within(&self.handle, UNSENT_NS, sent).await;
     }
 
-    /// Has the device carry out a long request piece by piece; a block status for every context that was agreed on.
+    /// Submits a long request piece by piece; a block status for each selected context.
     async fn begin_long(&self, header: &Header, task: Task) -> Result<()> {
         let kinds: Vec<OpKind> = match task.kind {
             OpKind::Status => self.agreed.contexts.iter().map(|of| of.kind()).collect(),

@@ -1,4 +1,4 @@
-//! What listener, sessions and the export's owner know of each other.
+//! State shared by listener, sessions and the owner of the export.
 
 use crate::tls::Tls;
 use block::BlockDevice;
@@ -8,7 +8,7 @@ use std::net::{IpAddr, Shutdown};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Connections that may be in their handshake. Few are enough, as one takes milliseconds.
+/// Limits of connections in their handshake, which takes milliseconds.
 const HANDSHAKES: ShareLimits = ShareLimits {
     all: 256,
     network: 128,
@@ -17,54 +17,54 @@ const HANDSHAKES: ShareLimits = ShareLimits {
     few: 4,
 };
 
-/// What may change while an export runs: it counts for connections to come.
+/// Settings that may change while an export runs; they apply to new connections.
 #[derive(Clone)]
 pub(crate) struct Settings {
-    /// Connections in transmission.
+    /// Limits of connections in transmission.
     pub connections: ShareLimits,
     pub tls: Option<Tls>,
 }
 
-/// One export, from every side.
+/// An export's shared state.
 pub(crate) struct Shared {
     pub name: String,
     pub volume: String,
     pub device: Arc<dyn BlockDevice>,
-    /// What may change while the export runs.
+    /// Changeable settings.
     settings: Mutex<Settings>,
-    /// What memory sessions may take together.
+    /// Memory budget of the sessions.
     pub memory: Budget,
-    /// The volume's size in bytes, refreshed at each change.
+    /// The volume's size in bytes, updated at each change.
     size: AtomicU64,
     pub connections: Connections,
-    /// Places of those in transmission.
+    /// Connections in transmission.
     places: Shares,
 }
 
-/// A connection of an export, from its beginning; left when dropped.
+/// A connection of an export, until it is dropped.
 pub(crate) struct Seat {
     entry: reactor::Seat,
     host: IpAddr,
-    /// Where it is in transmission.
+    /// Its place among those in transmission.
     place: RefCell<Option<Share>>,
 }
 
-/// Why a connection may not go into transmission.
+/// Why a connection was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
-    /// There are so many.
+    /// The export's limit is reached.
     All(usize),
-    /// So many are of its address.
+    /// The limit of its address is reached.
     Address(usize),
-    /// It was ended for another one.
+    /// It was closed in favour of another one.
     Ended,
 }
 
 impl Seat {
-    /// Counts the connection as one of those that the export may have.
+    /// Admits the connection to transmission.
     ///
     /// # Errors
-    /// When there are as many already.
+    /// When a limit is reached.
     pub(crate) fn admit(&self, shared: &Shared) -> Result<(), Refused> {
         let mut place = self.place.borrow_mut();
         if place.is_some() {
@@ -124,7 +124,7 @@ impl Shared {
             .store(self.device.geometry().size, Ordering::Relaxed);
     }
 
-    /// A seat for a connection that begins its handshake; none when it is to be closed at once.
+    /// Admits a connection to its handshake; none if it must be closed.
     pub(crate) fn sit(&self, stream: &Stream) -> Option<Seat> {
         Some(Seat {
             entry: self.connections.enter(stream)?,
@@ -133,17 +133,17 @@ impl Shared {
         })
     }
 
-    /// Connections in transmission.
+    /// Number of connections in transmission.
     pub(crate) fn sessions(&self) -> usize {
         self.places.taken()
     }
 
-    /// Ends the listener, and the sessions after what they have in flight.
+    /// Stops the listener, and the sessions after their requests in flight.
     pub(crate) fn stop(&self) {
         self.connections.stop(Shutdown::Read);
     }
 
-    /// Ends the sessions whatever they do.
+    /// Closes the sessions immediately.
     pub(crate) fn cut(&self) {
         self.connections.stop(Shutdown::Both);
     }

@@ -1,4 +1,4 @@
-//! Certificates of an export that offers TLS (`NBD_OPT_STARTTLS`; TLS 1.3, RFC 8446).
+//! TLS settings of an export (`NBD_OPT_STARTTLS`; TLS 1.3, RFC 8446).
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -10,20 +10,20 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Longest file of certificates or of a key, in bytes.
+/// Maximum size of a file of certificates or of a key, in bytes.
 const FILE_MAX: u64 = 1 << 20;
 
-/// How an export offers TLS.
+/// TLS settings.
 #[derive(Clone)]
 pub(crate) struct Tls {
     pub config: Arc<ServerConfig>,
-    /// Clients that do not use it get nothing.
+    /// Clients without TLS are refused.
     pub required: bool,
     /// Clients need a certificate.
     pub authenticates: bool,
 }
 
-/// The files that it is made of.
+/// Paths of the files.
 pub(crate) struct Files<'a> {
     pub certificate: &'a str,
     pub key: &'a str,
@@ -31,14 +31,15 @@ pub(crate) struct Files<'a> {
 }
 
 fn refused(name: &str, path: &str, why: impl std::fmt::Display) -> Error {
-    let text = format!("{name} {path}: {why}: give the absolute path of a file in PEM format");
+    let text = format!("{name} {path}: {why}: specify the absolute path of a PEM file");
     Error::new(ErrorKind::InvalidInput, text)
 }
 
-/// What is in a regular file; a pipe or a device is refused without waiting for it. Nothing of it is in an error.
+/// Reads a regular file; pipes and devices are refused without blocking. Errors reveal nothing of
+/// the content.
 fn read(name: &str, path: &str, is_secret: bool) -> Result<Vec<u8>> {
     if !Path::new(path).is_absolute() {
-        return Err(refused(name, path, "it is no absolute path"));
+        return Err(refused(name, path, "it is not an absolute path"));
     }
     let open = || {
         let mut options = OpenOptions::new();
@@ -51,10 +52,14 @@ fn read(name: &str, path: &str, is_secret: bool) -> Result<Vec<u8>> {
     };
     let (file, meta) = open().map_err(|error| refused(name, path, error))?;
     if !meta.is_file() || meta.len() > FILE_MAX {
-        return Err(refused(name, path, "it is no file of at most 1 MiB"));
+        return Err(refused(
+            name,
+            path,
+            "it is not a regular file of at most 1 MiB",
+        ));
     }
     if is_secret && meta.mode() & 0o007 != 0 {
-        let text = format!("{name} {path}: every user may use it: chmod 600 {path}");
+        let text = format!("{name} {path}: it is accessible by every user: run chmod 600 {path}");
         return Err(Error::new(ErrorKind::InvalidInput, text));
     }
     let mut bytes = Vec::new();
@@ -69,11 +74,11 @@ fn certificates(name: &str, path: &str) -> Result<Vec<CertificateDer<'static>>> 
     let found: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
-        _ => Err(refused(name, path, "there is no certificate in it")),
+        _ => Err(refused(name, path, "it contains no certificate")),
     }
 }
 
-/// What TLS is offered with.
+/// Creates the TLS server configuration.
 ///
 /// # Errors
 /// One sentence that names the file and says what to do.
@@ -81,7 +86,7 @@ pub(crate) fn config(files: &Files<'_>) -> Result<Arc<ServerConfig>> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = certificates("tls-certificate", files.certificate)?;
     let key = PrivateKeyDer::from_pem_slice(&read("tls-key", files.key, true)?)
-        .map_err(|_| refused("tls-key", files.key, "there is no private key in it"))?;
+        .map_err(|_| refused("tls-key", files.key, "it contains no private key"))?;
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(Error::other)?;
@@ -105,7 +110,8 @@ pub(crate) fn config(files: &Files<'_>) -> Result<Arc<ServerConfig>> {
     let mut config = builder
         .with_single_cert(chain, key)
         .map_err(|error| refused("tls-key", files.key, error))?;
-    // Connections last: what would be kept of them for the next one would be a peer's choice.
+    // No session resumption: connections are long-lived, and the cache would be controlled by
+    // peers.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(Arc::new(config))

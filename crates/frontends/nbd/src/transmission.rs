@@ -1,15 +1,14 @@
-//! Requests ("Transmission"): checked, cut into operations and given to the device.
+//! Requests ("Transmission"): validated and split into operations.
 
 use crate::errors::{EINVAL, ENOSPC, ENOTSUP, EPERM};
 use crate::flight::Answer;
 use crate::protocol::{Header, PAYLOAD_MAX, command, command_flag as flag};
 use block::{ErrorKind, IoError, OpFlags, OpKind};
 
-/// Longest operation with data, in bytes; requests are cut where the volume's offset is a
-/// multiple of it.
+/// Maximum size of an operation with data, in bytes; requests are split at multiples of it.
 pub(crate) const PART: u64 = 1 << 20;
 
-/// What a request is checked against.
+/// Limits for validating requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Size of the volume in bytes.
@@ -20,7 +19,7 @@ pub(crate) struct Limits {
     pub status: bool,
 }
 
-/// A request that may be carried out.
+/// A valid request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Task {
     pub kind: OpKind,
@@ -29,12 +28,12 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// Whether its operations carry memory.
+    /// Whether its operations have buffers.
     pub(crate) fn has_data(self) -> bool {
         matches!(self.kind, OpKind::Read | OpKind::Write)
     }
 
-    /// Whether its range may be long though it carries no memory: it is carried out piece by piece.
+    /// Whether its range may be long since it has no buffer: it is processed piece by piece.
     pub(crate) fn is_long(self) -> bool {
         matches!(
             self.kind,
@@ -43,7 +42,7 @@ impl Task {
     }
 }
 
-/// How the reply to a request will look, also when the request is refused.
+/// Kind of the reply to a request, even if it is refused.
 pub(crate) fn answer(header: &Header) -> Answer {
     match header.command {
         command::READ => Answer::Data,
@@ -64,7 +63,7 @@ fn refused(code: u32, text: &str) -> IoError {
     IoError::new(kind, text)
 }
 
-/// Checks a request ("Request types": flags, bounds, alignment).
+/// Validates a request ("Request types": flags, bounds, alignment).
 pub(crate) fn check(header: &Header, limits: &Limits) -> Result<Task, IoError> {
     let (kind, allowed, changes) = match header.command {
         command::READ => (OpKind::Read, flag::DF, false),
@@ -76,7 +75,7 @@ pub(crate) fn check(header: &Header, limits: &Limits) -> Result<Task, IoError> {
         command::BLOCK_STATUS if limits.status => (OpKind::Status, flag::REQ_ONE, false),
         _ => return Err(refused(EINVAL, "unknown command")),
     };
-    // FUA is accepted with every command and means something for those that change data.
+    // FUA is accepted with every command and effective for those that modify data.
     if header.flags & !(allowed | flag::FUA) != 0 {
         return Err(refused(EINVAL, "unknown command flags"));
     }
@@ -98,7 +97,7 @@ pub(crate) fn check(header: &Header, limits: &Limits) -> Result<Task, IoError> {
         return Ok(task);
     }
     if header.flags & flag::FAST_ZERO != 0 && task.flags.no_unmap {
-        // Zeroes that keep their space may have to be written, which is not fast.
+        // Zeroes that keep their allocation may have to be written, which is slow.
         return Err(refused(ENOTSUP, "zeroes without a hole are not fast"));
     }
     range(header, limits, task, changes)
@@ -119,12 +118,15 @@ fn range(header: &Header, limits: &Limits, task: Task, changes: bool) -> Result<
     let end = header.offset.checked_add(u64::from(header.len));
     if end.is_none_or(|end| end > limits.size) {
         let code = if changes { ENOSPC } else { EINVAL };
-        return Err(refused(code, "the request ends past the end of the volume"));
+        return Err(refused(
+            code,
+            "the request extends beyond the end of the volume",
+        ));
     }
     Ok(task)
 }
 
-/// The parts of a range, as offset and length.
+/// Parts of a range, as offset and length.
 pub(crate) fn parts(offset: u64, len: u64) -> impl ExactSizeIterator<Item = (u64, u64)> {
     let end = offset + len;
     let first = offset / PART;

@@ -1,4 +1,4 @@
-//! A volume's file, through the system's calls.
+//! The file of a volume, through system calls.
 
 use crate::support;
 use crate::support::memory_device::Seen;
@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes that differ from place to place.
+/// Position-dependent bytes.
 fn pattern(offset: u64, len: usize) -> Vec<u8> {
     (offset..offset + len as u64)
         .map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8)
@@ -19,7 +19,7 @@ fn pattern(offset: u64, len: usize) -> Vec<u8> {
 }
 
 fn fallocate(file: &std::fs::File, mode: i32, offset: u64, len: u64) -> std::io::Result<()> {
-    // SAFETY: plain system call on an open descriptor.
+    // SAFETY: a system call on an open descriptor.
     match unsafe { libc::fallocate(file.as_raw_fd(), mode, offset as i64, len as i64) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
@@ -27,7 +27,7 @@ fn fallocate(file: &std::fs::File, mode: i32, offset: u64, len: u64) -> std::io:
 }
 
 fn seek(file: &std::fs::File, offset: i64, whence: i32) -> std::io::Result<i64> {
-    // SAFETY: plain system call on an open descriptor.
+    // SAFETY: a system call on an open descriptor.
     match unsafe { libc::lseek(file.as_raw_fd(), offset, whence) } {
         -1 => Err(std::io::Error::last_os_error()),
         found => Ok(found),
@@ -61,7 +61,7 @@ fn a_synchronous_write_is_durable_when_it_is_answered() {
         .custom_flags(libc::O_DSYNC)
         .open(&volume.path)
         .unwrap();
-    // Whole LBAs, and parts of them.
+    // Whole and partial LBAs.
     for (offset, len) in [(0, 4096), (700, 100), (511, 2000)] {
         file.write_all_at(&vec![1; len], offset).unwrap();
         let seen = volume.device.seen();
@@ -335,7 +335,7 @@ fn operations_that_are_given_back_are_tried_again() {
             })
         })
         .collect();
-    wait_until("one was given back", || volume.device.given_back() > 0);
+    wait_until("one was rejected", || volume.device.given_back() > 0);
     volume.device.go_on();
     for thread in threads {
         thread.join().unwrap();
@@ -361,7 +361,7 @@ fn a_shared_memory_map_is_written_back() {
     let volume = Volume::new(MIB, 4096);
     let file = volume.open();
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping of an open file, used below within its length and removed.
+    // SAFETY: a new mapping of an open file, accessed within its length only and removed below.
     unsafe {
         let base = libc::mmap(
             std::ptr::null_mut(),
@@ -399,7 +399,7 @@ fn owner_and_mode_are_the_exports_and_change_with_it_alone() {
     let export = volume.place.export("given", &other, &given).unwrap();
     let path = volume.place.folder.join("given");
     assert_eq!(access(&path), (1, 2, 0o640));
-    // What would be forgotten is refused; what changes nothing is not.
+    // Changes that would be lost are refused; those without effect are not.
     assert_eq!(code(chown(&path, Some(3), None)), libc::EPERM);
     let set_mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode));
     assert_eq!(code(set_mode(0o777)), libc::EPERM);
@@ -421,12 +421,12 @@ fn owner_and_mode_are_the_exports_and_change_with_it_alone() {
     assert_eq!(access(&path), (own.0, 9, 0o664));
 }
 
-/// What `statvfs(3)` tells: blocks, and those that are free, of 4 KiB.
+/// Total and free blocks of 4 KiB from `statvfs(3)`.
 fn blocks(path: &std::path::Path) -> (u64, u64) {
     let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
-    // SAFETY: all zeroes are a value of this type.
+    // SAFETY: all zeroes are a valid value of this type.
     let mut told: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: a path that ends with a zero, and a place for the answer.
+    // SAFETY: a zero-terminated path, and a valid pointer for the result.
     let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut told) };
     assert_eq!(
         (result, told.f_frsize, told.f_bfree),
@@ -440,7 +440,7 @@ fn the_file_takes_what_the_volume_stores_and_free_space_is_the_pools() {
     let volume = Volume::new(64 * MIB, 512);
     let export = volume.export.as_ref().unwrap();
     let taken = || std::fs::metadata(&volume.path).unwrap().blocks() * 512;
-    // Not told yet: all of it, and a file system without a space of its own.
+    // Not known yet: fully allocated, in a file system without space of its own.
     assert_eq!(taken(), 64 * MIB);
     assert_eq!(blocks(&volume.path), (0, 0));
     for (stored, expected) in [(3 * MIB, 3 * MIB), (100 * MIB, 64 * MIB), (0, 4096)] {

@@ -1,11 +1,11 @@
-//! A file system on a loop device over a volume's file.
+//! A file system on a loop device over the file of a volume.
 
 use crate::support::volume::{Volume, good, run};
 use std::path::{Path, PathBuf};
 
 const SIZE: u64 = 128 << 20;
 
-/// A loop device, detached at the end.
+/// A loop device, detached on drop.
 struct Loop(String);
 
 impl Loop {
@@ -26,7 +26,7 @@ impl Drop for Loop {
     }
 }
 
-/// A mounted file system, unmounted at the end.
+/// A mounted file system, unmounted on drop.
 struct Mounted(PathBuf);
 
 impl Mounted {

@@ -1,4 +1,4 @@
-//! The folder: who is in it, how it begins and how it ends.
+//! Mounts: creation, contents and removal.
 
 use crate::support::memory_device::MemoryDevice;
 use crate::support::volume::{Place, Volume, code, is_mounted, wait_until};
@@ -94,9 +94,9 @@ fn what_cannot_be_mounted_is_refused_with_advice() {
     std::fs::create_dir(&full).unwrap();
     std::fs::write(full.join("x"), b"").unwrap();
     for (path, advice) in [
-        (place.folder.join("missing"), "make it first"),
-        (file, "choose an empty folder"),
-        (full, "choose an empty one"),
+        (place.folder.join("missing"), "create it first"),
+        (file, "choose an empty directory"),
+        (full, "choose an empty directory"),
     ] {
         let error = start(&path);
         assert!(error.contains(advice), "{error}");
@@ -161,7 +161,7 @@ fn a_long_request_ends_with_the_export() {
     volume.device.hold();
     let puncher = std::thread::spawn(move || {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: plain system call on an open descriptor.
+        // SAFETY: a system call on an open descriptor.
         unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, 5 << 30) }
     });
     wait_until("it is in flight", || volume.device.in_flight() == 1);
@@ -187,7 +187,7 @@ fn a_volume_that_ends_gives_errors() {
 fn the_mount_of_a_killed_daemon_is_cleared_away() {
     let place = Place::new();
     let device = MemoryDevice::new(MIB, 512);
-    // The daemon that dies is this test program once more, told so by its environment.
+    // The daemon that dies is this test program again, selected by an environment variable.
     let mut daemon = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "mount::serve_until_killed", "--nocapture"])
         .env("CONVECT_FUSE_TEST_FOLDER", &place.folder)
@@ -203,7 +203,7 @@ fn the_mount_of_a_killed_daemon_is_cleared_away() {
     assert!(!place.is_mounted());
 }
 
-/// Not a test of its own: the daemon that `the_mount_of_a_killed_daemon_is_cleared_away` kills.
+/// Not a test: the daemon that is killed by `the_mount_of_a_killed_daemon_is_cleared_away`.
 #[test]
 fn serve_until_killed() {
     let Some(folder) = std::env::var_os("CONVECT_FUSE_TEST_FOLDER") else {

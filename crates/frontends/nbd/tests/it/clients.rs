@@ -1,4 +1,4 @@
-//! The front end with the clients that people use: libnbd's tools and QEMU's.
+//! The server with common clients: libnbd's tools and QEMU.
 
 use crate::support::client::Client;
 use crate::support::memory_device::MemoryDevice;
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 const MIB: u64 = 1 << 20;
 
 pub(crate) fn run(program: &str, arguments: &[&str]) -> Output {
-    // The system's Python is the one that has libnbd's module.
+    // The system's Python has libnbd's module.
     let path = format!(
         "/usr/bin:/bin:{}",
         std::env::var("PATH").unwrap_or_default()
@@ -34,7 +34,7 @@ pub(crate) fn good(program: &str, arguments: &[&str]) -> String {
     text
 }
 
-/// Bytes without a pattern, the same every time.
+/// Deterministic bytes without a pattern.
 pub(crate) fn noise(len: usize) -> Vec<u8> {
     let mut state = 1u64;
     let mut next = || {

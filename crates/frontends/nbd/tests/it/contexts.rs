@@ -1,4 +1,4 @@
-//! Metadata contexts: which there are, and what they tell.
+//! Metadata contexts: names and block status.
 
 use crate::support::client::{Client, string};
 use crate::support::memory_device::MemoryDevice;
@@ -25,7 +25,7 @@ fn structured(server: &Server) -> Client {
     client
 }
 
-/// The contexts that are answered with, with their numbers, and how the answer ends.
+/// Contexts in the reply with their ids, and its final type.
 fn ask(client: &mut Client, option: u32, queries: &[&str]) -> (Vec<(u32, String)>, u32) {
     let mut data = string("");
     data.extend((queries.len() as u32).to_be_bytes());
@@ -48,7 +48,7 @@ fn go(client: &mut Client) {
     while client.option_reply().1 != 1 {}
 }
 
-/// The context's number and its runs.
+/// Id and extents of a context.
 fn told(payload: &[u8]) -> (u32, Vec<(u32, u32)>) {
     let words: Vec<u32> = payload
         .chunks(4)

@@ -1,4 +1,4 @@
-//! Many connections of one address, and others beside them.
+//! Many connections of one address, beside others.
 
 use crate::support::client::Client;
 use crate::support::connect::connect_from;
@@ -12,12 +12,12 @@ const ACK: u32 = 1;
 const LIST: u32 = 3;
 const GO: u32 = 7;
 
-/// Handshakes of one address.
+/// Handshakes per address.
 const HANDSHAKES: usize = 64;
-/// Options of a handshake.
+/// Options per handshake.
 const OPTIONS: usize = 64;
 
-/// An export by TCP, and where it is.
+/// An export over TCP, and its address.
 fn by_tcp(parameters: &[(&str, &str)]) -> (Server, SocketAddr) {
     let mut server = Server::start(MemoryDevice::new(1 << 20, 512));
     let all = [&[("listen", "tcp:127.0.0.1:0")], parameters].concat();
@@ -27,12 +27,12 @@ fn by_tcp(parameters: &[(&str, &str)]) -> (Server, SocketAddr) {
     (server, address)
 }
 
-/// A connection from an address of the loopback, before anything was read.
+/// A connection from a loopback address, before anything was read.
 fn silent(at: SocketAddr, from: u8) -> TcpStream {
     connect_from(Ipv4Addr::new(127, 0, 0, from), at)
 }
 
-/// Whether the server has not ended it; its greeting is taken.
+/// Whether the server has not closed it; reads its greeting.
 fn is_open(stream: &TcpStream) -> bool {
     stream.set_nonblocking(true).unwrap();
     let mut bytes = [0; 64];
@@ -45,7 +45,7 @@ fn is_open(stream: &TcpStream) -> bool {
     }
 }
 
-/// Asks for the export; gives the kind of the last reply, and what it says.
+/// Requests the export; returns the type and text of the final reply.
 fn go(client: &mut Client) -> (u32, String) {
     client.option(GO, &[0; 6]);
     loop {
@@ -65,8 +65,8 @@ fn silent_connections_of_one_address_push_out_each_other_and_nobody_else() {
         crowd.retain(is_open);
         crowd.len() <= HANDSHAKES
     });
-    assert!(is_open(&other), "it is of another address");
-    // Others come in meanwhile, from the same address, too.
+    assert!(is_open(&other), "it has another address");
+    // Others are admitted meanwhile, including some of the same address.
     for from in [1, 2, 3] {
         let mut client = Client::over(silent(at, from)).go(false);
         client.request(0, 0, 5, 0, 512);
@@ -145,7 +145,7 @@ fn an_option_that_comes_byte_by_byte_is_answered_as_those_before_it() {
     let mut client = Client::over(silent(at, 2));
     client.send(&3u32.to_be_bytes());
     let list = [b"IHAVEOPT".as_slice(), &LIST.to_be_bytes(), &[0; 4]].concat();
-    // The answer to the first is waited for with a part of the second on its way.
+    // The reply to the first is expected while part of the second was sent.
     for cut in [0, 1, 15] {
         client.send(&[&list, &list[..cut]].concat());
         assert_eq!(client.option_reply().1, 2, "{cut} bytes");

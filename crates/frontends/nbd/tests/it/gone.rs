@@ -1,4 +1,4 @@
-//! Long requests, and what becomes of requests whose peer is gone.
+//! Long requests, and requests of disconnected peers.
 
 use crate::support::client::Client;
 use crate::support::memory_device::MemoryDevice;
@@ -16,7 +16,7 @@ const NO_HOLE: u16 = 1 << 1;
 const REQ_ONE: u16 = 1 << 3;
 
 const MIB: u64 = 1 << 20;
-/// Longest piece of a long request, and pieces that one session may have at the device.
+/// Maximum size of a piece, and maximum number of submitted pieces.
 const PIECE: u64 = 64 * MIB;
 const PIECES: usize = 16;
 /// Length of the longest requests here: four times as many pieces.
@@ -26,7 +26,7 @@ fn large() -> Server {
     Server::start(MemoryDevice::new(5 << 30, 512))
 }
 
-/// An export by TCP, and a connection to it in transmission.
+/// An export over TCP, and a connection in transmission.
 fn by_tcp(server: &mut Server) -> Client {
     server.export = Some(server.try_export(&[("listen", "tcp:127.0.0.1:0")]).unwrap());
     let address = server.export.as_ref().unwrap().address();
@@ -34,13 +34,13 @@ fn by_tcp(server: &mut Server) -> Client {
     Client::over(TcpStream::connect(address).unwrap()).go(false)
 }
 
-/// Closes a TCP connection by a reset.
+/// Closes a TCP connection with a reset.
 fn reset(client: Client) {
     let linger = libc::linger {
         l_onoff: 1,
         l_linger: 0,
     };
-    // SAFETY: the value is read during the call, its length is given with it.
+    // SAFETY: the kernel reads the value during the call only; its length is passed.
     let set = unsafe {
         libc::setsockopt(
             client.stream.as_raw_fd(),
@@ -69,7 +69,8 @@ fn requests_that_a_gone_peer_had_queued_are_not_carried_out() {
         }
         server.device.go_on();
         wait_until("the session has ended", || server.sessions() == 0);
-        // A peer that closes in good order may have ended its direction alone, until it refuses an answer.
+        // After an orderly close the peer may have closed only its sending direction, until it
+        // refuses a reply.
         let most = if is_reset { 64 } else { 2 * 64 };
         let seen = server.device.seen().len();
         assert!(seen <= most, "reset {is_reset}: {seen} operations");
@@ -82,7 +83,7 @@ fn nothing_is_begun_of_what_a_peer_sent_that_has_reset_its_connection_since() {
     for command in [READ, TRIM, WRITE_ZEROES] {
         let mut client = by_tcp(&mut server);
         wait_until("it is there", || server.sessions() == 1);
-        // All of it comes while the server's loops do something else.
+        // All of it arrives while the server's loops are busy.
         let (begun, has_begun) = std::sync::mpsc::channel();
         let ends = server.loops.iter().map(|one| {
             let (end, ended) = std::sync::mpsc::channel::<()>();
@@ -110,7 +111,7 @@ fn nothing_is_begun_of_what_a_peer_sent_that_has_reset_its_connection_since() {
     }
 }
 
-/// How a peer goes.
+/// How a peer disconnects.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Unix,
@@ -147,7 +148,7 @@ fn a_long_request_ends_at_its_next_piece_when_the_peer_goes() {
             End::Unix => drop(client),
             _ => reset(client),
         }
-        // It is noticed while they run, though nothing can be read or written.
+        // It is noticed while pieces run, although no I/O on the socket is pending.
         let noticed = (0..2 * PIECES).any(|_| {
             server.device.let_one_end();
             std::thread::sleep(Duration::from_millis(100));
@@ -222,7 +223,7 @@ fn a_block_status_is_asked_piece_by_piece_until_the_answer_is_full() {
     assert_eq!(seen.len(), 4 * PIECES);
     assert!(seen.iter().all(|seen| seen.len <= PIECE));
     assert_eq!(server.device.most_in_flight(), 1);
-    // Every other block of a piece: 8,192 runs of each state, of which an answer has 4,096.
+    // Every other block of a piece: 8,192 extents of each state; a reply has at most 4,096.
     for block in (0..2 * PIECE / 4096).step_by(2) {
         client.request(0, 1, 2, block * 4096, 4096);
         client.send(&[1; 4096]);

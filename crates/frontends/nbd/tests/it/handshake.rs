@@ -1,4 +1,4 @@
-//! The handshake with peers that do it wrong.
+//! The handshake with misbehaving peers.
 
 use crate::support::client::{Client, string};
 use crate::support::memory_device::MemoryDevice;
@@ -156,7 +156,7 @@ fn a_peer_that_never_decides_is_dropped() {
     let server = server();
     let mut client = greeted(&server);
     let list = [b"IHAVEOPT".as_slice(), &3u32.to_be_bytes(), &[0; 4]].concat();
-    // It may be dropped before all of them are sent.
+    // The connection may be closed before all of them are sent.
     if let Err(error) = client.stream.write_all(&list.repeat(256)) {
         let dropped = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
         assert!(dropped.contains(&error.kind()), "{error}");
@@ -171,14 +171,14 @@ fn silent_peers_keep_nobody_out_and_are_dropped_after_the_time_for_a_handshake()
     assert_eq!(server.sessions(), 0);
     let client = Client::transmission(&server, false);
     assert_eq!(server.sessions(), 1);
-    // There was no room for one more in its handshake: the one that took longest has ended.
+    // The limit of handshakes was reached: the oldest one was closed.
     silent.remove(0).expect_end();
     drop(client);
     wait_until("it has left", || server.sessions() == 0);
     silent.remove(0).expect_end();
 }
 
-/// Asks for the export; gives the kind of the last reply and its payload.
+/// Requests the export; returns the type and payload of the final reply.
 fn go(client: &mut Client) -> (u32, Vec<u8>) {
     client.option(7, &[0; 6]);
     loop {
@@ -202,10 +202,10 @@ fn a_connection_too_many_is_told_so_and_may_ask_again() {
         text.contains("2 connections") && text.contains("max-connections"),
         "{text}"
     );
-    // It may be seen all the same.
+    // It may still list it.
     third.option(6, &[0; 6]);
     while third.option_reply().1 != 1 {}
-    // The old option knows no refusal.
+    // The old option has no error reply.
     let mut old = greeted(&server);
     old.option(1, b"disk");
     old.expect_end();

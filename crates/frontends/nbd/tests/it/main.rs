@@ -1,4 +1,4 @@
-//! The NBD server, as its clients see it.
+//! The NBD server from the clients' perspective.
 
 mod clients;
 mod contexts;

@@ -1,4 +1,4 @@
-//! The memory that sessions may take together.
+//! Memory budget of the sessions.
 
 use crate::support::client::Client;
 use crate::support::memory_device::MemoryDevice;
@@ -42,7 +42,7 @@ fn peers_that_do_not_read_are_bounded_together_and_leave_when_another_waits() {
     assert!(watched <= server.memory.most(), "{watched}");
     drop(slow);
     wait_until("the others have left", || server.sessions() == 1);
-    // Small requests need nothing of what is shared.
+    // Small requests need none of the shared memory.
     other.request(0, READ, 2, 0, 4096);
     assert_eq!(other.simple_reply(), (0, 2));
     other.take(4096);
@@ -63,7 +63,7 @@ fn a_small_request_is_served_though_others_have_all_memory() {
     client.request(0, READ, 2, 0, 4096);
     assert_eq!(client.simple_reply(), (0, 2));
     assert_eq!(client.take(4096), [7; 4096]);
-    // A large one waits until there is some, and is then served.
+    // A large one waits until memory is available.
     client.request(0, READ, 3, 0, MIB as u32);
     wait_until("it waits", || server.memory.waiting() == 1);
     drop(hoard);

@@ -1,6 +1,7 @@
-//! Messages at random over connections: each request is answered or its connection closed, and nothing else suffers.
+//! Random messages: each request is answered or its connection closed, and other sessions are
+//! unaffected.
 //!
-//! `CONVECT_NBD_MESSAGES` says how many (10,000 when not given), `CONVECT_NBD_SEED` where the sequence begins.
+//! `CONVECT_NBD_MESSAGES`: number of messages (default: 10,000); `CONVECT_NBD_SEED`: seed.
 
 use crate::support::client::{Client, string};
 use crate::support::memory_device::MemoryDevice;
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 
 const SIZE: u64 = 64 << 20;
-/// Requests of one connection before its answers are taken: with one that has a payload the socket's buffers hold them.
+/// Requests per connection before its replies are read: payloads fit the socket's buffers.
 const REQUESTS: u64 = 24;
 
 /// The splitmix64 sequence of a seed.
@@ -39,7 +40,7 @@ fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
-/// Data of an option: as it should be, or not.
+/// Data of an option, valid or not.
 fn option_data(random: &mut Random) -> Vec<u8> {
     let name = random.one(&["", "disk", "another"]);
     let mut data = match random.below(6) {
@@ -57,8 +58,8 @@ fn option_data(random: &mut Random) -> Vec<u8> {
     data
 }
 
-/// Options until the peer is in transmission, or its connection has ended. Tells the messages that were sent, and whether
-/// replies are structured.
+/// Sends options until the peer is in transmission or its connection has ended. Returns the number
+/// of messages, and whether structured replies were negotiated.
 fn handshake(client: &mut Client, random: &mut Random) -> (u64, Option<bool>) {
     client.send(&3u32.to_be_bytes());
     let mut structured = false;
@@ -83,7 +84,7 @@ fn handshake(client: &mut Client, random: &mut Random) -> (u64, Option<bool>) {
             let entered = client.stream.read_exact(&mut answer).is_ok();
             return (sent, entered.then_some(structured));
         }
-        // Its answer ends with an acknowledgement or an error.
+        // The reply ends with an acknowledgement or an error.
         loop {
             let Some((replied, kind)) = option_reply(client) else {
                 return (sent, None);
@@ -112,7 +113,7 @@ fn option_reply(client: &mut Client) -> Option<(u32, u32)> {
     Some((word(8), word(12)))
 }
 
-/// One request; tells whether more may follow it.
+/// Appends a request; returns whether more may follow.
 fn request(random: &mut Random, cookie: u64, out: &mut Vec<u8>) -> bool {
     let command = match random.below(16) {
         0 => random.next() as u16,
@@ -158,8 +159,8 @@ fn request(random: &mut Random, cookie: u64, out: &mut Vec<u8>) -> bool {
     magic != 1 && command != 2
 }
 
-/// Takes replies until the connection ends: gives the cookies that were answered. Lengths of simple replies to reads
-/// are looked up in what was asked.
+/// Reads replies until the connection ends; returns the answered cookies. Lengths of simple read
+/// replies are taken from the requests.
 fn replies(client: &mut Client, sent: &[u8], structured: bool) -> BTreeSet<u64> {
     let reads = lengths(sent);
     let mut answered = BTreeSet::new();
@@ -193,7 +194,7 @@ fn replies(client: &mut Client, sent: &[u8], structured: bool) -> BTreeSet<u64> 
     answered
 }
 
-/// Of each request by its cookie: the length of a read.
+/// Length of each read, by cookie.
 fn lengths(mut sent: &[u8]) -> Vec<Option<u32>> {
     let mut found = Vec::new();
     while sent.len() >= 28 {
@@ -229,7 +230,7 @@ fn messages_at_random_are_answered_or_their_connection_is_closed() {
         }
         sent += count;
         requests += count;
-        // A part of a request at the end is no request.
+        // An incomplete request at the end.
         let tail = random.one(&[0, 0, 1, 27]);
         let whole = out.len();
         out.extend(&[0x25, 0x60, 0x95, 0x13].repeat(7)[..tail]);
@@ -237,7 +238,7 @@ fn messages_at_random_are_answered_or_their_connection_is_closed() {
             continue;
         }
         if random.below(10) == 0 {
-            // A peer that is gone gets nothing; the server has to find that out.
+            // A disconnected peer gets nothing; the server must notice.
             continue;
         }
         client.stream.shutdown(std::net::Shutdown::Write).unwrap();

@@ -1,4 +1,4 @@
-//! TLS with the clients that people use, and with peers that do it wrong.
+//! TLS with common clients, and with misbehaving peers.
 
 use crate::clients::{good, noise, run};
 use crate::support::certificates::Certificates;
@@ -16,7 +16,7 @@ struct Secured {
 }
 
 impl Secured {
-    /// An export that offers TLS, with these parameters beside the server's certificate.
+    /// An export with TLS, with these parameters besides the server's certificate.
     fn start(parameters: &[(&str, &str)]) -> Self {
         let mut server = Server::start(MemoryDevice::new(64 * MIB, 512));
         let certificates = Certificates::make(&server.folder);
@@ -197,7 +197,7 @@ fn peers_that_break_tls_are_dropped_and_others_are_served() {
         client.option(5, &[]);
         assert_eq!(client.option_reply(), (5, 1, vec![]));
         use std::io::Write;
-        // It may be dropped before all of them are sent.
+        // The connection may be closed before all of them are sent.
         let _ = client.stream.write_all(bytes);
         let _ = client.stream.shutdown(std::net::Shutdown::Write);
         client.expect_end();
@@ -220,11 +220,11 @@ fn files_that_cannot_be_used_are_refused_with_what_to_do() {
     for (certificate, key, ca, part) in [
         (&certificate, &public, None, "chmod 600"),
         (&certificate, &path("nothing"), None, "No such file"),
-        (&fifo, &key, None, "no file"),
-        (&certificate, &fifo, None, "no file"),
+        (&fifo, &key, None, "not a regular file"),
+        (&certificate, &fifo, None, "not a regular file"),
         (&key, &key, None, "no certificate"),
         (&certificate, &path("known/client-key.pem"), None, "tls-key"),
-        (&certificate, &key, Some(&fifo), "no file"),
+        (&certificate, &key, Some(&fifo), "not a regular file"),
         (&certificate, &key, Some(&key), "no certificate"),
     ] {
         let listen = format!("unix:{}", path("other.sock"));

@@ -1,4 +1,4 @@
-//! Requests, errors, and what happens when a peer or the volume goes away.
+//! Requests, errors, and disconnects of peers and volumes.
 
 use crate::support::client::{Client, string};
 use crate::support::memory_device::MemoryDevice;
@@ -21,7 +21,7 @@ fn server() -> Server {
     Server::start(MemoryDevice::new(64 * MIB, 512))
 }
 
-/// A peer that sends all of its requests before it takes an answer.
+/// A peer that sends all requests before it reads a reply.
 #[test]
 fn what_a_peer_has_not_taken_does_not_keep_it_from_sending() {
     let server = Server::start(MemoryDevice::new(64 << 20, 512));
@@ -397,7 +397,7 @@ fn an_address_in_use_is_refused_and_leaves_the_first_export_alone() {
         "{error}"
     );
     drop(tcp);
-    // What ended can be had again, unless somebody else was given that port in between.
+    // The address can be reused, unless another process was assigned the port in between.
     let again = (0..5).any(|_| {
         let tcp = server.try_export(&[("listen", "tcp:127.0.0.1:0")]).unwrap();
         let address = tcp.address();
@@ -408,7 +408,7 @@ fn an_address_in_use_is_refused_and_leaves_the_first_export_alone() {
     Client::transmission(&server, false);
 }
 
-/// Each has a socket and a task on a loop, and no thread.
+/// Each has a socket and a task on a loop, but no thread.
 #[test]
 fn fifteen_hundred_exports_are_served() {
     raise_descriptors(8192);

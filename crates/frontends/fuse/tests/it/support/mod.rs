@@ -1,4 +1,4 @@
-//! What the tests of this front end share.
+//! Shared support of this protocol's tests.
 
 #[expect(dead_code, reason = "the tests of other front ends use the rest")]
 #[path = "../../../../nbd/tests/it/support/memory_device.rs"]

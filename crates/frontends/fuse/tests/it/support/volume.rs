@@ -1,4 +1,4 @@
-//! Exports in a folder of their own.
+//! Exports in a directory of their own.
 
 use super::memory_device::MemoryDevice;
 use reactor::{Export, ReactorThread, StartExport};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Loops and a folder to mount on.
+/// Event loops and a mount point.
 pub struct Place {
     pub folder: PathBuf,
     pub loops: Vec<ReactorThread>,
@@ -22,7 +22,7 @@ impl Place {
     pub fn new() -> Self {
         assert!(
             Path::new("/dev/fuse").exists(),
-            "/dev/fuse is missing: run 'modprobe fuse', or give the container that device"
+            "/dev/fuse is missing: run 'modprobe fuse', or add that device to the container"
         );
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("convect-fuse-{}-{number}", std::process::id());
@@ -80,7 +80,7 @@ pub fn is_mounted(folder: &Path) -> bool {
         .any(|line| line.split(' ').nth(4) == Some(&folder))
 }
 
-/// One export and its file, which is taken away at the end.
+/// An export and its file, removed on drop.
 pub struct Volume {
     pub device: Arc<MemoryDevice>,
     pub export: Option<Box<dyn Export>>,
@@ -147,7 +147,7 @@ pub fn good(program: &str, arguments: &[&str]) -> String {
     text
 }
 
-/// Waits until `condition` holds, for a bounded time.
+/// Waits until `condition` holds, for a limited time.
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);
     while !condition() {

@@ -1,9 +1,9 @@
-//! Certificates for tests: an authority, and what it and another one signed, as libnbd and QEMU look for them.
+//! Test certificates of one CA and of another one, in the layout of libnbd and QEMU.
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::path::{Path, PathBuf};
 
-/// A folder with the server's files and one for each client.
+/// A directory with the server's files and a subdirectory per client.
 pub struct Certificates {
     pub folder: PathBuf,
 }
@@ -29,8 +29,8 @@ fn signed(folder: &Path, who: &str, names: &[&str], by: &Issuer<'static, KeyPair
 }
 
 impl Certificates {
-    /// `server`, and the clients' folders `known`, whose certificate the server's authority signed, `foreign`, with one
-    /// of another, and `without`.
+    /// `server`, and the clients' directories `known`, signed by the server's CA, `foreign`, signed
+    /// by another, and `without`.
     pub fn make(folder: &Path) -> Self {
         std::fs::create_dir_all(folder).unwrap();
         let (own, issuer) = authority("ours");
@@ -57,7 +57,7 @@ impl Certificates {
         }
     }
 
-    /// The path of a file or of a client's folder.
+    /// The path of a file or of a client's directory.
     pub fn path(&self, name: &str) -> String {
         self.folder.join(name).display().to_string()
     }

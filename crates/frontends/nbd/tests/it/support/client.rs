@@ -1,4 +1,4 @@
-//! A client that says what the test wants byte by byte.
+//! A client under byte-level control of the test.
 
 use super::server::Server;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ pub struct Client {
     pub stream: UnixStream,
 }
 
-/// A structured reply's chunk.
+/// A chunk of a structured reply.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Chunk {
     pub flags: u16,
@@ -31,7 +31,7 @@ impl Client {
         Self::over(UnixStream::connect(server.socket()).unwrap())
     }
 
-    /// Reads the greeting from a connected stream socket of any kind.
+    /// Reads the greeting from a connected stream socket.
     pub fn over(socket: impl Into<OwnedFd>) -> Self {
         let stream = UnixStream::from(socket.into());
         stream
@@ -46,12 +46,12 @@ impl Client {
         client
     }
 
-    /// Connects and goes into transmission; with structured replies and block status if asked.
+    /// Connects and enters transmission, optionally with structured replies and block status.
     pub fn transmission(server: &Server, structured: bool) -> Self {
         Self::connect(server).go(structured)
     }
 
-    /// The same of one that is connected.
+    /// The same for a connected client.
     pub fn go(self, structured: bool) -> Self {
         let mut client = self;
         client.send(&3u32.to_be_bytes());
@@ -136,7 +136,7 @@ impl Client {
         }
     }
 
-    /// Waits until the server closes; whatever it still says is dropped.
+    /// Waits until the server closes the connection; discards remaining data.
     pub fn expect_end(mut self) {
         let mut rest = Vec::new();
         if let Err(error) = self.stream.read_to_end(&mut rest) {

@@ -1,9 +1,9 @@
-//! Connections from chosen addresses.
+//! Connections from chosen source addresses.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// An address of this host as the system calls take it.
+/// An address in the form of system calls.
 fn raw(address: SocketAddrV4) -> libc::sockaddr_in {
     libc::sockaddr_in {
         sin_family: libc::AF_INET as u16,
@@ -15,15 +15,15 @@ fn raw(address: SocketAddrV4) -> libc::sockaddr_in {
     }
 }
 
-/// A connection from one of the loopback's addresses.
+/// A connection from a loopback address.
 pub fn connect_from(source: Ipv4Addr, portal: SocketAddr) -> TcpStream {
     let SocketAddr::V4(portal) = portal else {
         panic!("{portal} is of version 6")
     };
     let len = size_of::<libc::sockaddr_in>() as libc::socklen_t;
     let (source, portal) = (raw(SocketAddrV4::new(source, 0)), raw(portal));
-    // SAFETY: the calls take addresses that live for as long as they run, with their length; the new descriptor is
-    // nobody else's.
+    // SAFETY: the addresses are valid during the calls, and their lengths are passed; the new
+    // descriptor is exclusively owned.
     unsafe {
         let fd = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
         assert!(fd >= 0);

@@ -1,5 +1,5 @@
-//! A volume in memory with faults that a test asks for. Its operations end on a thread of its own.
-//! Shared by the tests of several front ends, none of which uses all of it.
+//! A volume in memory with fault injection, whose operations complete on a thread of its own.
+//! Shared by the tests of several protocols, none of which uses all of it.
 
 use block::{
     AllocationState, BlockDevice, Completion, ErrorKind, Geometry, IoBuf, IoError, Op, OpFlags,
@@ -9,10 +9,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::Waker;
 
-/// Unit of allocation, in bytes.
+/// Allocation unit, in bytes.
 const UNIT: u64 = 4096;
 
-/// An operation as it was carried out.
+/// An executed operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen {
     pub kind: OpKind,
@@ -27,12 +27,12 @@ struct State {
     geometry: Geometry,
     gone: bool,
     fault: Option<(OpKind, ErrorKind)>,
-    /// Operations in flight at most; more are given back.
+    /// Maximum operations in flight; more are rejected.
     limit: usize,
     given_back: usize,
     waiting: Vec<Op>,
     most_in_flight: usize,
-    /// Operations do not end while this is set, but for so many.
+    /// Operations do not complete while this is set, except for the given number.
     held: bool,
     excepted: usize,
     backwards: bool,
@@ -47,7 +47,7 @@ struct Inner {
     changed: Condvar,
 }
 
-/// The device; its thread ends with it.
+/// The device; its thread stops with it.
 pub struct MemoryDevice {
     inner: Arc<Inner>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -105,33 +105,33 @@ impl MemoryDevice {
         }
     }
 
-    /// From now on operations of `kind` fail.
+    /// Fails subsequent operations of `kind`.
     pub fn fail(&self, kind: OpKind, error: ErrorKind) {
         self.change(|state| state.fault = Some((kind, error)));
     }
 
-    /// Operations succeed again.
+    /// Ends the failures.
     pub fn heal(&self) {
         self.change(|state| state.fault = None);
     }
 
-    /// Gives operations back when `limit` are in flight.
+    /// Rejects operations when `limit` are in flight.
     pub fn limit(&self, limit: usize) {
         self.change(|state| state.limit = limit);
     }
 
-    /// How many operations were given back.
+    /// Number of rejected operations.
     pub fn given_back(&self) -> usize {
         self.change(|state| state.given_back)
     }
 
-    /// The snapshots that there are. With number N every N-th unit has changed.
+    /// Sets the existing snapshots. Since number N every N-th unit has changed.
     pub fn set_bases(&self, bases: &[(&str, u32)]) {
         let bases = bases.iter().map(|(name, number)| ((*name).into(), *number));
         self.change(|state| state.bases = bases.collect());
     }
 
-    /// Operations end in the opposite order.
+    /// Operations complete in reverse order.
     pub fn backwards(&self) {
         self.change(|state| state.backwards = true);
     }
@@ -145,7 +145,7 @@ impl MemoryDevice {
         self.change(|state| state.held = false);
     }
 
-    /// Lets one operation end though they wait.
+    /// Lets one of the waiting operations complete.
     pub fn let_one_end(&self) {
         self.change(|state| state.excepted += 1);
     }
@@ -155,12 +155,12 @@ impl MemoryDevice {
         self.change(|state| state.waiting.len())
     }
 
-    /// Most operations that were in flight at one time.
+    /// Maximum number of operations in flight so far.
     pub fn most_in_flight(&self) -> usize {
         self.change(|state| state.most_in_flight)
     }
 
-    /// Its serial number, for front ends that know a volume by it.
+    /// Sets the serial number, by which some protocols identify a volume.
     pub fn set_serial(&self, serial: &str) {
         self.change(|state| state.geometry.serial = serial.to_owned());
     }
@@ -177,13 +177,13 @@ impl MemoryDevice {
         self.announce();
     }
 
-    /// The volume ends.
+    /// Ends the volume.
     pub fn end(&self) {
         self.change(|state| state.gone = true);
         self.announce();
     }
 
-    /// What was carried out since the last call.
+    /// Operations executed since the last call.
     pub fn seen(&self) -> Vec<Seen> {
         self.change(|state| std::mem::take(&mut state.seen))
     }

@@ -1,4 +1,4 @@
-//! An export on loops of its own, in a folder of its own.
+//! An export on event loops and in a directory of its own.
 
 use super::memory_device::MemoryDevice;
 use reactor::{Export, ReactorThread, StartExport};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The export's name in all tests.
+/// Name of the export in all tests.
 pub const NAME: &str = "disk";
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -18,11 +18,11 @@ pub struct Server {
     pub folder: PathBuf,
     pub export: Option<Box<dyn Export>>,
     pub loops: Vec<ReactorThread>,
-    /// What memory requests may take.
+    /// Memory budget of requests.
     pub memory: reactor::Budget,
 }
 
-/// A folder that no other test uses.
+/// A unique directory.
 pub fn folder() -> PathBuf {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("convect-nbd-{}-{number}", std::process::id()));
@@ -92,7 +92,7 @@ impl Drop for Server {
     }
 }
 
-/// Waits until `condition` holds, for a bounded time.
+/// Waits until `condition` holds, for a limited time.
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);
     while !condition() {
