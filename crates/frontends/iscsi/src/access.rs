@@ -1,27 +1,27 @@
-//! To whom a unit is offered: names, addresses, secrets.
+//! Access control of a unit: initiator names, addresses, CHAP secrets.
 
 use crate::parameters::Secrets;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// Who has connected, and where.
+/// The remote side of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Peer {
-    /// The initiator's name; any host can say any.
+    /// The initiator's name, which is not authenticated.
     pub initiator: String,
     /// The host's address.
     pub address: SocketAddr,
     pub portal: SocketAddr,
 }
 
-/// A range of addresses, as CIDR writes it (RFC 4632, RFC 4291 section 2.3).
+/// An address range in CIDR notation (RFC 4632, RFC 4291 section 2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Network {
     address: IpAddr,
     prefix: u32,
 }
 
-/// An address's bits, from the highest on, and how many they are.
+/// The bits of an address, left-aligned, and their number.
 fn bits(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
@@ -34,7 +34,7 @@ fn mask(prefix: u32) -> u128 {
 }
 
 impl Network {
-    /// Reads `ADDRESS` or `ADDRESS/PREFIX`; none where that is no network, or has bits beyond its prefix.
+    /// Parses `ADDRESS` or `ADDRESS/PREFIX`; none if it is malformed or has bits beyond the prefix.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) => (address, Some(prefix)),
@@ -51,7 +51,7 @@ impl Network {
         fits.then_some(Self { address, prefix })
     }
 
-    /// Whether an address is in it. One of version 4 that came as one of version 6 is of version 4.
+    /// Whether the range contains an address. IPv4-mapped IPv6 addresses count as IPv4.
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         let (own, other) = (bits(self.address), bits(address));
@@ -65,22 +65,22 @@ impl fmt::Display for Network {
     }
 }
 
-/// To whom a unit is offered, and for what.
+/// Who may access a unit, and how.
 #[derive(Clone)]
 pub(crate) struct Grant {
-    /// Those who may log in; everybody where it is empty.
+    /// Permitted initiators; empty: all.
     pub initiators: Vec<String>,
-    /// Where they may come from; from everywhere where it is empty.
+    /// Permitted address ranges; empty: all.
     pub networks: Vec<Network>,
-    /// What they have to prove.
+    /// Required CHAP secrets.
     pub chap: Option<Secrets>,
     pub read_only: bool,
-    /// Connections that one session may have.
+    /// Maximum number of connections per session.
     pub connections: u16,
 }
 
 impl Grant {
-    /// Whether a host may see it, as far as its name and address say.
+    /// Whether a host may see the unit, according to its name and address.
     pub(crate) fn is_for(&self, peer: &Peer) -> bool {
         let named = self.initiators.is_empty() || self.initiators.contains(&peer.initiator);
         let address = peer.address.ip();

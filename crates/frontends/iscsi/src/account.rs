@@ -1,8 +1,8 @@
-//! What a session has done so far. Its own loop alone counts; others look.
+//! I/O statistics of a session, written by its own loop only and read by other threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The counts of one session.
+/// The counters of one session.
 #[derive(Default)]
 pub(crate) struct Account {
     read: AtomicU64,
@@ -10,28 +10,28 @@ pub(crate) struct Account {
     commands: AtomicU64,
 }
 
-/// Without a locked step: nobody else adds.
+/// Adds without an atomic read-modify-write, since there is a single writer.
 fn add(count: &AtomicU64, more: u64) {
     count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
 impl Account {
-    /// Bytes were read for the initiator.
+    /// Counts bytes read by the initiator.
     pub(crate) fn add_read(&self, bytes: u64) {
         add(&self.read, bytes);
     }
 
-    /// Bytes have come from the initiator.
+    /// Counts bytes written by the initiator.
     pub(crate) fn add_written(&self, bytes: u64) {
         add(&self.written, bytes);
     }
 
-    /// So many commands are not answered yet.
+    /// Sets the number of outstanding commands.
     pub(crate) fn set_commands(&self, commands: usize) {
         self.commands.store(commands as u64, Ordering::Relaxed);
     }
 
-    /// Bytes read, bytes written, and commands that are not answered yet.
+    /// Bytes read, bytes written, and outstanding commands.
     pub(crate) fn all(&self) -> (u64, u64, u64) {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         (get(&self.read), get(&self.written), get(&self.commands))

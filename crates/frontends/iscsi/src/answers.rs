@@ -1,4 +1,4 @@
-//! SCSI commands from their turn on: data that is asked for, answers and what they return (RFC 7143, sections
+//! SCSI commands from their turn on: data transfers, execution and responses (RFC 7143, sections
 //! 11.4, 11.7 and 11.8).
 
 use crate::output::{Data, Pdu};
@@ -9,10 +9,11 @@ use block::IoBuf;
 use scsi::{Response, Sense, Status};
 use std::rc::Rc;
 
-/// Data-out that commands may be granted at a time; one command always goes on.
+/// Maximum bytes of solicited data-out in flight; one command can always proceed.
 const GRANTED_MAX: u64 = 16 << 20;
 
-/// EXTENDED COPY and its like, whose refusals are logged: they may reach for units of others.
+/// EXTENDED COPY and related commands, whose refusals are logged since they may target units of
+/// other hosts.
 const THIRD_PARTY_COPY: u8 = 0x83;
 /// PERSISTENT RESERVE OUT, and its service action PREEMPT AND ABORT.
 const PERSISTENT_RESERVE_OUT: u8 = 0x5f;
@@ -23,7 +24,7 @@ const OVERFLOW: u8 = 0x04;
 const UNDERFLOW: u8 = 0x02;
 const WITH_STATUS: u8 = 0x01;
 
-/// The residual flag and count (11.4.5.1).
+/// Residual flag and count (11.4.5.1).
 fn residual(expected: u32, length: u64) -> (u8, u32) {
     let expected = u64::from(expected);
     let count = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -34,7 +35,7 @@ fn residual(expected: u32, length: u64) -> (u8, u32) {
     }
 }
 
-/// What was aborted by a function that came before it is to be sent again.
+/// Response that makes the initiator retry a command aborted by an earlier function.
 fn again_later() -> Response {
     Response {
         status: Status::TaskSetFull,
@@ -53,7 +54,7 @@ fn failed(sense: Sense) -> Response {
     }
 }
 
-/// Whether sense data, in one of its forms (SPC-4 4.5), is a unit attention.
+/// Whether sense data in either format (SPC-4 4.5) is a unit attention.
 fn is_attention(sense: &[u8]) -> bool {
     let key = match sense {
         [0x72 | 0x73, key, ..] | [_, _, key, ..] => key & 0x0f,
@@ -62,13 +63,13 @@ fn is_attention(sense: &[u8]) -> bool {
     key == UNIT_ATTENTION
 }
 
-/// Whether nothing may overtake the answer (RFC 7143, section 4.2.2.3).
+/// Whether no other response may overtake this one (RFC 7143, section 4.2.2.3).
 fn is_fenced(task: &Task, response: &Response) -> bool {
     let preempts = task.cdb[0] == PERSISTENT_RESERVE_OUT && task.cdb[1] & 0x1f == PREEMPT_AND_ABORT;
     preempts || response.sense.as_deref().is_some_and(is_attention)
 }
 
-/// How a command has ended: the residual's flag and count, and the status.
+/// Final state of a command: residual flag and count, and status.
 #[derive(Clone, Copy)]
 struct Ending {
     flag: u8,
@@ -77,7 +78,7 @@ struct Ending {
 }
 
 impl Session {
-    /// Goes on with a command whose burst is complete: asks for more, or carries it out.
+    /// Continues a command whose burst is complete: requests more data, or executes it.
     pub(super) fn go_on(self: &Rc<Self>, tag: u32) {
         let mut tasks = self.tasks.borrow_mut();
         let Some(task) = tasks.get_mut(tag) else {
@@ -153,7 +154,7 @@ impl Session {
         task.channel.output.push(made, Data::None);
     }
 
-    /// Carries a command out when it is its turn.
+    /// Executes a command if it is its turn.
     pub(super) fn begin(self: &Rc<Self>, tag: u32) {
         let begun = self.tasks.borrow_mut().begin(tag);
         let Some(begun) = begun else {
@@ -178,7 +179,7 @@ impl Session {
         });
     }
 
-    /// Ends a command: answers it unless it was aborted, and lets others go on.
+    /// Completes a command: responds unless it was aborted, and lets others proceed.
     fn answer(self: &Rc<Self>, (tag, id): (u32, u64), response: Option<Response>) {
         let mut tasks = self.tasks.borrow_mut();
         let Some(task) = tasks.remove_ended(tag, id) else {
@@ -189,7 +190,7 @@ impl Session {
         self.end(tag, task, response);
     }
 
-    /// The same once it is out of the table.
+    /// The same after its removal from the table.
     pub(super) fn end(self: &Rc<Self>, tag: u32, mut task: Task, response: Option<Response>) {
         let had_ordered =
             self.tasks.borrow().has_ordered() || task.attribute == crate::tasks::ORDERED;
@@ -211,7 +212,7 @@ impl Session {
         self.ended.notify();
     }
 
-    /// Begins what has waited for its turn.
+    /// Starts commands that were waiting for their turn.
     pub(super) fn begin_ready(self: &Rc<Self>) {
         let ready = self.tasks.borrow().ready();
         for tag in ready {
@@ -219,7 +220,7 @@ impl Session {
         }
     }
 
-    /// Gives back the place and the memory of a command that is not answered.
+    /// Releases the window slot and memory of a command without a response.
     pub(super) fn forget(&self, task: &Task) {
         if task.order == NO_TURN {
             return;
@@ -230,7 +231,7 @@ impl Session {
         }
     }
 
-    /// Gives the memory back that a command was granted for its data, to those that wait for some.
+    /// Releases the memory granted for a command's data to waiting commands.
     pub(super) fn give_back(self: &Rc<Self>, task: &Task) {
         if task.granted == 0 {
             return;
@@ -240,7 +241,7 @@ impl Session {
         self.grant();
     }
 
-    /// Asks for the data of those commands that have waited for memory.
+    /// Solicits data for commands that were waiting for memory.
     pub(super) fn grant(self: &Rc<Self>) {
         let waiting = self.tasks.borrow().ungranted();
         for tag in waiting {
@@ -256,7 +257,10 @@ impl Session {
         let status = response.status.code();
         if task.cdb[0] == THIRD_PARTY_COPY && response.status != Status::Good {
             let channel = &task.channel;
-            channel.note(format_args!("copy refused or failed: {:02x?}", task.cdb));
+            channel.note(format_args!(
+                "third-party copy refused or failed: {:02x?}",
+                task.cdb
+            ));
         }
         if task.reads && data_len > 0 && response.status == Status::Good {
             if let Some(normal) = &self.normal {
@@ -297,12 +301,12 @@ impl Session {
         }
     }
 
-    /// Data-In PDUs, the last of them with the status (11.7.3).
+    /// Sends Data-In PDUs, the last one with the status (11.7.3).
     fn data_in(&self, tag: u32, task: &Task, buf: IoBuf, len: usize, end: Ending) {
         let agreed = &task.channel.agreed;
         let (segment, burst) = (agreed.segment_max as usize, agreed.burst_max as usize);
         if len == buf.len() && len <= segment.min(burst) {
-            // What is usual shares nothing, and needs no count of who has it.
+            // A single PDU owns the data and needs no reference count.
             let data = Data::Whole(buf.into_bytes().unwrap_or_default());
             return self.data_in_part(tag, task, data, (0, 0, FINAL), Some(end));
         }
@@ -321,7 +325,7 @@ impl Session {
         }
     }
 
-    /// One of them: where its data begins, its number and flags; and how the command has ended, if it is the last.
+    /// Sends one Data-In PDU: offset, number and flags; with the final state if it is the last one.
     fn data_in_part(
         &self,
         tag: u32,

@@ -1,4 +1,4 @@
-//! Big-endian numbers within headers whose length is known.
+//! Big-endian accessors for headers of known length.
 
 #[inline]
 pub(crate) fn u16_at(data: &[u8; 48], at: usize) -> u16 {

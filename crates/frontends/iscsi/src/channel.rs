@@ -1,4 +1,4 @@
-//! What one connection of a session has of its own: its socket, its numbers of status, what was agreed on for it.
+//! Per-connection state of a session: socket, status numbers, and negotiated parameters.
 
 use crate::access::Peer;
 use crate::negotiate::Agreed;
@@ -12,26 +12,26 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A connection, as its session sees it.
+/// A connection of a session.
 pub(crate) struct Channel {
-    /// The connection's number (CID).
+    /// Connection ID (CID).
     pub number: u16,
     pub stream: Rc<Stream>,
     pub agreed: Agreed,
     pub peer: Peer,
-    /// The address that the initiator has connected to.
+    /// The local address that the initiator has connected to.
     pub local: IpAddr,
     pub output: Output,
     pub seat: Arc<Seat>,
-    /// Nothing more is answered on it.
+    /// No further responses are sent on it.
     pub over: Cell<bool>,
-    /// Its initiator has asked for its end.
+    /// Its initiator has logged out.
     pub logged_out: Cell<bool>,
-    /// The next status that the initiator expects (ExpStatSN): those before it have arrived.
+    /// Next expected status number (ExpStatSN): earlier ones were received.
     acknowledged: Cell<u32>,
-    /// The rest of a text, with the tag by which it is asked for.
+    /// Rest of a text response, with its target transfer tag.
     pub text_left: RefCell<Option<(u32, Vec<u8>)>>,
-    /// What is answered when all that the connection has begun has ended, and on which connection.
+    /// Responses to send once everything begun on the connection has ended, and their connections.
     pub farewells: RefCell<Vec<(Rc<Channel>, Made)>>,
 }
 
@@ -60,7 +60,7 @@ impl Channel {
         })
     }
 
-    /// Takes note of what the initiator says to have received. False when that is nothing new.
+    /// Processes an acknowledgement. False if it is not new.
     pub(crate) fn acknowledge(&self, number: u32) -> bool {
         let is_new = is_before(self.acknowledged.get(), number);
         if is_new {
@@ -69,13 +69,13 @@ impl Channel {
         is_new
     }
 
-    /// Whether every status before this number has arrived, or never will.
+    /// Whether all statuses before this number were received, or never will be.
     pub(crate) fn has_acknowledged(&self, number: u32) -> bool {
         let hears = !self.over.get() && !self.logged_out.get();
         !hears || !is_before(self.acknowledged.get(), number)
     }
 
-    /// Cuts it off: nothing more is answered on it.
+    /// Shuts the connection down: no further responses are sent.
     pub(crate) fn cut(&self) {
         self.over.set(true);
         self.stream.shutdown();
@@ -83,14 +83,12 @@ impl Channel {
 
     pub(crate) fn reject(&self, why: u8, head: &Head) {
         let opcode = head.opcode();
-        self.note(format_args!(
-            "PDU {opcode:02x} rejected for reason {why:02x}"
-        ));
+        self.note(format_args!("rejected PDU {opcode:02x}, reason {why:02x}"));
         let (made, data) = reject(why, head);
         self.output.push(made, Data::Own(data));
     }
 
-    /// Logs what the initiator did that it may not.
+    /// Logs a protocol violation of the initiator.
     pub(crate) fn note(&self, why: impl std::fmt::Display) {
         let Peer {
             initiator,

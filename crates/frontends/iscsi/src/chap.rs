@@ -1,6 +1,6 @@
-//! CHAP (RFC 7143, section 12.1.3; RFC 1994): a name and the proof of a secret.
+//! CHAP authentication (RFC 7143, section 12.1.3; RFC 1994), one-way and mutual.
 //!
-//! Responsible for: the arithmetic, one way and both ways. Leaves out: where secrets come from.
+//! Responsible for: challenges, responses and their verification. Leaves out: storage of secrets.
 
 use crate::text::{Pairs, binary, find, first_of, number, to_hex};
 use md5::Md5;
@@ -8,12 +8,12 @@ use sha2::{Digest, Sha256};
 use sha3::Sha3_256;
 use std::io;
 
-/// Longest challenge and response that are taken, in bytes (12.1.3).
+/// Maximum length of accepted challenges and responses, in bytes (12.1.3).
 const BINARY_MAX: usize = 1024;
-/// Bytes of this target's challenges.
+/// Length of this target's challenges, in bytes.
 const CHALLENGE_LEN: usize = 32;
 
-/// A name and its secret. Has no `Debug`: it is never shown.
+/// A name and its secret. No `Debug`, so that it is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Credentials {
     pub name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    /// Some that nobody can prove.
+    /// Credentials that nobody can prove.
     pub(crate) fn decoy() -> Self {
         Self {
             name: String::new(),
@@ -30,7 +30,7 @@ impl Credentials {
     }
 }
 
-/// How a response is made (numbers of IANA's PPP authentication algorithms).
+/// Hash algorithms (IANA's PPP authentication algorithm numbers).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Algorithm {
     Md5,
@@ -39,7 +39,7 @@ pub(crate) enum Algorithm {
 }
 
 impl Algorithm {
-    /// The first of the initiator's list that is known.
+    /// The first supported algorithm in the initiator's list.
     fn choose(list: &str) -> Option<Self> {
         match first_of(list, &["5", "7", "8"])? {
             "5" => Some(Self::Md5),
@@ -71,22 +71,22 @@ impl Algorithm {
     }
 }
 
-/// What was asked of an initiator.
+/// A challenge to an initiator.
 pub(crate) struct Asked {
     algorithm: Algorithm,
     id: u8,
     challenge: Vec<u8>,
 }
 
-/// What an initiator answered.
+/// An initiator's response.
 pub(crate) struct Answered {
     pub name: String,
     response: Vec<u8>,
-    /// It wants to know this target's secret as well.
+    /// Its challenge for mutual authentication.
     back: Option<(u8, Vec<u8>)>,
 }
 
-/// Equal in a time that does not tell where they differ.
+/// Constant-time comparison.
 fn same(left: &[u8], right: &[u8]) -> bool {
     let differ = left
         .iter()
@@ -96,8 +96,8 @@ fn same(left: &[u8], right: &[u8]) -> bool {
 }
 
 impl Asked {
-    /// Chooses an algorithm and a challenge; gives the text to be sent. None when no algorithm of
-    /// the initiator's is known.
+    /// Chooses an algorithm and a challenge; returns the text to send. None if no algorithm of the
+    /// initiator is supported.
     pub(crate) fn new(list: &str) -> io::Result<Option<(Self, Pairs)>> {
         let Some(algorithm) = Algorithm::choose(list) else {
             return Ok(None);
@@ -121,8 +121,8 @@ impl Asked {
         Ok(Some((asked, text)))
     }
 
-    /// Reads what the initiator answers. None when it is no answer, or when it gives this target's
-    /// own challenge back, to learn the right response from it.
+    /// Parses the initiator's response. None if it is malformed, or reflects this target's own
+    /// challenge to obtain the response to it.
     pub(crate) fn read(&self, pairs: &Pairs) -> Option<Answered> {
         let back = match (find(pairs, "CHAP_I"), find(pairs, "CHAP_C")) {
             (None, None) => None,
@@ -143,7 +143,7 @@ impl Asked {
         })
     }
 
-    /// Whether the answer proves these credentials.
+    /// Whether the response proves these credentials.
     pub(crate) fn proves(&self, answered: &Answered, known: &Credentials) -> bool {
         let right = self
             .algorithm
@@ -151,7 +151,7 @@ impl Asked {
         same(answered.name.as_bytes(), known.name.as_bytes()) & same(&answered.response, &right)
     }
 
-    /// What this target answers where the initiator asked. None when it has no credentials for that.
+    /// The target's response for mutual authentication. None without credentials for it.
     pub(crate) fn answer(&self, answered: &Answered, own: Option<&Credentials>) -> Option<Pairs> {
         let Some((id, challenge)) = &answered.back else {
             return Some(Pairs::new());
@@ -204,7 +204,7 @@ mod tests {
         assert!(Asked::new("6").unwrap().is_none());
     }
 
-    /// As `printf '\1ab' | md5sum` and its like say.
+    /// As computed by `printf '\1ab' | md5sum` and similar.
     #[test]
     fn responses_are_the_hash_of_identifier_secret_and_challenge() {
         let respond = |algorithm: Algorithm| to_hex(&algorithm.respond(1, b"a", b"b"));
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(asked.answer(&answered, Some(&own)).unwrap().len(), 2);
         assert!(
             asked.answer(&answered, None).is_none(),
-            "it has no name of its own"
+            "the target has no credentials"
         );
     }
 

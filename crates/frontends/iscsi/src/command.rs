@@ -1,4 +1,4 @@
-//! SCSI commands and their data as they come (RFC 7143, sections 11.3 and 11.7).
+//! SCSI Command and Data-Out PDUs (RFC 7143, sections 11.3 and 11.7).
 
 use crate::early::Request;
 use crate::input::Input;
@@ -11,7 +11,7 @@ use scsi::memory_of;
 use std::io::Result;
 use std::rc::Rc;
 
-/// Longest data-out of one command, in bytes.
+/// Maximum data-out of one command, in bytes.
 const DATA_OUT_MAX: u32 = 16 << 20;
 
 const READS: u8 = 0x40;
@@ -30,14 +30,14 @@ impl Connection {
         let takes = len <= out as usize
             && out <= DATA_OUT_MAX
             && (len == 0 || agreed.immediate_data && len <= agreed.first_burst_max as usize);
-        // What is not asked for yet gets no memory: many commands may announce much.
+        // No memory for data that was not solicited yet: many commands may announce a lot.
         let room = match unsolicited && takes {
             true => out.min(agreed.first_burst_max) as usize,
             false => len,
         };
         let account = &session.window.account;
         let brought = Taken::take(&session.handle, account, room.max(len)).await?;
-        // All of it is overwritten before the command is carried out.
+        // Overwritten completely before the command is executed.
         let mut data = spare(room.max(len));
         let whole = match input.data_at_hand(&mut data[..len], agreed.data_digest) {
             Some(whole) => whole,
@@ -55,7 +55,7 @@ impl Connection {
         let reads = head.flags() & READS != 0;
         let number = head.command_number();
         if unsolicited && agreed.initial_r2t {
-            return Err(violation("data that was not asked for"));
+            return Err(violation("unexpected unsolicited data"));
         }
         let unit = match session.unit(head) {
             None => Err(reason::NOT_SUPPORTED),
@@ -129,7 +129,7 @@ impl Connection {
     pub(super) async fn data_out(&self, head: &Head, input: &mut Input) -> Result<()> {
         let (session, channel) = (&self.session, &self.channel);
         let (len, tag) = (head.data_len(), head.task_tag());
-        // Out of the table while it is read into; nobody else looks for it meanwhile but an abort.
+        // Removed from the table while its data is read; only an abort may look for it meanwhile.
         let mut taken = {
             let mut tasks = session.tasks.borrow_mut();
             let task = tasks.get_mut(tag);
@@ -137,7 +137,7 @@ impl Connection {
                 .as_ref()
                 .is_some_and(|task| !Rc::ptr_eq(&task.channel, channel))
             {
-                return Err(violation("data of a command of another connection"));
+                return Err(violation("data for a command of another connection"));
             }
             match task.map(|task| (task.id, &mut task.state)) {
                 Some((id, State::Receiving(data))) => {
@@ -147,7 +147,7 @@ impl Connection {
             }
         };
         let Some((id, data, at)) = &mut taken else {
-            // Of a command that was aborted, or was never there: no harm.
+            // Harmless data of an aborted or unknown command.
             self.segment(head, input).await?;
             return Ok(());
         };
@@ -160,7 +160,7 @@ impl Connection {
         }
         {
             let mut tasks = session.tasks.borrow_mut();
-            // Another connection may have aborted it meanwhile, and have sent another one with its tag.
+            // Another connection may have aborted it meanwhile, and reused its tag.
             let task = tasks.get_mut(tag).filter(|task| task.id == *id);
             let Some(State::Receiving(receiving)) = task.map(|task| &mut task.state) else {
                 return Ok(());
@@ -176,23 +176,23 @@ impl Connection {
                 receiving.burst_end = end;
                 receiving.open = false;
             } else if end != receiving.burst_end {
-                return Err(violation("less data than was asked for"));
+                return Err(violation("less data than solicited"));
             }
         }
         session.go_on(tag);
         Ok(())
     }
 
-    /// Whether a Data-Out is the one that was to come next (11.7: tag, number, offset and length).
+    /// Verifies that a Data-Out is the expected one (11.7: tag, number, offset and length).
     fn check_data(&self, head: &Head, end: usize) -> Result<()> {
         let mut tasks = self.session.tasks.borrow_mut();
         let Some(State::Receiving(data)) =
             tasks.get_mut(head.task_tag()).map(|task| &mut task.state)
         else {
-            return Err(violation("data of no command"));
+            return Err(violation("data for an unknown command"));
         };
         if head.data_number() != data.data_number {
-            // One was lost, or this is not the one that it seems to be (7.9): the command fails.
+            // A PDU was lost or is corrupt (7.9): the command fails.
             data.damaged = true;
         }
         let is_next = head.word_20() == data.tag
@@ -201,24 +201,24 @@ impl Connection {
         if !is_next {
             drop(tasks);
             self.channel.reject(reason::PROTOCOL, head);
-            return Err(violation("data that was not to come now"));
+            return Err(violation("data out of sequence"));
         }
         Ok(())
     }
 }
 
-/// What a command is for.
+/// The destination of a command.
 pub(super) struct For {
     pub lun: Option<u16>,
-    /// The number of aborts so far.
+    /// Number of aborts so far.
     pub generation: u64,
-    /// Memory that it needs for what it reads, in bytes.
+    /// Memory for the data that it reads, in bytes.
     memory: u64,
 }
 
 impl Session {
-    /// The unit of a command that is taken, or why it is not taken at all. One that is immediate gets its memory here:
-    /// it has no turn to wait for.
+    /// The unit of an acceptable command, or the reason for rejecting it. Immediate commands get
+    /// their memory here, as they do not wait for a turn.
     fn admits(&self, head: &Head, keeps_rules: bool, unit: For) -> std::result::Result<For, u8> {
         let (tasks, tag) = (self.tasks.borrow(), head.task_tag());
         if !keeps_rules || tag == NO_TAG {
@@ -234,7 +234,7 @@ impl Session {
         Ok(unit)
     }
 
-    /// The unit that a command is for. None in a discovery session.
+    /// The unit addressed by a command. None in a discovery session.
     fn unit(self: &Rc<Self>, head: &Head) -> Option<For> {
         let normal = self.normal.as_ref()?;
         self.refresh_units(normal);
@@ -248,7 +248,7 @@ impl Session {
         })
     }
 
-    /// A command that has waited has its turn, and the memory that it needs.
+    /// A waiting command has its turn, and the memory that it needs.
     pub(super) fn give_turn(self: &Rc<Self>, tag: u32) {
         let mut tasks = self.tasks.borrow_mut();
         let Some(task) = tasks.give_turn(tag) else {

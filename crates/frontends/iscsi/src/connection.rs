@@ -1,4 +1,4 @@
-//! One connection, from its first byte to the session that it begins or becomes a part of.
+//! One connection, from its first byte until it begins or joins a session.
 
 use crate::channel::Channel;
 use crate::input::Input;
@@ -22,16 +22,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A peer has this long to log in.
+/// Time limit for a login.
 const LOGIN_NS: u64 = 15 * SECOND_NS;
-/// The session or connection before this one has this long to end, looked at so often.
+/// Time limit for a previous session or connection to end, in polls.
 const REINSTATE_TRIES: usize = 1000;
 const REINSTATE_NS: u64 = SECOND_NS / 200;
 
-/// The address that the initiator has connected to, and its own.
+/// Local and remote address.
 fn addresses(stream: &Stream) -> Result<(SocketAddr, SocketAddr)> {
     let (local, peer) = stream.addresses()?;
-    // A socket for all addresses has those of version 4 as ones of version 6, which hosts of version 4 cannot use.
+    // A dual-stack socket reports IPv4 addresses as IPv4-mapped ones, which IPv4 hosts cannot use.
     let plain = |address: SocketAddr| match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
         IpAddr::V6(_) => address,
@@ -39,7 +39,7 @@ fn addresses(stream: &Stream) -> Result<(SocketAddr, SocketAddr)> {
     Ok((plain(local), plain(peer)))
 }
 
-/// A connection that has logged in as one more of a session, on its way to the session's loop.
+/// A logged-in connection being moved to the loop of its session.
 struct Further {
     stream: DetachedStream,
     logged_in: LoggedIn,
@@ -48,14 +48,14 @@ struct Further {
     known: Known,
 }
 
-/// What a login has led to.
+/// Result of a login.
 enum Entered {
     Session(Rc<Session>, Rc<Channel>),
-    /// One more connection of a session that is known.
+    /// A further connection of an existing session.
     Connection(Box<(LoggedIn, IpAddr, Known)>),
 }
 
-/// Serves one connection until it ends. The errors of a peer concern nobody else.
+/// Serves one connection until it ends. Errors of a peer affect only its connection.
 pub(crate) async fn serve(handle: Handle, stream: Stream, portal: SocketAddr, seat: Arc<Seat>) {
     let stream = Rc::new(stream);
     let mut input = Input::new(stream.clone());
@@ -67,7 +67,7 @@ pub(crate) async fn serve(handle: Handle, stream: Stream, portal: SocketAddr, se
         Ok(Entered::Connection(entered)) => {
             let (logged_in, local, known) = *entered;
             drop(input);
-            // Nobody else has it by now.
+            // There is no other owner by now.
             let Ok(stream) = Rc::try_unwrap(stream) else {
                 return;
             };
@@ -81,9 +81,9 @@ pub(crate) async fn serve(handle: Handle, stream: Stream, portal: SocketAddr, se
             let remote = further.known.remote.clone();
             remote.spawn(move |handle| further.enter(handle));
         }
-        // Who was refused has been told and noted; who left concerns nobody.
+        // Refusals were already reported and logged; disconnects are not logged.
         Err(error) if error.kind() == ErrorKind::InvalidData => {
-            notices::refused(format_args!("portal {portal}"), "what came is no login");
+            notices::refused(format_args!("portal {portal}"), "malformed login");
         }
         Err(_) => {}
     }
@@ -101,7 +101,7 @@ async fn log_in(
     let mut logged_in = in_time(handle, LOGIN_NS, login.run()).await?;
     if logged_in.session_handle != 0 {
         let found = match login.has_more() {
-            // Nothing may come before the last answer.
+            // No data may precede the final response.
             true => Err(Refused::INITIATOR_ERROR),
             false => known(&logged_in),
         };
@@ -158,15 +158,15 @@ fn channel(
     )
 }
 
-/// The initiator port's name, and its target port's group.
+/// The initiator port's name, and the target portal group.
 fn port_of(logged_in: &LoggedIn, target: &Target) -> (String, u16) {
     let isid = crate::text::to_hex(&logged_in.isid);
     let name = format!("{},i,{isid}", logged_in.peer.initiator);
     (name, target.group(logged_in.peer.portal))
 }
 
-/// The session that a connection says to be of: the same initiator, by the same name and ISID, at the same portal,
-/// who has proved the same and may reach all that the session does.
+/// The existing session that a connection claims to join: same initiator name and ISID at the same
+/// portal, authenticated with the same secret, and with access to everything that the session has.
 fn known(logged_in: &LoggedIn) -> std::result::Result<Known, Refused> {
     if logged_in.is_discovery {
         return Err(Refused::NO_SESSION);
@@ -184,7 +184,8 @@ fn known(logged_in: &LoggedIn) -> std::result::Result<Known, Refused> {
     }
 }
 
-/// Ends a session of the same ports (RFC 7143, section 6.3.5) and takes its place.
+/// Ends a session of the same ports (session reinstatement, RFC 7143, section 6.3.5) and takes its
+/// place.
 async fn join(
     handle: &Handle,
     logged_in: &LoggedIn,
@@ -241,7 +242,7 @@ async fn join(
 }
 
 impl Further {
-    /// Goes on on the loop of the session.
+    /// Continues on the loop of the session.
     async fn enter(self, handle: Handle) {
         let Ok(stream) = self.stream.attach(&handle) else {
             return;
@@ -281,8 +282,8 @@ impl Further {
 }
 
 impl Session {
-    /// Makes room for one more connection, and takes over what the session has agreed on; one of the same number
-    /// ends first (RFC 7143, section 6.3.4).
+    /// Makes room for a further connection with the session's negotiated parameters; one with the
+    /// same CID is ended first (connection reinstatement, RFC 7143, section 6.3.4).
     async fn make_room(
         self: &Rc<Self>,
         handle: &Handle,
@@ -318,7 +319,7 @@ impl Session {
         }
     }
 
-    /// Takes over what the target offers now, when that has changed: what is for all of the connections.
+    /// Applies a changed set of units: those that all connections may access.
     pub(super) fn refresh_units(self: &Rc<Self>, normal: &Normal) {
         let version = normal.target.version();
         if normal.version.replace(version) == version {
@@ -343,7 +344,7 @@ impl Session {
         }
     }
 
-    /// Notes that units are gone when what is in flight to them has ended: until then the target waits for it.
+    /// Releases units once their commands in flight have completed; the target waits for that.
     fn let_go(self: &Rc<Self>, gone: Vec<Rc<Nexus>>) {
         let (session, left) = (
             self.clone(),
@@ -365,7 +366,7 @@ impl Session {
         });
     }
 
-    /// The same, though no command comes.
+    /// Applies changes even if no command arrives.
     pub(crate) fn refresh(self: &Rc<Self>) {
         if let Some(normal) = &self.normal {
             self.refresh_units(normal);

@@ -1,21 +1,21 @@
-//! Digests (RFC 7143, section 13.1): CRC32C, as it lies in memory of a little-endian machine.
+//! Digests (RFC 7143, section 13.1): CRC32C in little-endian byte order.
 
 use crc_fast::{CrcAlgorithm, Digest, checksum};
 
 /// Length of a digest in bytes.
 pub(crate) const DIGEST_LEN: usize = 4;
 
-/// Bytes that fill a segment of `len` up to a multiple of four.
+/// Padding of a segment of `len` bytes to a multiple of four.
 pub(crate) fn padding(len: usize) -> usize {
     len.next_multiple_of(4) - len
 }
 
-/// The digest of one piece.
+/// Digest of one piece.
 pub(crate) fn of(bytes: &[u8]) -> [u8; DIGEST_LEN] {
     (checksum(CrcAlgorithm::Crc32Iscsi, bytes) as u32).to_le_bytes()
 }
 
-/// The digest of a data segment with its padding of zeroes.
+/// Digest of a data segment with zero padding.
 pub(crate) fn of_padded(bytes: &[u8]) -> [u8; DIGEST_LEN] {
     let pad = padding(bytes.len());
     if pad == 0 {
@@ -24,7 +24,7 @@ pub(crate) fn of_padded(bytes: &[u8]) -> [u8; DIGEST_LEN] {
     of_two(bytes, &[0; 3][..pad])
 }
 
-/// The digest of two pieces, one after the other.
+/// Digest of two concatenated pieces.
 pub(crate) fn of_two(first: &[u8], second: &[u8]) -> [u8; DIGEST_LEN] {
     let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
     digest.update(first);
@@ -36,7 +36,7 @@ pub(crate) fn of_two(first: &[u8], second: &[u8]) -> [u8; DIGEST_LEN] {
 mod tests {
     use super::*;
 
-    /// The examples of RFC 3720, appendix B.4: bytes as they are sent.
+    /// Examples of RFC 3720, appendix B.4, in wire order.
     #[test]
     fn digests_are_those_of_the_specification() {
         assert_eq!(of(&[0; 32]), [0xaa, 0x36, 0x91, 0x8a]);

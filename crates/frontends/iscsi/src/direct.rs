@@ -1,5 +1,5 @@
-//! Commands that run without a task of their own: their completions come to one queue of the session, and one
-//! task answers as many as there are.
+//! Commands executed without a task of their own: their completions go to one queue of the session,
+//! which a single task processes in batches.
 
 use crate::command::For;
 use crate::session::Session;
@@ -12,10 +12,10 @@ use std::rc::Rc;
 use std::task::Poll;
 
 impl Session {
-    /// Has the completions of the session answered until it ends.
+    /// Starts the task that processes completions until the session ends.
     pub(super) fn answer_completions(self: &Rc<Self>) {
         let (completions, ended) = (self.completions.clone(), self.dropped.wait());
-        // It must not keep what it waits for the end of.
+        // A weak reference, since the task waits for the session's end.
         let session = Rc::downgrade(self);
         self.handle.spawn(async move {
             let mut ended = pin!(ended);
@@ -37,13 +37,13 @@ impl Session {
         });
     }
 
-    /// Whether a command that has its turn and all of its data waits for none before it.
+    /// Whether a command with its turn and all of its data needs to wait for none before it.
     pub(super) fn may_begin_now(&self, attribute: u8) -> bool {
         attribute != ORDERED && !self.tasks.borrow().has_ordered()
     }
 
-    /// Gives such a command to its unit, if it needs no task; else it waits for one. Its tag is the operation's
-    /// number: while it runs nobody else has that.
+    /// Submits such a command if it needs no task; otherwise it is queued. Its tag identifies the
+    /// operation and is unique while it runs.
     pub(super) fn begin_now(
         &self,
         tag: u32,

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 const CONTINUE: u8 = 0x40;
 
-/// A target and where it is reached; `local` is the address that the initiator used, which stands
-/// for a portal that listens on all addresses.
+/// A target and its portals; `local` is the address that the initiator used, reported for portals
+/// that listen on all addresses.
 fn list(target: &Target, granted: &Granted, local: IpAddr) -> Pairs {
     let mut pairs = vec![("TargetName".to_owned(), target.name.clone())];
     for (group, portal) in target.portals(granted) {
@@ -28,9 +28,9 @@ fn list(target: &Target, granted: &Granted, local: IpAddr) -> Pairs {
 }
 
 impl Session {
-    /// What the initiator may see: in a normal session its target alone.
+    /// Targets that the initiator may see: in a normal session only its own.
     fn send_targets(&self, channel: &Channel, wanted: &str) -> Option<Pairs> {
-        // As it is now, which may be less than at the login.
+        // According to the present access rights, which may be fewer than at login.
         let now = |(target, granted): &(Arc<Target>, Granted)| {
             let now = granted.of(&target.granted(&channel.peer));
             (!now.0.is_empty()).then(|| (target.clone(), now))
@@ -81,7 +81,7 @@ impl Session {
                     Some(listed) => replies.extend(listed),
                     None => replies.push((key.clone(), "Reject".to_owned())),
                 },
-                // What was agreed on at login stays.
+                // Negotiated at login and not changeable.
                 "MaxRecvDataSegmentLength" => replies.push((key.clone(), "Reject".to_owned())),
                 _ => replies.push((key.clone(), "NotUnderstood".to_owned())),
             }
@@ -89,7 +89,7 @@ impl Session {
         text::encode(&replies)
     }
 
-    /// Sends a text, or as much of it as the initiator takes at once.
+    /// Sends a text, or as much as fits one PDU of the initiator.
     fn send_text(&self, channel: &Channel, head: &Head, mut text: Vec<u8>) {
         let most = channel.agreed.segment_max as usize;
         let left = if text.len() > most {

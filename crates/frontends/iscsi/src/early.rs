@@ -1,5 +1,6 @@
-//! Requests in the order of their numbers (CmdSN), over all connections of a session (RFC 7143, section 4.2.2.1):
-//! what comes too early waits for what is before it. At most a window of them waits.
+//! Delivers requests in the order of their command numbers (CmdSN) across all connections of a
+//! session (RFC 7143, section 4.2.2.1): early ones wait for those before them, at most a window of
+//! them.
 
 use crate::channel::Channel;
 use crate::memory::Brought;
@@ -10,26 +11,26 @@ use crate::window::Short;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Bytes of the texts and pings that wait.
+/// Maximum bytes of waiting text and NOP requests.
 const WAITING_MAX: usize = 1 << 20;
 
 /// A numbered request.
 pub(super) enum Request {
-    /// A SCSI command, in the table of tasks under this tag.
+    /// A SCSI command, with its tag in the table of tasks.
     Command(u32),
-    /// What carries no data of a unit.
+    /// A request other than a command.
     Other(Rc<Channel>, Head, Brought),
-    /// Nothing any more, or nothing that is taken: its number counts.
+    /// An aborted or rejected request, which only consumes its number.
     Nothing,
 }
 
-/// Requests that wait.
+/// Waiting requests.
 #[derive(Default)]
 pub(super) struct Early {
     requests: HashMap<u32, Request>,
-    /// Bytes of what they carry, but for commands.
+    /// Bytes of their data, except for commands.
     bytes: usize,
-    /// Immediate functions that concern all commands before a number.
+    /// Immediate task management functions that affect all commands before a number.
     functions: Vec<(Rc<Channel>, Head)>,
 }
 
@@ -53,7 +54,7 @@ impl Early {
         self.requests.insert(number, request);
     }
 
-    /// A command that waits is none any more.
+    /// Replaces an aborted command.
     pub(super) fn give_up(&mut self, number: u32) {
         if let Some(waiting @ Request::Command(_)) = self.requests.get_mut(&number) {
             *waiting = Request::Nothing;
@@ -72,7 +73,7 @@ impl Early {
         self.functions.retain(|(own, _)| !Rc::ptr_eq(own, channel));
     }
 
-    /// The first function whose number has come.
+    /// The first function whose number is due.
     fn next_function(&mut self, next: u32) -> Option<(Rc<Channel>, Head)> {
         let functions = self.functions.iter();
         let mut found = functions.map(|(_, head)| !is_before(next, head.command_number()));
@@ -82,16 +83,16 @@ impl Early {
 }
 
 impl Session {
-    /// Whether the number of a request may come now. What is immediate has none; what is outside of the window,
-    /// or has come before, is left out.
+    /// Whether the number of a request is acceptable. Immediate requests have none; requests
+    /// outside of the window and duplicates are ignored.
     pub(super) fn takes_number(&self, head: &Head) -> bool {
         let number = head.command_number();
         head.is_immediate()
             || self.window.contains(number) && !self.early.borrow().requests.contains_key(&number)
     }
 
-    /// Whether it is the turn of a command that [`Session::takes_number`] has let pass, which then has its memory
-    /// and its place.
+    /// Whether it is the turn of an acceptable command ([`Session::takes_number`]), which then gets
+    /// its memory and window slot.
     pub(super) fn takes_turn(self: &Rc<Self>, number: u32, memory: u64) -> bool {
         let has = number == self.window.next() && self.hold(memory);
         if has {
@@ -101,7 +102,8 @@ impl Session {
         has
     }
 
-    /// Takes memory for a command; false when the budgets are used up: then it waits, and this is tried again.
+    /// Reserves memory for a command; if the budgets are exhausted it returns false, and the
+    /// command is retried when memory is available.
     fn hold(self: &Rc<Self>, memory: u64) -> bool {
         let held = self.window.hold(memory);
         if held == Err(Short::Others) {
@@ -110,12 +112,12 @@ impl Session {
         held.is_ok()
     }
 
-    /// Has a request wait for its turn.
+    /// Queues a request until its turn.
     pub(super) fn wait(&self, number: u32, request: Request) {
         self.early.borrow_mut().put(number, request);
     }
 
-    /// Carries out in its turn what is no command.
+    /// Executes a request other than a command in its turn.
     pub(super) fn take(self: &Rc<Self>, number: u32, request: Request) {
         if number != self.window.next() {
             return self.wait(number, request);
@@ -125,7 +127,7 @@ impl Session {
         self.deliver();
     }
 
-    /// The same for what carries no data of a unit; what is immediate is carried out at once.
+    /// The same for requests without unit data; immediate ones are executed now.
     pub(super) fn take_other(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head, data: Brought) {
         if head.is_immediate() {
             self.other(channel, head, data);
@@ -134,13 +136,14 @@ impl Session {
         let number = head.command_number();
         let waits = number != self.window.next();
         if waits && self.early.borrow().bytes + data.len() > WAITING_MAX {
-            // As if it had never come: whoever fills the window with such has to send it again.
+            // Ignored as if it had been lost: an initiator that fills the window with such requests
+            // must retry them.
             return;
         }
         self.take(number, Request::Other(channel.clone(), *head, data));
     }
 
-    /// Carries out what has waited and has its turn now.
+    /// Executes waiting requests whose turn has come.
     pub(super) fn deliver(self: &Rc<Self>) {
         loop {
             if self.early.borrow().is_empty() {
@@ -163,7 +166,7 @@ impl Session {
         }
     }
 
-    /// Takes the memory that a command needs; false when the budgets are used up.
+    /// Reserves the memory of a command; false if the budgets are exhausted.
     fn has_memory(self: &Rc<Self>, request: &Request) -> bool {
         let Request::Command(tag) = request else {
             return true;
@@ -185,8 +188,8 @@ impl Session {
         }
     }
 
-    /// Whether an immediate function has to wait for commands with numbers before its own, which other
-    /// connections still bring (RFC 7143, section 4.2.3.3); then it does.
+    /// Whether an immediate function must wait for earlier-numbered commands still in flight on
+    /// other connections (RFC 7143, section 4.2.3.3); then it is queued.
     pub(super) fn waits_for_commands(&self, channel: &Rc<Channel>, head: &Head) -> bool {
         let (number, next) = (head.command_number(), self.window.next());
         let last = self.window.last().wrapping_add(1);
@@ -202,8 +205,8 @@ impl Session {
         true
     }
 
-    /// The command with this number counts as one that has come (RFC 7143, section 11.6.1). False when its
-    /// number is none that may come now, or not before the function's own.
+    /// Treats the command with this number as received (RFC 7143, section 11.6.1). False if the
+    /// number is not acceptable, or not before the function's own.
     pub(super) fn plug(self: &Rc<Self>, number: u32, function: u32) -> bool {
         let may = self.window.contains(number) && is_before(number, function);
         if may && !self.early.borrow().requests.contains_key(&number) {
@@ -212,8 +215,8 @@ impl Session {
         may
     }
 
-    /// Drops what waits of a connection that has ended, as if it had never come: the initiator, which was
-    /// never told that it has, sends it again by another one.
+    /// Drops waiting requests of a connection that has ended, as if they were never received: they
+    /// were not acknowledged, so the initiator resends them on another connection.
     pub(super) fn drop_early(&self, channel: &Rc<Channel>) {
         let mut early = self.early.borrow_mut();
         early.drop_of(channel);

@@ -1,4 +1,4 @@
-//! An export: a unit of a target at its portals, and its end.
+//! An export: a unit of a target at its portals, and its shutdown.
 
 use crate::parameters::{Wanted, check_states, parse};
 use crate::portal::Portal;
@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// How long sessions may take to answer what is in flight when the export ends, and then to end
-/// after their sockets were cut.
+/// Time limit for sessions to complete commands in flight when the export stops, and then to end
+/// after their sockets were shut down.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 const END_MAX: Duration = Duration::from_secs(5);
-/// Numbers of this front end's listeners for changes of a volume: "iscs" above a count.
+/// Ids of this protocol's listeners for volume changes: "iscs" followed by a counter.
 static NEXT_LISTENER: AtomicU64 = AtomicU64::new(0x6973_6373_0000_0000);
 
 struct IscsiExport {
@@ -28,15 +28,15 @@ struct IscsiExport {
     addresses: Vec<SocketAddr>,
     portals: Vec<Arc<Portal>>,
     groups: Arc<PortGroups>,
-    /// The numbers of the portals' groups.
+    /// Target portal group tags of the portals.
     numbers: Vec<u16>,
-    /// As it was asked for: what cannot change while it runs.
+    /// Parameters at the start that cannot change while it runs.
     parameters: BTreeMap<String, String>,
     export: String,
     watch: Arc<Watch>,
 }
 
-/// Follows the volume: its size, and its end.
+/// Follows changes of the volume: its size, and its end.
 struct Watch {
     device: Arc<dyn BlockDevice>,
     unit: Arc<Unit>,
@@ -72,7 +72,7 @@ impl Watch {
     }
 }
 
-/// Starts an export. Not to be called on one of its loops: it waits for the first of them.
+/// Starts an export. Must not be called on one of its loops, as it waits for the first of them.
 pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let wanted = parse(&export.parameters, &export.name)?;
     let portals: Result<Vec<_>> = wanted
@@ -108,7 +108,7 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     if !target.add(lun, offer) {
         return Err(Error::new(
             ErrorKind::AlreadyExists,
-            format!("target {name} has a unit {lun} already: give another --lun or --target"),
+            format!("target {name} already has a unit {lun}: choose another --lun or --target"),
         ));
     }
     let watch = Arc::new(Watch {
@@ -142,7 +142,7 @@ fn listed(numbers: &[u16]) -> String {
     numbers.join(",")
 }
 
-/// The state of each portal, under its number.
+/// ALUA states of the portals, by group tag.
 fn states_of(
     numbers: &[u16],
     portals: &[SocketAddr],
@@ -158,7 +158,7 @@ fn states_of(
         .collect()
 }
 
-/// Parameters that change while hosts go on.
+/// Parameters that can change while hosts are connected.
 const CHANGEABLE: [&str; 7] = [
     "connections",
     "initiators",
@@ -218,7 +218,7 @@ impl Export for IscsiExport {
         self.watch.unit.note_space(space, warns);
     }
 
-    /// Takes over who may do what, and states of portals. A file of secrets is read again.
+    /// Applies access rights and portal states. The file of secrets is read again.
     fn change(&self, parameters: &BTreeMap<String, String>) -> Result<()> {
         let mut names = self.parameters.keys().chain(parameters.keys());
         let fixed = names.find(|name| {
@@ -231,8 +231,8 @@ impl Export for IscsiExport {
             return Err(Error::new(
                 ErrorKind::InvalidInput,
                 format!(
-                    "{name} cannot be changed while hosts go on: delete the export and make it anew. \
-                     These can: {}",
+                    "{name} cannot be changed while hosts are connected: delete the export and \
+                     create it again. Changeable parameters: {}",
                     CHANGEABLE.join(", ")
                 ),
             ));
@@ -248,7 +248,7 @@ impl Export for IscsiExport {
 }
 
 impl Drop for IscsiExport {
-    /// Waits, for a bounded time, until the sessions have ended and the addresses are free.
+    /// Waits, for a limited time, until the sessions have ended and the addresses are released.
     fn drop(&mut self) {
         self.watch.end();
         self.target.remove(self.lun, (ANSWER_MAX, END_MAX));

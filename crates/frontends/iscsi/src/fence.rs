@@ -1,6 +1,6 @@
-//! Answers that no other may overtake (RFC 7143, section 4.2.2.3): before one is sent, the initiator has received all
-//! that went before it on the session's other connections, and nothing follows until it has received that one.
-//! On one connection the order of what is sent does that by itself.
+//! Fenced responses, which no other may overtake (RFC 7143, section 4.2.2.3): before one is sent,
+//! everything sent before on the session's other connections must be acknowledged, and nothing is
+//! sent after it until it is acknowledged. On a single connection the order of sending suffices.
 
 use crate::channel::Channel;
 use crate::output::Pdu;
@@ -8,23 +8,23 @@ use crate::session::Session;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// PDUs of an answer, and where they go.
+/// PDUs of a response, and their connection.
 struct Late {
     channel: Rc<Channel>,
     pdu: Pdu,
     fenced: bool,
 }
 
-/// A fence that is up.
+/// An active fence.
 pub(super) struct Fence {
-    /// What has to have arrived: connections, with the status after the last that was sent.
+    /// Acknowledgements awaited: connections, with the status number after the last one sent.
     awaited: Vec<(Rc<Channel>, u32)>,
-    /// Answers that wait; the first of them first.
+    /// Delayed responses, in order.
     late: VecDeque<Late>,
 }
 
 impl Fence {
-    /// Awaits what each of these connections was sent.
+    /// Awaits acknowledgement of everything sent on these connections.
     fn await_all(&mut self, session: &Session, channels: &[Rc<Channel>]) {
         for channel in channels {
             let promised = channel.output.promised();
@@ -37,7 +37,7 @@ impl Fence {
 }
 
 impl Session {
-    /// Sends a part of an answer, unless it has to wait for one before it.
+    /// Sends a part of a response, unless it must wait for a fence.
     pub(super) fn send(&self, channel: &Rc<Channel>, pdu: Pdu) {
         match &mut *self.fence.borrow_mut() {
             None => channel.output.push_pdu(pdu),
@@ -49,7 +49,7 @@ impl Session {
         }
     }
 
-    /// Sends an answer that no other may overtake.
+    /// Sends a fenced response.
     pub(super) fn send_fenced(&self, channel: &Rc<Channel>, pdu: Pdu) {
         let mut fence = self.fence.borrow_mut();
         if fence.is_none() && self.channels.borrow().len() < 2 {
@@ -75,7 +75,7 @@ impl Session {
         }
     }
 
-    /// Sends what has waited, as far as it may go now.
+    /// Sends delayed responses as far as acknowledgements permit.
     pub(super) fn check_fence(&self) {
         let mut up = self.fence.borrow_mut();
         let Some(fence) = &mut *up else {

@@ -1,4 +1,4 @@
-//! The row of the daemon's table.
+//! The protocol's entry in the daemon's table.
 
 use crate::export::start;
 use reactor::{FrontEnd, Parameter};
@@ -6,68 +6,68 @@ use reactor::{FrontEnd, Parameter};
 /// iSCSI.
 pub const FRONT_END: FrontEnd = FrontEnd {
     name: "iscsi",
-    about: "iSCSI: for other machines, Linux, Windows and VMware, on TCP",
+    about: "iSCSI: for remote Linux, Windows and VMware hosts, over TCP",
     parameters: &[
         Parameter {
             name: "portal",
-            about: "where to listen: ADDRESS:PORT, several with commas; exports may share them. \
-                    Beyond the loopback it needs chap, or without-authentication",
+            about: "comma-separated portals ADDRESS:PORT, which exports may share; non-loopback \
+             addresses require chap, or without-authentication",
             required: true,
         },
         Parameter {
             name: "target",
-            about: "the target's name, iqn... or eui... or naa...; made of the export's name when \
-                    not given. Exports of one name are units of one target",
+            about: "target name (iqn..., eui... or naa...); default: derived from the export's \
+             name. Exports with the same target are units of one target",
             required: false,
         },
         Parameter {
             name: "lun",
-            about: "the unit's number within its target, 0 to 255; 0 when not given",
+            about: "logical unit number within the target, 0 to 255; default: 0",
             required: false,
         },
         Parameter {
             name: "groups",
-            about: "the numbers of the portals' target port groups, in their order, 1 to 65535, with commas; \
-                    chosen and kept when not given",
+            about: "comma-separated target portal group tags of the portals in order, 1 to 65535; \
+             default: assigned and kept",
             required: false,
         },
         Parameter {
             name: "initiators",
-            about: "names of the initiators that may log in, with commas; every one when not given",
+            about: "comma-separated names of initiators that may log in; default: all",
             required: false,
         },
         Parameter {
             name: "addresses",
-            about: "where initiators may come from: addresses, or ranges like 192.0.2.0/24 and \
-                    2001:db8::/64, with commas; from everywhere when not given",
+            about: "comma-separated addresses or ranges of initiators, like 192.0.2.0/24 and \
+             2001:db8::/64; default: all",
             required: false,
         },
         Parameter {
             name: "states",
-            about: "how well portals serve the unit (ALUA): ADDRESS:PORT=STATE with commas; \
-                    active-optimized when not given, active-nonoptimized, standby, unavailable, offline",
+            about: "comma-separated ALUA states of portals, ADDRESS:PORT=STATE: active-optimized \
+             (default), active-nonoptimized, standby, unavailable, offline",
             required: false,
         },
         Parameter {
             name: "connections",
-            about: "how many connections one session may have, 1 to 8; 8 when not given",
+            about: "maximum number of connections per session, 1 to 8; default: 8",
             required: false,
         },
         Parameter {
             name: "chap",
-            about: "a file that only its owner may read, with lines `name NAME` and `secret SECRET` \
-                    that initiators prove, and `mutual-name NAME` and `mutual-secret SECRET` that \
-                    this target proves to those who ask",
+            about: "CHAP file, readable by its owner only, with lines `name NAME` and `secret \
+             SECRET` that initiators must prove, and optionally `mutual-name NAME` and \
+             `mutual-secret SECRET` of this target for mutual CHAP",
             required: false,
         },
         Parameter {
             name: "without-authentication",
-            about: "`yes`: hosts beyond the loopback may log in without chap",
+            about: "`yes`: permit non-loopback hosts to log in without chap",
             required: false,
         },
         Parameter {
             name: "read-only",
-            about: "`yes`: hosts may only read",
+            about: "`yes`: read-only for hosts",
             required: false,
         },
     ],

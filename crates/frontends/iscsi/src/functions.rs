@@ -1,4 +1,4 @@
-//! Task management (RFC 7143, sections 11.5, 11.6 and 4.2.3).
+//! Task management functions (RFC 7143, sections 11.5, 11.6 and 4.2.3).
 
 use crate::channel::Channel;
 use crate::output::{Data, Pdu};
@@ -25,13 +25,13 @@ const NO_REASSIGNMENT: u8 = 4;
 const NOT_SUPPORTED: u8 = 5;
 const REJECTED: u8 = 255;
 
-/// A function of a nexus as a whole.
+/// Executes a function of a nexus.
 async fn run(function: u8, nexus: &Nexus) {
     match function {
         ABORT_TASK_SET => nexus.abort_own().await,
         CLEAR_TASK_SET => nexus.clear_task_set().await,
         UNIT_RESET => nexus.reset_unit(true).await,
-        // Who resets a whole target knows; SAM-5 has no such function any more.
+        // Target resets (removed from SAM-5): the initiator knows of its own reset.
         _ => nexus.reset_unit(false).await,
     }
 }
@@ -67,7 +67,7 @@ impl Session {
                 }
             }
             (Some(normal), WARM_RESET | COLD_RESET) => {
-                // Every unit that the session reaches; others of the target are not for it.
+                // Every unit of the session; other units of the target are not accessible to it.
                 self.abort_all(None, head.command_number());
                 self.run_functions(function, normal.luns.all(), (channel.clone(), made));
                 None
@@ -80,8 +80,8 @@ impl Session {
         }
     }
 
-    /// ABORT TASK: the answer, or none when it comes once the command has ended. A command of a connection that
-    /// is there is aborted by that one; of one that has failed, by any (11.5.1).
+    /// ABORT TASK: the response, or none if it is sent once the command has ended. A command of an
+    /// active connection can only be aborted on it; one of a failed connection on any (11.5.1).
     fn abort_task(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head, made: Made) -> Option<u8> {
         let tag = head.word_20();
         let done = made.byte(2, COMPLETE);
@@ -95,7 +95,7 @@ impl Session {
         let aborted = tasks.abort(tag, Some((channel.clone(), done)));
         drop(tasks);
         match aborted {
-            // It may be on its way: then it will not be carried out when it comes (11.6.1).
+            // The command may be in flight: then it will not be executed when it arrives (11.6.1).
             Aborted::NotThere => match self.plug(head.command_referred(), head.command_number()) {
                 true => Some(COMPLETE),
                 false => Some(NO_TASK),
@@ -113,7 +113,8 @@ impl Session {
         }
     }
 
-    /// Drops what does not run yet of what came before a function, and has nothing answered of what does.
+    /// Drops commands before a function that are not running, and suppresses the responses of
+    /// running ones.
     fn abort_all(self: &Rc<Self>, lun: Option<u16>, number: u32) {
         let tags = self.tasks.borrow_mut().before(lun, number);
         for tag in tags {
@@ -126,7 +127,7 @@ impl Session {
         self.begin_ready();
     }
 
-    /// Answers when all nexuses are done with it.
+    /// Responds when all nexuses have executed the function.
     fn run_functions(
         self: &Rc<Self>,
         function: u8,

@@ -1,7 +1,7 @@
-//! What the fuzz targets (`crates/fuzz-targets`) reach of the private parsers.
+//! Access to the private parsers for the fuzz targets (`crates/fuzz-targets`).
 //!
-//! Compiled in every build, since a feature would build all dependents twice; programs that do not call
-//! it are linked without it.
+//! Compiled in every build, since a feature would build all dependents twice; the linker drops it
+//! from programs that do not call it.
 
 use crate::access::Network;
 use crate::chap::Asked;
@@ -9,7 +9,7 @@ use crate::negotiate::{Agreed, CONNECTIONS_MAX, Purpose};
 use crate::pdu::{HEAD_LEN, Head};
 use crate::text;
 
-/// Reads a header in every way.
+/// Parses a header in every way.
 pub fn header(data: &[u8]) {
     if let Some(bytes) = data.first_chunk::<HEAD_LEN>() {
         let head = Head(*bytes);
@@ -24,7 +24,7 @@ pub fn header(data: &[u8]) {
     }
 }
 
-/// Reads ranges of addresses.
+/// Parses address ranges.
 pub fn networks(data: &[u8]) {
     let text = std::str::from_utf8(data).unwrap_or_default();
     if let Some(network) = Network::parse(text) {
@@ -33,7 +33,7 @@ pub fn networks(data: &[u8]) {
     }
 }
 
-/// Reads a text as logins do, and agrees on what it offers.
+/// Parses a login text and negotiates its keys.
 pub fn login(data: &[u8]) {
     let Ok(pairs) = text::parse(data) else {
         return;

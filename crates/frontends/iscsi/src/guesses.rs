@@ -1,27 +1,28 @@
-//! Proofs that are wrong are slowed down: by the address that they come from, and by the name that is to be proved.
+//! Rate limit of failed CHAP attempts by address and by user name.
 //!
-//! Each wrong one costs a second of its address, and of the name; some are free. Who comes with another one waits before
-//! it is looked at, right or wrong, so that nothing is learnt by not waiting. Waiting holds up nobody else: it is the
-//! connection's own log-in that waits, and a host that has proved the name from its address before does not wait for
-//! what others try with it. What is kept is bounded; what is over is forgotten. Time is given.
+//! Each failure costs a second for its address and for the name, with some for free. A further
+//! attempt waits before it is verified, whether correct or not, so that the delay reveals nothing.
+//! Only the login of that connection waits, and a host that has authenticated with the name from
+//! its address before is not delayed by attempts of others. The state is bounded; the oldest
+//! entries are dropped. Pure: time is passed in.
 
 use reactor::PeerAddress;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a wrong proof costs.
+/// Delay per failed attempt.
 const COST: Duration = Duration::from_secs(1);
-/// What is free of an address, or of a name.
+/// Free allowance of an address, or of a name.
 const FREE: Duration = Duration::from_secs(5);
-/// Who would have to wait for longer because of its address is refused.
+/// An address that would wait longer is refused.
 const WAIT_MAX: Duration = Duration::from_secs(8);
-/// Because of a name nobody waits for longer, as it may be a stranger who tries it.
+/// Maximum delay due to a name, as a stranger may be trying it.
 const NAME_WAIT_MAX: Duration = Duration::from_secs(2);
-/// Addresses and names that are kept of each kind.
+/// Maximum number of tracked addresses and names each.
 const KEPT_MAX: usize = 1024;
 
-/// When what was spent is paid off, by key.
+/// Time at which the accumulated delay is used up, by key.
 struct Spent<K>(BTreeMap<K, Instant>);
 
 impl<K: Ord + Clone> Spent<K> {
@@ -29,7 +30,7 @@ impl<K: Ord + Clone> Spent<K> {
         Self(BTreeMap::new())
     }
 
-    /// How long who has `key` has to wait.
+    /// Remaining delay of `key`.
     fn wait(&self, key: &K, now: Instant) -> Duration {
         let paid = self.0.get(key).copied().unwrap_or(now);
         paid.saturating_duration_since(now).saturating_sub(FREE)
@@ -56,11 +57,11 @@ impl<K: Ord + Clone> Spent<K> {
     }
 }
 
-/// Proofs that were wrong, and right ones.
+/// Failed and successful attempts.
 pub(crate) struct Guesses {
     addresses: Spent<PeerAddress>,
     names: Spent<String>,
-    /// From where names were proved.
+    /// Addresses from which names were proved.
     proved: BTreeMap<(String, PeerAddress), Instant>,
 }
 
@@ -73,8 +74,8 @@ impl Guesses {
         }
     }
 
-    /// Somebody comes with a proof: how long it has to wait before that is looked at; none where it is too long. The
-    /// proof counts as wrong until [`Guesses::was_right`].
+    /// Begins an attempt: returns the delay before its verification; none if it is refused. The
+    /// attempt counts as failed until [`Guesses::was_right`].
     pub(crate) fn come(
         &mut self,
         address: PeerAddress,
@@ -96,7 +97,7 @@ impl Guesses {
         Some(own.max(of_name))
     }
 
-    /// The proof was right.
+    /// The attempt was correct.
     pub(crate) fn was_right(&mut self, address: PeerAddress, name: &str, now: Instant) {
         self.addresses.refund(&address);
         self.names.refund(&name.to_owned());
@@ -110,7 +111,7 @@ impl Guesses {
     }
 }
 
-/// Those of this process.
+/// The state of this process.
 pub(crate) fn guesses() -> MutexGuard<'static, Guesses> {
     static GUESSES: Mutex<Guesses> = Mutex::new(Guesses::new());
     GUESSES.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! What a peer sends: headers and data segments, with their digests.
+//! Buffered input of headers and data segments from a peer, with digests.
 
 use crate::digest::{self, DIGEST_LEN, padding};
 use crate::pdu::{HEAD_LEN, Head};
@@ -6,12 +6,12 @@ use reactor::{ReadBuffer, Stream};
 use std::io::{Error, ErrorKind, Result};
 use std::rc::Rc;
 
-/// Bytes read ahead; more than a header with all that may follow it.
+/// Read-ahead buffer; larger than a header with all additional segments.
 const BUFFER: usize = 64 << 10;
-/// A rest of a data segment longer than this is read straight to where it belongs.
+/// Remaining data longer than this bypasses the read-ahead buffer.
 const DIRECT: usize = 16 << 10;
 
-/// The reading end of a connection.
+/// The receiving side of a connection.
 pub(crate) struct Input(ReadBuffer);
 
 fn damaged(what: &str) -> Error {
@@ -23,12 +23,12 @@ impl Input {
         Self(ReadBuffer::new(stream, BUFFER, DIRECT))
     }
 
-    /// Whether more has come than was read.
+    /// Whether unprocessed data was read ahead.
     pub(crate) fn has_more(&self) -> bool {
         self.0.has_more()
     }
 
-    /// The next header, when all of it was read ahead: then nothing has to be waited for.
+    /// The next header if it was read ahead completely.
     pub(crate) fn head_at_hand(&mut self, with_digest: bool) -> Option<Result<Head>> {
         let bytes = self.0.at_hand();
         let head = Head(*bytes.first_chunk()?);
@@ -36,15 +36,14 @@ impl Input {
         let all = len + if with_digest { DIGEST_LEN } else { 0 };
         let bytes = bytes.get(..all)?;
         if with_digest && digest::of(&bytes[..len]) != bytes[len..] {
-            // Where the next PDU begins is not known any more (RFC 7143, section 7.8).
+            // The start of the next PDU is unknown (RFC 7143, section 7.8).
             return Some(Err(damaged("header digest")));
         }
         self.0.consume(all);
         Some(Ok(head))
     }
 
-    /// The next header. Additional segments are read and left out: nothing here needs one. May be
-    /// given up and called again.
+    /// The next header. Additional header segments are skipped, as none is used. Cancel-safe.
     pub(crate) async fn head(&mut self, with_digest: bool) -> Result<Head> {
         let mut need = HEAD_LEN;
         loop {
@@ -59,8 +58,8 @@ impl Input {
         }
     }
 
-    /// The data segment of a PDU into `target`, which is as long as it, when all of it was read ahead; false when
-    /// its digest says that it was damaged.
+    /// Copies the data segment of a PDU into `target`, which has its length, if it was read ahead
+    /// completely; false if its digest is wrong.
     pub(crate) fn data_at_hand(&mut self, target: &mut [u8], with_digest: bool) -> Option<bool> {
         let len = target.len();
         if len == 0 {
@@ -75,8 +74,8 @@ impl Input {
         Some(whole)
     }
 
-    /// The data segment of a PDU into `target`, which is as long as it; false when its digest says
-    /// that it was damaged.
+    /// Reads the data segment of a PDU into `target`, which has its length; false if its digest is
+    /// wrong.
     pub(crate) async fn data_into(&mut self, target: &mut [u8], with_digest: bool) -> Result<bool> {
         if let Some(whole) = self.data_at_hand(target, with_digest) {
             return Ok(whole);
@@ -96,7 +95,7 @@ impl Input {
         Ok(right == tail[pad..])
     }
 
-    /// The data segment of a PDU, on the heap. The caller has bounded `len`.
+    /// The data segment of a PDU, in a new allocation. The caller limits `len`.
     pub(crate) async fn data(&mut self, len: usize, with_digest: bool) -> Result<(Vec<u8>, bool)> {
         let mut bytes = vec![0; len];
         let whole = self.data_into(&mut bytes, with_digest).await?;

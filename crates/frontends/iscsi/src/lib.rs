@@ -1,9 +1,9 @@
-//! A volume as an iSCSI disk (RFC 7143): for Linux, Windows and VMware on other machines.
+//! iSCSI target (RFC 7143): exports volumes to remote Linux, Windows and VMware hosts.
 //!
-//! Responsible for: portals, targets, logging in with CHAP, discovery, and carrying SCSI commands and
-//! their data over one connection or several at error recovery level 0. What the commands mean is the crate
-//! `scsi`'s. Every header is copied out of the socket once and then checked; a hostile peer ends its own session
-//! and no other. Leaves out: recovery of connections, and IPsec.
+//! Responsible for: portals, targets, login with CHAP, discovery, and transport of SCSI commands
+//! and data over one or several connections at error recovery level 0. The commands are implemented
+//! by the crate `scsi`. Every header is copied from the socket once and then validated; a malicious
+//! peer affects its own session only. Leaves out: connection recovery, and IPsec.
 
 mod access;
 mod account;

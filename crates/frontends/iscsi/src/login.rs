@@ -1,7 +1,8 @@
-//! The login phase (RFC 7143, sections 6.3, 11.12 and 11.13): who it is, what for, and by which rules.
+//! The login phase (RFC 7143, sections 6.3, 11.12 and 11.13): identification, authentication and
+//! negotiation.
 //!
-//! Responsible for: stages and their keys, authentication, and what of a target the initiator may
-//! reach then. Leaves out: what follows.
+//! Responsible for: stages and their keys, authentication, and the units that the initiator may
+//! access. Leaves out: the full feature phase.
 
 use crate::access::Peer;
 use crate::bytes::put;
@@ -23,14 +24,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a login PDU may carry (13.12: the default of MaxRecvDataSegmentLength), and one text of
+/// Maximum data of a login PDU (13.12: the default of MaxRecvDataSegmentLength), and of a text of
 /// several PDUs.
 const SEGMENT_LEN_MAX: usize = 8192;
 const TEXT_MAX: usize = 32 << 10;
-/// PDUs of one login.
+/// Maximum PDUs of a login.
 const PDUS_MAX: usize = 32;
 
-/// A peer has this long to send its first request.
+/// Time limit for the first request.
 const FIRST_NS: u64 = 5 * SECOND_NS;
 
 /// Stages (11.12.3).
@@ -41,47 +42,49 @@ const FULL_FEATURE: u8 = 3;
 const TRANSIT: u8 = 0x80;
 const CONTINUE: u8 = 0x40;
 
-/// Why a login fails: status class and detail (11.13.5), and which of the reasons that have the same.
+/// Why a login fails: status class and detail (11.13.5), and an index to distinguish reasons with
+/// the same status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Refused(pub u8, pub u8, u8);
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match *self {
-            Self::AUTHENTICATION => "it has not proved a secret that is wanted",
+            Self::AUTHENTICATION => "CHAP authentication failed",
             Self::PORT_OF_ANOTHER => {
-                "a session with its name and ISID is of a host that has proved another secret: give each host its own \
-                 InitiatorName"
+                "a session with this name and ISID belongs to a host that has authenticated with \
+                 another secret: give each host a unique InitiatorName"
             }
-            Self::NOT_FOUND => "there is no such target, or not for it",
+            Self::NOT_FOUND => "unknown target, or no access to it",
             Self::NAME => {
-                "that is no name of an initiator: set its InitiatorName to one like iqn.2026-11.com.example:host, of \
-                 letters, digits, dots, dashes and colons, 223 at most"
+                "invalid initiator name: set InitiatorName to one like \
+                 iqn.2026-11.com.example:host, with letters, digits, dots, dashes and colons, at \
+                 most 223"
             }
-            Self::VERSION => "another version of the protocol",
-            Self::TOO_MANY_CONNECTIONS => "too many connections of its session",
-            Self::MISSING => "it does not say what it has to",
-            Self::SESSION_TYPE => "a kind of session that there is not",
-            Self::NO_SESSION => "no session of this handle",
+            Self::VERSION => "unsupported protocol version",
+            Self::TOO_MANY_CONNECTIONS => "too many connections in the session",
+            Self::MISSING => "a required key is missing",
+            Self::SESSION_TYPE => "unknown session type",
+            Self::NO_SESSION => "unknown session handle",
             Self::TOO_MANY_GUESSES => {
-                "too many proofs from its address were wrong: again in some seconds"
+                "too many failed authentication attempts from its address: retry in some seconds"
             }
-            Self::TARGET_ERROR => "the target cannot take it now",
-            _ => "it does not keep to the protocol",
+            Self::TARGET_ERROR => "the target has no resources for it now",
+            _ => "protocol violation",
         };
         write!(f, "{why} ({:02x}{:02x})", self.0, self.1)
     }
 }
 
 impl Refused {
-    /// It is not refused.
+    /// Not refused.
     const NONE: Self = Self(0, 0, 0);
     pub(crate) const INITIATOR_ERROR: Self = Self(2, 0, 0);
     pub(crate) const NAME: Self = Self(2, 0, 1);
     pub(crate) const AUTHENTICATION: Self = Self(2, 1, 0);
-    /// Authorization failure: it has proved a secret, and not the one for this.
+    /// Authorization failure: authenticated with a secret that is not valid for this session.
     pub(crate) const PORT_OF_ANOTHER: Self = Self(2, 2, 0);
-    /// Also what it may not reach: nobody learns that it is there.
+    /// Also for targets without access, so that their existence is not revealed.
     pub(crate) const NOT_FOUND: Self = Self(2, 3, 0);
     pub(crate) const VERSION: Self = Self(2, 5, 0);
     pub(crate) const TOO_MANY_CONNECTIONS: Self = Self(2, 6, 0);
@@ -90,11 +93,11 @@ impl Refused {
     pub(crate) const NO_SESSION: Self = Self(2, 0x0a, 0);
     pub(crate) const INVALID: Self = Self(2, 0x0b, 0);
     pub(crate) const TARGET_ERROR: Self = Self(3, 0, 0);
-    /// Service unavailable: again later.
+    /// Service unavailable: retry later.
     const TOO_MANY_GUESSES: Self = Self(3, 1, 0);
 }
 
-/// What an initiator reaches, target by target; one for a normal session.
+/// Accessible units by target; a single target in a normal session.
 pub(crate) type Reach = Vec<(Arc<Target>, Granted)>;
 
 /// An initiator that has logged in.
@@ -108,41 +111,42 @@ pub(crate) struct LoggedIn {
     pub connection: u16,
     pub is_discovery: bool,
     pub reach: Reach,
-    /// The next number of a command, and of a status.
+    /// Next command number and status number.
     pub command_number: u32,
     pub status_number: u32,
-    /// The request that is answered when everything else is ready.
+    /// The request that is answered once everything else is ready.
     last: Head,
-    /// What that answer says.
+    /// Keys of that response.
     replies: Pairs,
 }
 
-/// What is known so far.
+/// State of a login.
 struct Progress {
     stage: Option<u8>,
     peer: Peer,
     proved: Option<Credentials>,
     is_discovery: bool,
-    /// It is one more connection of a session.
+    /// It joins an existing session.
     is_further: bool,
     reach: Reach,
-    /// There is no such target, or not for it, at a portal where others ask for secrets, and its group there: it is
-    /// answered as if it had proved nothing, so that nobody learns which targets there are.
+    /// The target is unknown or not accessible, at a portal where targets require secrets; the
+    /// portal's group tag there. The login fails like a failed authentication, so that target names
+    /// cannot be probed.
     hidden: Option<u16>,
-    /// CHAP was chosen: nothing goes on without its proof.
+    /// CHAP was selected: its proof is required to proceed.
     proving: bool,
     asked: Option<Asked>,
-    /// The initiator needs no (more) proof.
+    /// No (further) authentication is required.
     is_known: bool,
     agreed: Agreed,
-    /// Keys of the operational stage that have been named.
+    /// Keys negotiated in the operational stage.
     named: Vec<String>,
     has_declared: bool,
 }
 
-/// How one request is answered.
+/// Response to one request.
 enum Next {
-    /// With these keys, in the same stage or the next one.
+    /// With these keys, and the next stage.
     Reply(Pairs, u8),
     Done(Pairs),
 }
@@ -152,13 +156,13 @@ pub(crate) struct Login<'a> {
     handle: &'a Handle,
     stream: &'a Stream,
     input: &'a mut Input,
-    /// The host, and where it came to.
+    /// The host's address, and the portal.
     pub address: SocketAddr,
     pub portal: SocketAddr,
     status_number: u32,
-    /// The next number of a command and the last that is taken, where a session has some already.
+    /// Next and last acceptable command number of an existing session.
     window: Option<(u32, u32)>,
-    /// What the initiator calls itself, for the log.
+    /// The initiator's name, for the log.
     name: String,
 }
 
@@ -180,7 +184,7 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// Goes on with the login of an initiator that waits for the last answer.
+    /// Resumes the login of an initiator that waits for the final response.
     pub(crate) fn again(
         handle: &'a Handle,
         (stream, input): (&'a Stream, &'a mut Input),
@@ -198,12 +202,12 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// Whether the initiator has sent more than was read.
+    /// Whether unprocessed data was received.
     pub(crate) fn has_more(&self) -> bool {
         self.input.has_more()
     }
 
-    /// Sends a response. The numbers are filled in here: nothing else is sent meanwhile.
+    /// Sends a response with its numbers; nothing else is sent meanwhile.
     async fn send(
         &mut self,
         head: &Head,
@@ -234,7 +238,7 @@ impl<'a> Login<'a> {
         self.stream.write_all(parts).await
     }
 
-    /// Tells the initiator why not.
+    /// Sends a failure status.
     async fn refuse(&mut self, head: &Head, why: Refused) -> Error {
         let handle = head.session_handle();
         let _ = self.send(head, 0, handle, why, &[]).await;
@@ -244,7 +248,7 @@ impl<'a> Login<'a> {
         Error::new(ErrorKind::PermissionDenied, format!("login refused: {why}"))
     }
 
-    /// One request, with the text that it and those that it continues carry.
+    /// Receives one request, with the text of its continuation PDUs.
     async fn request(&mut self) -> Result<(Head, Vec<u8>)> {
         let mut text = Vec::new();
         for _ in 0..PDUS_MAX {
@@ -270,7 +274,7 @@ impl<'a> Login<'a> {
         Err(ErrorKind::InvalidData.into())
     }
 
-    /// Runs until the initiator is to be let in, which [`Login::admit`] tells it.
+    /// Runs until the initiator can be admitted by [`Login::admit`].
     pub(crate) async fn run(&mut self) -> Result<LoggedIn> {
         let mut progress = Progress::new(self.address, self.portal);
         let mut first: Option<Head> = None;
@@ -322,7 +326,7 @@ impl<'a> Login<'a> {
         Err(ErrorKind::InvalidData.into())
     }
 
-    /// Waits as long as wrong proofs before this one have it wait.
+    /// Waits for the delay due to earlier failed attempts.
     async fn wait_for_turn(&mut self, head: &Head, name: &str) -> Result<()> {
         let address = PeerAddress::of(self.address.ip());
         let wait = guesses().come(address, name, Instant::now());
@@ -336,7 +340,7 @@ impl<'a> Login<'a> {
         Ok(())
     }
 
-    /// Lets the initiator in, into the session with this handle and these numbers.
+    /// Admits the initiator to the session with this handle and these numbers.
     pub(crate) async fn admit(
         &mut self,
         logged_in: &mut LoggedIn,
@@ -354,7 +358,7 @@ impl<'a> Login<'a> {
         Ok(())
     }
 
-    /// Refuses it at the last moment.
+    /// Refuses it instead of the final response.
     pub(crate) async fn refuse_last(&mut self, logged_in: &LoggedIn, why: Refused) -> Error {
         self.refuse(&logged_in.last, why).await
     }
@@ -387,14 +391,14 @@ impl Progress {
         }
     }
 
-    /// Who it is and what it wants, which the first request has to say (RFC 7143, section 6.3).
+    /// Processes the keys required in the first request (RFC 7143, section 6.3).
     fn begin(&mut self, head: &Head, pairs: &Pairs) -> std::result::Result<(), Refused> {
         if head.0[3] != 0 {
             return Err(Refused::VERSION);
         }
         let name = find(pairs, "InitiatorName").ok_or(Refused::MISSING)?;
         name.clone_into(&mut self.peer.initiator);
-        // Initiators have names in capitals, too: they are the same (RFC 3722).
+        // Names are case-insensitive and folded to lower case (RFC 3722).
         self.peer.initiator = initiator_name(name).ok_or(Refused::NAME)?;
         self.is_discovery = match find(pairs, "SessionType") {
             None | Some("Normal") => false,
@@ -462,7 +466,7 @@ impl Progress {
         Ok(Next::Reply(replies, TRANSIT | stage_flags | next))
     }
 
-    /// Without a proof only what asks for none is left.
+    /// Restricts access to units that require no authentication.
     fn go_unproved(&mut self) -> std::result::Result<(), Refused> {
         if self.is_known {
             return Ok(());
@@ -485,7 +489,7 @@ impl Progress {
         self.reach.retain(|(_, granted)| !granted.0.is_empty());
     }
 
-    /// The name that a request is to prove, if it is to prove one.
+    /// The user name that a request would prove, if any.
     fn name_to_prove(&self, text: &[u8]) -> Option<String> {
         let pairs = text::parse(text).ok()?;
         let is_asked = self.asked.is_some() && !self.is_known;
@@ -539,7 +543,7 @@ impl Progress {
     fn prove(&mut self, answered: &Answered) -> std::result::Result<Pairs, Refused> {
         let asked = self.asked.take().ok_or(Refused::AUTHENTICATION)?;
         if self.hidden.is_some() {
-            // As much work as where there is a secret.
+            // Equal work whether the name exists or not.
             let _ = asked.proves(answered, &Credentials::decoy());
         }
         let text = {

@@ -1,4 +1,4 @@
-//! The sessions of a target as every thread may see them: who they are of, from where, and how they are ended.
+//! Sessions of a target, visible to all threads: their initiators, addresses, and how to end them.
 
 use crate::access::Peer;
 use crate::account::Account;
@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A connection of a session in its target's list.
+/// A connection in the target's list.
 pub(crate) struct Connection {
     /// CID.
     pub number: u16,
@@ -18,27 +18,27 @@ pub(crate) struct Connection {
     pub seat: Weak<Seat>,
 }
 
-/// A session in its target's list.
+/// A session in the target's list.
 pub(crate) struct Session {
     pub number: u64,
-    /// Initiator, ISID and portal group: what a session is known by (RFC 7143, section 4.4.4).
+    /// Initiator, ISID and portal group tag, which identify a session (RFC 7143, section 4.4.4).
     pub port: (String, u16),
     pub handle: u16,
     pub luns: Vec<u16>,
-    /// The first of them is the oldest.
+    /// Oldest first.
     pub connections: Vec<Connection>,
-    /// The loop that it is on.
+    /// The session's loop.
     pub remote: Remote,
-    /// What was proved for it.
+    /// Proved credentials.
     pub proved: Option<Credentials>,
     pub since: SystemTime,
     pub account: Arc<Account>,
-    /// Another one with its ports is to take its place.
+    /// A new session of the same ports is replacing it.
     pub is_replaced: Cell<bool>,
 }
 
 impl Session {
-    /// What people are told of it.
+    /// Information for administrators.
     pub(crate) fn info(&self, target: &str) -> SessionInfo {
         let (read, written, commands) = self.account.all();
         let since = self.since.duration_since(UNIX_EPOCH);
@@ -59,7 +59,7 @@ impl Session {
         }
     }
 
-    /// Has all of its connections end.
+    /// Ends all of its connections.
     pub(crate) fn end(&self, whatever: bool) {
         for connection in &self.connections {
             if let Some(seat) = connection.seat.upgrade() {
@@ -68,21 +68,21 @@ impl Session {
         }
     }
 
-    /// Whether a unit may be seen from wherever it has connected.
+    /// Whether a unit is visible from all of its addresses.
     pub(crate) fn may_see(&self, offer: &Offer) -> bool {
         let mut connections = self.connections.iter();
         connections.all(|connection| offer.is_for(&connection.peer))
     }
 }
 
-/// A session, as one more connection of it needs to know it.
+/// The state of a session that a further connection needs.
 pub(crate) struct Known {
     pub number: u64,
     /// TSIH.
     pub handle: u16,
-    /// The name and secret that were proved for it.
+    /// Proved name and secret.
     pub proved: Option<Credentials>,
     pub luns: Vec<u16>,
-    /// The loop that it is on.
+    /// The session's loop.
     pub remote: Remote,
 }

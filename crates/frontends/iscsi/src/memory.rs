@@ -1,8 +1,9 @@
-//! Memory that a session's commands and answers take: accounted for by its volume, its host's address and the daemon.
+//! Memory of a session's commands and responses, charged to budgets of its volume, the host's
+//! address and the daemon.
 //!
-//! What a command reads, and what it may send when it is asked to, waits in its session until there is memory, while
-//! everything else goes on; what comes unasked waits in the socket. Who does not take or send what others wait for is
-//! disconnected ([`reactor::Account::patiently`]).
+//! Commands wait in their session for memory of their read data and solicited data, while other
+//! requests proceed; unsolicited data waits in the socket. Peers that make no progress while others
+//! wait for memory are disconnected ([`reactor::Account::patiently`]).
 
 use reactor::{Account, Budget, Handle, PeerAddress, SECOND_NS, within};
 use std::collections::BTreeMap;
@@ -12,13 +13,13 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
-/// A connection waits so long for memory before it is given up.
+/// Time limit of a connection waiting for memory.
 const WAIT_NS: u64 = 20 * SECOND_NS;
-/// What the hosts of one address may take that have discovery sessions alone, in bytes.
+/// Budget of an address with discovery sessions only, in bytes.
 const DISCOVERY: usize = 16 << 20;
 
-/// The budget of an address, which all of its sessions share for as long as there are some. The first of them says how
-/// much it is.
+/// Budget of an address, shared by all of its sessions while there are any. The first session
+/// determines its size.
 fn of_address(address: IpAddr, most: usize) -> Budget {
     static BUDGETS: Mutex<BTreeMap<PeerAddress, Budget>> = Mutex::new(BTreeMap::new());
     let mut budgets = BUDGETS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -27,25 +28,25 @@ fn of_address(address: IpAddr, most: usize) -> Budget {
     known.or_insert_with(|| Budget::new(most)).clone()
 }
 
-/// The account of a session of a host to a volume with this budget; to none for discovery. An address may take as much
-/// as a volume.
+/// The account of a session to a volume with this budget, or of a discovery session. An address has
+/// the same limit as a volume.
 pub(crate) fn account(address: IpAddr, volume: Option<&Budget>) -> Rc<Account> {
     let most = volume.map_or(DISCOVERY, Budget::most);
     let own = of_address(address, most);
     Rc::new(Account::new(volume.cloned().into_iter().chain([own])))
 }
 
-/// Memory that was taken; given back when dropped.
+/// Charged memory, released when dropped.
 pub(crate) struct Taken {
     account: Rc<Account>,
     bytes: usize,
 }
 
 impl Taken {
-    /// Takes memory, and waits for it while the budgets are used up.
+    /// Charges memory, waiting while the budgets are exhausted.
     ///
     /// # Errors
-    /// `TimedOut` when it has not come in time.
+    /// `TimedOut` when the time limit is exceeded.
     pub(crate) async fn take(
         handle: &Handle,
         account: &Rc<Account>,
@@ -55,7 +56,7 @@ impl Taken {
             return Ok(None);
         }
         if !account.try_take(bytes) {
-            // It is others who are waited for, not the peer.
+            // Without pressing the peer: others hold the memory.
             let taken = within(handle, WAIT_NS, account.take(bytes)).await;
             taken.ok_or(ErrorKind::TimedOut)?;
         }
@@ -70,7 +71,7 @@ impl Drop for Taken {
     }
 }
 
-/// What a request has brought, with its memory.
+/// Data of a request with its charged memory.
 #[derive(Default)]
 pub(crate) struct Brought {
     pub bytes: Vec<u8>,

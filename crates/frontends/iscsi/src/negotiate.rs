@@ -1,45 +1,45 @@
-//! What an initiator and this target agree on: every key with its rule (RFC 7143, section 13).
+//! Negotiation of keys between initiator and target (RFC 7143, section 13).
 
 use crate::text::{Pairs, first_of, number};
 
-/// What this target takes in one data segment, in bytes.
+/// MaxRecvDataSegmentLength of this target, in bytes.
 pub(crate) const SEGMENT_MAX: u32 = 256 << 10;
-/// What this target wants of the lengths that are negotiated, in bytes.
+/// Preferred burst lengths of this target, in bytes.
 const BURST_MAX: u32 = 1 << 20;
 const FIRST_BURST_MAX: u32 = 64 << 10;
-/// Longest value of lengths (13.12 to 13.14).
+/// Maximum value of length keys (13.12 to 13.14).
 const LENGTH_MAX: u32 = (1 << 24) - 1;
 
-/// Connections of one session at most.
+/// Maximum number of connections per session.
 pub(crate) const CONNECTIONS_MAX: u16 = 8;
 
-/// What a login is for.
+/// Purpose of a login.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     Discovery,
-    /// A new session, which may have so many connections.
+    /// A new session with at most this many connections.
     Session(u16),
-    /// One more connection of a session.
+    /// A further connection of a session.
     Connection,
 }
 
-/// How a connection and its session work.
+/// Negotiated parameters of a connection and its session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Agreed {
     pub header_digest: bool,
     pub data_digest: bool,
     pub initial_r2t: bool,
     pub immediate_data: bool,
-    /// What the initiator takes in one data segment.
+    /// MaxRecvDataSegmentLength of the initiator.
     pub segment_max: u32,
     pub burst_max: u32,
     pub first_burst_max: u32,
-    /// Connections that the session may have.
+    /// Maximum connections of the session.
     pub connections_max: u16,
 }
 
 impl Default for Agreed {
-    /// What holds when nobody says anything.
+    /// Defaults of keys that are not negotiated.
     fn default() -> Self {
         Self {
             header_digest: false,
@@ -54,10 +54,10 @@ impl Default for Agreed {
     }
 }
 
-/// The text that answers a key, or none for what is only declared.
+/// Response to a key; none for declarations.
 type Reply = Option<String>;
 
-/// A key or its value that no negotiation can go on with.
+/// A key or value that ends the negotiation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BadKey;
 
@@ -102,7 +102,7 @@ impl Agreed {
         }
     }
 
-    /// Agrees on one key of the operational stage.
+    /// Negotiates one key of the operational stage.
     fn key(&mut self, key: &str, value: &str, most: u16) -> Result<Reply, BadKey> {
         let length = (512, LENGTH_MAX);
         Ok(match key {
@@ -158,7 +158,7 @@ impl Agreed {
                 Some(chosen) => Some(chosen.to_owned()),
                 None => reject(),
             },
-            // Without markers, which RFC 7143 has taken out (13.25).
+            // Markers were removed by RFC 7143 (13.25).
             "IFMarker" | "OFMarker" => yes_no(false),
             "IFMarkInt" | "OFMarkInt" => reject(),
             "InitiatorAlias" | "InitiatorName" | "TargetName" | "SessionType" => None,
@@ -166,8 +166,8 @@ impl Agreed {
         })
     }
 
-    /// Agrees on all keys of a text. A discovery session has fewer keys that mean something; those of a
-    /// session as a whole are for its first connection alone (LO in section 13).
+    /// Negotiates all keys of a text. A discovery session ignores many keys; session-wide keys
+    /// apply to its first connection only (LO in section 13).
     pub(crate) fn negotiate(&mut self, offered: &Pairs, purpose: Purpose) -> Result<Pairs, BadKey> {
         let mut replies = Pairs::new();
         for (key, value) in offered {
@@ -213,9 +213,9 @@ impl Agreed {
         Ok(replies)
     }
 
-    /// FirstBurstLength is never answered by more than MaxBurstLength (13.14), whichever of them comes first in a
-    /// text. Where it is not named, or was agreed on in a text before, the initiator goes by what it knows: so much
-    /// is taken, even if MaxBurstLength is less by now.
+    /// Limits the response to FirstBurstLength by MaxBurstLength (13.14) regardless of their order
+    /// in a text. If FirstBurstLength is not offered, or was agreed on earlier, the initiator uses
+    /// the known value, so that much is accepted even if MaxBurstLength is smaller by now.
     fn settle_bursts(&mut self, replies: &mut Pairs) {
         let mut named = replies.iter_mut();
         let first = named.find(|(key, _)| key == "FirstBurstLength");
@@ -228,7 +228,7 @@ impl Agreed {
         }
     }
 
-    /// What was agreed on for the session, with what is this connection's own.
+    /// The session's parameters, with the per-connection ones of `self`.
     pub(crate) fn of_session(self, session: &Self) -> Self {
         Self {
             header_digest: self.header_digest,
@@ -309,7 +309,7 @@ mod tests {
         );
     }
 
-    /// The replies to texts one after the other, and what is agreed on then.
+    /// Responses to a sequence of texts, and the final parameters.
     fn several(texts: &[&[(&str, &str)]]) -> (Vec<String>, Agreed) {
         let mut agreed = Agreed::default();
         let mut all = Vec::new();
@@ -339,7 +339,7 @@ mod tests {
             assert_eq!(replies, ["FirstBurstLength=8192", "MaxBurstLength=8192"]);
             assert_eq!((agreed.first_burst_max, agreed.burst_max), (8192, 8192));
         }
-        // What was agreed on in a text before is taken.
+        // The value of an earlier text is kept.
         let (replies, agreed) = several(&[&[first], &[most]]);
         assert_eq!(replies, ["FirstBurstLength=65536", "MaxBurstLength=8192"]);
         assert_eq!((agreed.first_burst_max, agreed.burst_max), (65536, 8192));

@@ -1,13 +1,13 @@
-//! What is logged of hosts that are refused or break the rules: who, from where and why, never a secret;
-//! and so few lines that nobody fills a log by trying.
+//! Log messages about refused hosts and protocol violations: who, from where and why, without
+//! secrets, rate-limited so that peers cannot flood the log.
 
 use reactor::LogLimit;
 use std::fmt::{self, Display};
 
-/// Longest piece of what a peer sent, in characters.
+/// Maximum length of a peer's text, in characters.
 const SHOWN_MAX: usize = 256;
 
-/// A text of a peer, as it may stand in a log: bounded, and without control characters.
+/// A peer's text for the log: truncated, and without control characters.
 pub(crate) struct Shown<'a>(pub &'a str);
 
 impl Display for Shown<'_> {
@@ -19,13 +19,13 @@ impl Display for Shown<'_> {
     }
 }
 
-/// Logs that a host was refused, or did what it may not.
+/// Logs a refusal or a protocol violation.
 pub(crate) fn refused(peer: impl Display, why: impl Display) {
     static LIMIT: LogLimit = LogLimit::new();
     match LIMIT.admit() {
         Some(0) => tracing::warn!("iSCSI, {peer}: {why}"),
         Some(more) => {
-            tracing::warn!("iSCSI, {peer}: {why} (and {more} lines like it that were left out)");
+            tracing::warn!("iSCSI, {peer}: {why} ({more} similar messages suppressed)");
         }
         None => {}
     }

@@ -1,4 +1,4 @@
-//! What goes to the initiator: PDUs in order, put together so that several leave by one system call.
+//! Output queue of PDUs, sent in batches with one system call each.
 
 use crate::bytes::put;
 use crate::digest::{self, padding};
@@ -14,24 +14,24 @@ use std::io::{IoSlice, Result};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// PDUs, and bytes of data, after which a batch is written.
+/// PDUs, and bytes of data, at which a batch is sent.
 const BATCH_PDUS: usize = 128;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// The data segment of a PDU.
+/// Data segment of a PDU.
 pub(crate) enum Data {
     None,
     Own(Vec<u8>),
-    /// What came from the initiator, and goes back.
+    /// Data from the initiator that is echoed.
     Echo(Brought),
-    /// All that a command returned.
+    /// All data returned by a command.
     Whole(Box<[u8]>),
-    /// A part of what a command returned.
+    /// A part of the data returned by a command.
     Part(Rc<IoBuf>, Range<usize>),
 }
 
 impl Data {
-    /// Leaves the memory to the next command.
+    /// Returns the buffer for the next command.
     fn give_back(self) {
         match self {
             Self::None | Self::Own(_) | Self::Echo(_) => {}
@@ -44,7 +44,7 @@ impl Data {
         }
     }
 
-    /// Bytes that are not of a unit: no command's memory bounds them.
+    /// Bytes that are not unit data, and so not limited by a command's memory.
     fn own_len(&self) -> usize {
         match self {
             Self::Own(bytes) => bytes.len(),
@@ -64,38 +64,38 @@ impl Data {
     }
 }
 
-/// A PDU on its way.
+/// A queued PDU.
 pub(crate) struct Pdu {
     pub made: Made,
     pub data: Data,
-    /// What it gives back when it is written: bytes of memory, and the place of a command.
+    /// Released when it is sent: bytes of memory, and a command's window slot.
     pub held: u64,
     pub ends_command: bool,
 }
 
-/// The queue, and the numbers that PDUs get when they leave it.
+/// The queue, and the numbers assigned when PDUs leave it.
 pub(crate) struct Output {
     queue: RefCell<VecDeque<Pdu>>,
-    /// Bytes in it that are not of a unit.
+    /// Queued bytes that are not unit data.
     answers: Cell<usize>,
     more: Event,
-    /// Something was written.
+    /// Signalled when something was sent.
     pub room: Event,
-    /// Nothing more will come.
+    /// No more PDUs will be queued.
     closing: Cell<bool>,
-    /// Nothing is written any more.
+    /// No more PDUs are sent.
     ended: Cell<bool>,
     status_number: Cell<u32>,
-    /// The same, once all that is queued has left.
+    /// The status number after all queued PDUs.
     promised: Cell<u32>,
     window: Rc<Window>,
 }
 
-/// Headers, padding and digests of one batch.
+/// Headers, padding and digests of a batch.
 #[derive(Default)]
 struct Batch {
     small: Vec<u8>,
-    /// Each PDU with its header's and its tail's place in `small`.
+    /// PDUs with the ranges of their header and tail in `small`.
     pdus: Vec<(Range<usize>, Range<usize>, Pdu)>,
 }
 
@@ -115,7 +115,7 @@ impl Output {
         }
     }
 
-    /// The number after that of the last status that is queued or has left.
+    /// The number after that of the last status queued or sent.
     pub(crate) fn promised(&self) -> u32 {
         self.promised.get()
     }
@@ -129,7 +129,7 @@ impl Output {
         });
     }
 
-    /// Queues a PDU; one that nobody will write any more gives back at once what it holds.
+    /// Queues a PDU; if it can no longer be sent, its resources are released immediately.
     pub(crate) fn push_pdu(&self, pdu: Pdu) {
         if self.ended.get() {
             if pdu.ends_command {
@@ -146,17 +146,17 @@ impl Output {
         self.more.notify();
     }
 
-    /// PDUs that wait.
+    /// Number of queued PDUs.
     pub(crate) fn len(&self) -> usize {
         self.queue.borrow().len()
     }
 
-    /// Bytes that wait and are not of a unit.
+    /// Queued bytes that are not unit data.
     pub(crate) fn answers(&self) -> usize {
         self.answers.get()
     }
 
-    /// Has [`Output::write`] end after what is there.
+    /// Makes [`Output::write`] return after the queued PDUs.
     pub(crate) fn close(&self) {
         self.closing.set(true);
         self.more.notify();
@@ -209,8 +209,8 @@ impl Output {
         }
     }
 
-    /// Writes what comes until it is closed; what comes after the connection broke is dropped. Calls
-    /// `freed` whenever memory may have been given back.
+    /// Sends queued PDUs until closed; after a connection failure they are dropped. Calls `freed`
+    /// whenever memory may have been released.
     pub(crate) async fn write(
         &self,
         handle: &Handle,
@@ -232,7 +232,7 @@ impl Output {
                 more.await;
                 continue;
             }
-            // A peer has its time to take a batch, less where others wait for the memory.
+            // A batch has a time limit, shorter while others wait for the memory.
             let account = &self.window.account;
             let written = match broken {
                 false => account.patiently(handle, batch.write(stream)).await,

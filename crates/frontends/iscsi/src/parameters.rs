@@ -1,4 +1,4 @@
-//! The parameters of an export, read and checked.
+//! Export parameters: parsing and validation.
 
 use crate::access::{Grant, Network};
 use crate::chap::Credentials;
@@ -10,33 +10,33 @@ use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Portals of one export.
+/// Maximum portals of an export.
 const PORTALS_MAX: usize = 16;
-/// Initiators, and networks, of one export.
+/// Maximum initiators, and address ranges, of an export.
 const INITIATORS_MAX: usize = 256;
 const NETWORKS_MAX: usize = 256;
-/// Longest name (RFC 7143, section 4.2.7.1).
+/// Maximum length of a name (RFC 7143, section 4.2.7.1).
 pub(crate) const NAME_MAX: usize = 223;
-/// Longest file of secrets, in bytes.
+/// Maximum size of a file of secrets, in bytes.
 const FILE_MAX: u64 = 4096;
-/// Shortest and longest secret, in bytes (RFC 7143, section 9.2.1: 96 bits at least).
+/// Permitted lengths of a secret, in bytes (RFC 7143, section 9.2.1: at least 96 bits).
 const SECRET_LEN: std::ops::RangeInclusive<usize> = 12..=255;
-/// What names of targets begin with where none is given.
+/// Prefix of default target names.
 const PREFIX: &str = "iqn.2026-11.io.convect:";
 
-/// An export as it was asked for.
+/// Parameters of an export.
 pub(crate) struct Wanted {
     pub portals: Vec<SocketAddr>,
     pub target: String,
     pub lun: u16,
-    /// The numbers of the portals' groups; none where they are to be chosen.
+    /// Portal group tags; none: assigned.
     pub groups: Option<Vec<u16>>,
     pub grant: Grant,
-    /// States of portals; those that are not named are active and optimized.
+    /// ALUA states of portals; others are active/optimized.
     pub states: Vec<(SocketAddr, AccessState)>,
 }
 
-/// What both sides prove.
+/// Secrets of both sides.
 #[derive(Clone)]
 pub(crate) struct Secrets {
     pub initiator: Credentials,
@@ -58,14 +58,14 @@ fn is_name_of(name: &str, further: &[u8]) -> bool {
         && letters.all(|byte| is_letter(byte) || further.contains(&byte))
 }
 
-/// The name of a target as RFC 7143 section 4.2.7 and RFC 3722 have it: capitals are folded.
+/// Normalises a target name according to RFC 7143 section 4.2.7 and RFC 3722: folded to lower case.
 fn target_name(name: &str) -> Option<String> {
     let name = name.to_ascii_lowercase();
     is_name_of(&name, b".-:").then_some(name)
 }
 
-/// The name of an initiator in the same way. Hosts have names with further characters, which their administrators
-/// chose and RFC 3722 would refuse: those that mean nothing anywhere are taken.
+/// Normalises an initiator name in the same way. Characters that RFC 3722 forbids, but
+/// administrators use, are accepted if they have no special meaning.
 pub(crate) fn initiator_name(name: &str) -> Option<String> {
     let name = name.to_ascii_lowercase();
     is_name_of(&name, b".-:_+/@#=~%").then_some(name)
@@ -74,7 +74,7 @@ pub(crate) fn initiator_name(name: &str) -> Option<String> {
 fn portals(text: &str) -> Result<Vec<SocketAddr>> {
     let form = |part: &str| {
         invalid(format!(
-            "'{part}' is no portal: write ADDRESS:PORT, for example 192.0.2.1:3260 or [::1]:3260"
+            "'{part}' is not a portal: write ADDRESS:PORT, for example 192.0.2.1:3260 or [::1]:3260"
         ))
     };
     let mut portals = Vec::new();
@@ -84,14 +84,14 @@ fn portals(text: &str) -> Result<Vec<SocketAddr>> {
             return Err(form(part));
         }
         let portal = reactor::resolve(part)?[0];
-        // The system chooses another port each time that it is asked for any.
+        // Port 0 may be repeated, as each one is assigned a different port.
         if portal.port() == 0 || !portals.contains(&portal) {
             portals.push(portal);
         }
     }
     if portals.len() > PORTALS_MAX {
         return Err(invalid(format!(
-            "at most {PORTALS_MAX} portals: leave some out"
+            "at most {PORTALS_MAX} portals are permitted: remove some"
         )));
     }
     Ok(portals)
@@ -108,8 +108,8 @@ fn target(given: Option<&String>, export: &str) -> Result<String> {
     let name = given.cloned().unwrap_or_else(made);
     target_name(&name).ok_or_else(|| {
         invalid(format!(
-            "'{name}' is no name of a target: write one like {PREFIX}disk, of letters, digits, dots, dashes and \
-             colons, {NAME_MAX} at most"
+            "'{name}' is not a valid target name: write one like {PREFIX}disk, with letters, \
+             digits, dots, dashes and colons, at most {NAME_MAX}"
         ))
     })
 }
@@ -118,7 +118,7 @@ fn initiators(text: &str) -> Result<Vec<String>> {
     let read = |name: &str| {
         initiator_name(name).ok_or_else(|| {
             invalid(format!(
-                "'{name}' is no name of an initiator: hosts show theirs, for example in \
+                "'{name}' is not a valid initiator name: hosts show theirs, for example in \
                  /etc/iscsi/initiatorname.iscsi"
             ))
         })
@@ -126,7 +126,7 @@ fn initiators(text: &str) -> Result<Vec<String>> {
     let names: Vec<String> = text.split(',').map(read).collect::<Result<_>>()?;
     match names.len() > INITIATORS_MAX {
         true => Err(invalid(format!(
-            "at most {INITIATORS_MAX} initiators: leave some out"
+            "at most {INITIATORS_MAX} initiators are permitted: remove some"
         ))),
         false => Ok(names),
     }
@@ -136,15 +136,15 @@ fn networks(text: &str) -> Result<Vec<Network>> {
     let read = |part: &str| {
         Network::parse(part).ok_or_else(|| {
             invalid(format!(
-                "'{part}' is no range of addresses: write one like 192.0.2.7, 192.0.2.0/24 or \
-                 2001:db8::/64, with no bits beyond its prefix"
+                "'{part}' is not an address range: write one like 192.0.2.7, 192.0.2.0/24 or \
+                 2001:db8::/64, without bits beyond the prefix"
             ))
         })
     };
     let networks: Vec<Network> = text.split(',').map(read).collect::<Result<_>>()?;
     match networks.len() > NETWORKS_MAX {
         true => Err(invalid(format!(
-            "at most {NETWORKS_MAX} ranges of addresses: leave some out"
+            "at most {NETWORKS_MAX} address ranges are permitted: remove some"
         ))),
         false => Ok(networks),
     }
@@ -158,7 +158,8 @@ fn groups(text: &str, portals: usize) -> Result<Vec<u16>> {
     };
     numbers.filter(distinct).ok_or_else(|| {
         invalid(format!(
-            "groups is '{text}': write a number from 1 to 65535 for each portal, with commas, no two the same"
+            "groups is '{text}': write one number from 1 to 65535 per portal, comma-separated, no \
+             two the same"
         ))
     })
 }
@@ -168,12 +169,13 @@ fn connections(text: &str) -> Result<u16> {
     let number = number.filter(|number| (1..=CONNECTIONS_MAX).contains(number));
     number.ok_or_else(|| {
         invalid(format!(
-            "connections is '{text}': write how many one session may have, from 1 to {CONNECTIONS_MAX}"
+            "connections is '{text}': write the maximum number per session, from 1 to \
+             {CONNECTIONS_MAX}"
         ))
     })
 }
 
-/// Reads `ADDRESS:PORT=STATE`, several with commas.
+/// Parses `ADDRESS:PORT=STATE`, comma-separated.
 fn states(text: &str) -> Result<Vec<(SocketAddr, AccessState)>> {
     let names: Vec<&str> = AccessState::NAMES.iter().map(|(name, _)| *name).collect();
     let read = |part: &str| {
@@ -184,7 +186,7 @@ fn states(text: &str) -> Result<Vec<(SocketAddr, AccessState)>> {
     let each = text.split(',').map(|part| {
         read(part).ok_or_else(|| {
             invalid(format!(
-                "'{part}' is no state of a portal: write ADDRESS:PORT=STATE, with one of {}",
+                "'{part}' is not a portal state: write ADDRESS:PORT=STATE, with one of {}",
                 names.join(", ")
             ))
         })
@@ -192,7 +194,7 @@ fn states(text: &str) -> Result<Vec<(SocketAddr, AccessState)>> {
     each.collect()
 }
 
-/// Refuses states of portals that there are not.
+/// Rejects states of unknown portals.
 pub(crate) fn check_states(
     states: &[(SocketAddr, AccessState)],
     portals: &[SocketAddr],
@@ -200,7 +202,7 @@ pub(crate) fn check_states(
     match states.iter().find(|(portal, _)| !portals.contains(portal)) {
         None => Ok(()),
         Some((portal, _)) => Err(invalid(format!(
-            "states names {portal}, which is no portal of this export: name one of its portals"
+            "states contains {portal}, which is not a portal of this export: use one of its portals"
         ))),
     }
 }
@@ -213,7 +215,7 @@ fn yes(parameters: &BTreeMap<String, String>, name: &str) -> Result<bool> {
     }
 }
 
-/// Reads a file of secrets. No error shows what is in it.
+/// Reads a file of secrets. Errors reveal nothing of its content.
 fn secrets(path: &Path) -> Result<Secrets> {
     let shown = path.display();
     if !path.is_absolute() {
@@ -222,13 +224,13 @@ fn secrets(path: &Path) -> Result<Secrets> {
         )));
     }
     let explain = |error: Error| Error::new(error.kind(), format!("{shown}: {error}"));
-    // A FIFO in its place is refused, and not waited for.
+    // A FIFO is refused without blocking.
     let file = reactor::open_regular(path, std::fs::OpenOptions::new().read(true));
     let file = file.map_err(explain)?;
     let meta = file.metadata().map_err(explain)?;
     if meta.mode() & 0o077 != 0 {
         return Err(invalid(format!(
-            "{shown} has to be a file that only its owner may read: chmod 600 {shown}"
+            "{shown} must be a file that only its owner may read: run chmod 600 {shown}"
         )));
     }
     let mut text = String::new();
@@ -237,7 +239,7 @@ fn secrets(path: &Path) -> Result<Secrets> {
         .map_err(explain)?;
     if text.len() as u64 > FILE_MAX {
         return Err(invalid(format!(
-            "{shown} is longer than {FILE_MAX} bytes: leave the secrets alone in it"
+            "{shown} is larger than {FILE_MAX} bytes: it must contain the secrets only"
         )));
     }
     parse_secrets(&text).map_err(|why| invalid(format!("{shown}: {why}")))
@@ -252,16 +254,16 @@ fn parse_secrets(text: &str) -> std::result::Result<Secrets, String> {
         }
         if line.ends_with(char::is_whitespace) {
             return Err(format!(
-                "line {} ends with a blank, of which nobody could tell whether it belongs to the value: take it away",
+                "line {} ends with a blank, which may or may not belong to the value: remove it",
                 number + 1
             ));
         }
         let pair = line.split_once(char::is_whitespace);
-        let (word, value) = pair.ok_or(format!("line {} has one word alone", number + 1))?;
+        let (word, value) = pair.ok_or(format!("line {} has a single word", number + 1))?;
         let known = ["name", "secret", "mutual-name", "mutual-secret"].contains(&word);
         if !known || words.insert(word, value.trim_start()).is_some() {
             return Err(format!(
-                "line {}: a line is one of name, secret, mutual-name, mutual-secret, each once",
+                "line {}: expected one of name, secret, mutual-name, mutual-secret, each once",
                 number + 1
             ));
         }
@@ -270,7 +272,7 @@ fn parse_secrets(text: &str) -> std::result::Result<Secrets, String> {
         |name: &str, secret: &str| match (words.remove(name), words.remove(secret)) {
             (None, None) => Ok(None),
             (Some(_), Some(given)) if !SECRET_LEN.contains(&given.len()) => Err(format!(
-                "{secret} has to have {} to {} bytes",
+                "{secret} must have {} to {} bytes",
                 SECRET_LEN.start(),
                 SECRET_LEN.end()
             )),
@@ -278,21 +280,21 @@ fn parse_secrets(text: &str) -> std::result::Result<Secrets, String> {
                 name: name.to_owned(),
                 secret: given.as_bytes().to_vec(),
             })),
-            _ => Err(format!("{name} and {secret} belong together")),
+            _ => Err(format!("{name} and {secret} must be given together")),
         };
     let initiator = credentials("name", "secret")?;
     let target = credentials("mutual-name", "mutual-secret")?;
-    let initiator = initiator.ok_or("it has no lines name and secret")?;
+    let initiator = initiator.ok_or("the lines name and secret are missing")?;
     if target
         .as_ref()
         .is_some_and(|target| target.secret == initiator.secret)
     {
-        return Err("the two secrets have to differ".to_owned());
+        return Err("the two secrets must differ".to_owned());
     }
     Ok(Secrets { initiator, target })
 }
 
-/// Reads all of them.
+/// Parses all parameters.
 pub(crate) fn parse(parameters: &BTreeMap<String, String>, export: &str) -> Result<Wanted> {
     let get = |name: &str| parameters.get(name);
     let portals = portals(get("portal").map_or("", String::as_str))?;
@@ -337,8 +339,8 @@ pub(crate) fn parse(parameters: &BTreeMap<String, String>, export: &str) -> Resu
         return Err(Error::new(
             ErrorKind::InvalidInput,
             format!(
-                "{portal} can be reached from other machines, and anybody could log in: give chap \
-                 with a file of secrets, or --without-authentication yes"
+                "{portal} is reachable from other hosts without authentication: add chap with a \
+                 file of secrets, or --without-authentication yes"
             ),
         ));
     }
@@ -462,7 +464,7 @@ mod tests {
         let read = parse_secrets("name host\r\n  secret  abc def ghi jkl\r\n").unwrap();
         assert_eq!(
             read.initiator.secret, b"abc def ghi jkl",
-            "blanks within it are its own"
+            "inner blanks are part of it"
         );
         for text in [
             "",
@@ -488,7 +490,7 @@ mod tests {
     fn a_fifo_in_place_of_a_file_of_secrets_is_refused_without_waiting() {
         let path = std::env::temp_dir().join(format!("convect-chap-fifo-{}", std::process::id()));
         let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
-        // SAFETY: a string that ends with a zero, valid during the call.
+        // SAFETY: a zero-terminated string that is valid during the call.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         let refused = secrets(&path);
         std::fs::remove_file(&path).unwrap();

@@ -1,13 +1,13 @@
-//! Protocol data units: the basic header segment, read and made (RFC 7143, section 11).
+//! Protocol data units: parsing and building basic header segments (RFC 7143, section 11).
 
 use crate::bytes::{put, u16_at, u32_at};
 
 /// Length of a basic header segment.
 pub(crate) const HEAD_LEN: usize = 48;
-/// The tag that means none.
+/// The reserved tag value.
 pub(crate) const NO_TAG: u32 = u32::MAX;
 
-/// Operation codes of initiators (11.2.1.2).
+/// Operation codes of initiator PDUs (11.2.1.2).
 pub(crate) mod request {
     pub const NOP_OUT: u8 = 0x00;
     pub const COMMAND: u8 = 0x01;
@@ -18,7 +18,7 @@ pub(crate) mod request {
     pub const LOGOUT: u8 = 0x06;
 }
 
-/// Operation codes of targets.
+/// Operation codes of target PDUs.
 pub(crate) mod response {
     pub const NOP_IN: u8 = 0x20;
     pub const COMMAND: u8 = 0x21;
@@ -32,7 +32,7 @@ pub(crate) mod response {
     pub const REJECT: u8 = 0x3f;
 }
 
-/// Why a PDU is rejected (11.17.1).
+/// Reasons of a reject (11.17.1).
 pub(crate) mod reason {
     pub const DATA_DIGEST: u8 = 0x02;
     pub const PROTOCOL: u8 = 0x04;
@@ -41,10 +41,10 @@ pub(crate) mod reason {
     pub const TASK_IN_PROGRESS: u8 = 0x07;
 }
 
-/// The final bit, of every kind of PDU that has one.
+/// The final bit.
 pub(crate) const FINAL: u8 = 0x80;
 
-/// A basic header segment from an initiator.
+/// A basic header segment of an initiator PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Head(pub [u8; HEAD_LEN]);
 
@@ -65,7 +65,7 @@ impl Head {
         self.0[1] & FINAL != 0
     }
 
-    /// Bytes of additional header segments.
+    /// Length of additional header segments, in bytes.
     pub(crate) fn additional_len(&self) -> usize {
         usize::from(self.0[4]) * 4
     }
@@ -89,7 +89,7 @@ impl Head {
         u32_at(&self.0, 16)
     }
 
-    /// Target transfer tag; the expected length of a command, the referenced tag of a function.
+    /// Target transfer tag; expected length of a command; referenced tag of a function.
     pub(crate) fn word_20(&self) -> u32 {
         u32_at(&self.0, 20)
     }
@@ -98,12 +98,12 @@ impl Head {
         u32_at(&self.0, 24)
     }
 
-    /// The next status that the initiator expects on the connection (ExpStatSN).
+    /// Next expected status number of the connection (ExpStatSN).
     pub(crate) fn status_expected(&self) -> u32 {
         u32_at(&self.0, 28)
     }
 
-    /// The number of the command that a function names (RefCmdSN).
+    /// Number of the command referenced by a function (RefCmdSN).
     pub(crate) fn command_referred(&self) -> u32 {
         u32_at(&self.0, 32)
     }
@@ -141,18 +141,18 @@ impl Head {
     }
 }
 
-/// Which number of status a PDU has.
+/// The status number of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum StatusNumber {
-    /// The next one, which it uses up.
+    /// The next one, which is consumed.
     Takes,
-    /// The next one, for others.
+    /// The next one, not consumed.
     Shows,
     /// None.
     Without,
 }
 
-/// A header to be sent; the numbers of status and commands are filled in when it goes.
+/// A header to be sent; status and command numbers are assigned when it is sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Made {
     pub head: [u8; HEAD_LEN],
@@ -168,8 +168,8 @@ impl Made {
         Self { head, number }
     }
 
-    /// A Data-In (11.7): the tag of its command, its number, where its data begins; and where it is the last, the
-    /// status and the residual count. Most of what is sent is this, so it is put together in one go.
+    /// A Data-In header (11.7): tag of the command, number, offset; and for the last one, status
+    /// and residual count. Built in one step, since it is the most frequent PDU.
     pub(crate) fn data_in(
         (flags, tag): (u8, u32),
         (data_number, at): (u32, u32),
@@ -191,7 +191,7 @@ impl Made {
         Self { head, number }
     }
 
-    /// Puts a number of four bytes at `at`.
+    /// Stores a 32-bit number at `at`.
     pub(crate) fn word(mut self, at: usize, value: u32) -> Self {
         put(&mut self.head, at, &value.to_be_bytes());
         self
@@ -212,13 +212,13 @@ impl Made {
     }
 }
 
-/// A reject, which carries the header of what it rejects.
+/// A reject, with the rejected header as data.
 pub(crate) fn reject(why: u8, head: &Head) -> (Made, Vec<u8>) {
     let made = Made::new(response::REJECT, FINAL, NO_TAG, StatusNumber::Takes);
     (made.byte(2, why), head.0.to_vec())
 }
 
-/// Serial number arithmetic (RFC 1982): whether `left` comes before `right`.
+/// Serial number arithmetic (RFC 1982): whether `left` precedes `right`.
 pub(crate) fn is_before(left: u32, right: u32) -> bool {
     left != right && right.wrapping_sub(left) < 1 << 31
 }

@@ -1,4 +1,4 @@
-//! A portal: an address where connections are taken. Exports share it; it ends with the last.
+//! A portal: a listening address shared by exports, closed with the last of them.
 
 use crate::connection::serve;
 use crate::notices;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// Connections of one portal.
+/// Connection limits of a portal.
 const CONNECTIONS: ShareLimits = ShareLimits {
     all: 4096,
     network: 2048,
@@ -20,7 +20,7 @@ const CONNECTIONS: ShareLimits = ShareLimits {
     reserve: 512,
     few: 32,
 };
-/// Those of them that have not logged in yet.
+/// Limits of connections that have not logged in.
 const LOGGING_IN: ShareLimits = ShareLimits {
     all: 1024,
     network: 768,
@@ -28,14 +28,14 @@ const LOGGING_IN: ShareLimits = ShareLimits {
     reserve: 256,
     few: 8,
 };
-/// How long the loop may take to begin to listen.
+/// Time limit for the loop to start listening.
 const START_MAX: Duration = Duration::from_secs(10);
-/// How long connections may take to end.
+/// Time limit for connections to end.
 const END_MAX: Duration = Duration::from_secs(5);
-/// How long to wait when the system gives no connection (out of descriptors, say).
+/// Retry delay after a failed accept (out of descriptors, for example).
 const ACCEPT_RETRY_NS: u64 = 100_000_000;
 
-/// A connection's place at its portal; left when dropped.
+/// A connection of the portal, until it is dropped.
 pub(crate) struct Seat {
     entry: reactor::Seat,
     _place: Share,
@@ -45,7 +45,7 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Has the connection end: after what is in flight, or whatever it does.
+    /// Ends the connection: after requests in flight, or immediately.
     pub(crate) fn end(&self, whatever: bool) {
         self.ending.store(true, Ordering::Release);
         self.entry.shutdown(if whatever {
@@ -55,12 +55,12 @@ impl Seat {
         });
     }
 
-    /// Has the connection's reader see the end of what comes.
+    /// Makes the connection's reader see the end of the input.
     pub(crate) fn stop_reading(&self) {
         self.entry.shutdown(Shutdown::Read);
     }
 
-    /// The loop that the connection arrived at.
+    /// The loop that accepted the connection.
     pub(crate) fn remote(&self) -> &Remote {
         &self.remote
     }
@@ -69,16 +69,17 @@ impl Seat {
         self.ending.load(Ordering::Acquire)
     }
 
-    /// It counts no longer among those that have not logged in.
+    /// The connection has logged in and no longer counts as an arrival.
     pub(crate) fn logged_in(&self) {
-        // One that was ended for another meanwhile sees that when it reads.
+        // If it was closed in favour of another one, its next read fails.
         self.entry.admit();
     }
 }
 
-/// A portal. Dropping the last handle ends it and waits, for a bounded time, for its connections.
+/// A portal. Dropping the last reference closes it and waits, for a limited time, for its
+/// connections.
 pub(crate) struct Portal {
-    /// With the port that the system chose where 0 was asked for.
+    /// With the assigned port if 0 was requested.
     pub address: SocketAddr,
     connections: Connections,
 }
@@ -91,13 +92,13 @@ impl Drop for Portal {
 }
 
 impl Portal {
-    /// Begins to listen. Not to be called on one of the loops: it waits for the first of them.
+    /// Starts listening. Must not be called on one of the loops, as it waits for the first of them.
     pub(crate) fn start(address: SocketAddr, remotes: &[Remote]) -> io::Result<Arc<Self>> {
         let first = remotes.first().cloned();
-        let first = first.ok_or_else(|| Error::other("an export needs a loop to run on"))?;
+        let first = first.ok_or_else(|| Error::other("no event loop available for the export"))?;
         let bound = Bound::new(&ListenAddress::Tcp(address), &SocketAccess::default())?;
         let ListenAddress::Tcp(address) = bound.address()? else {
-            return Err(Error::other("a portal is an address of TCP"));
+            return Err(Error::other("a portal must be a TCP address"));
         };
         let (give, take) = mpsc::channel();
         let connections = Connections::new(LOGGING_IN);
@@ -119,7 +120,8 @@ impl Portal {
         if take.recv_timeout(START_MAX).is_err() {
             connections.stop(Shutdown::Both);
             return Err(Error::other(
-                "the loop that should listen has ended or does not answer: is the daemon stopping?",
+                "the event loop of the listener has stopped or does not respond: is the daemon \
+                 stopping?",
             ));
         }
         Ok(Arc::new(Self {
@@ -129,7 +131,7 @@ impl Portal {
     }
 }
 
-/// The task that takes connections.
+/// The accept task.
 struct Accepting {
     handle: Handle,
     remotes: Vec<Remote>,
@@ -137,7 +139,7 @@ struct Accepting {
     portal: SocketAddr,
     places: Shares,
     connections: Connections,
-    /// Dropped after the socket is.
+    /// Dropped after the socket.
     _listening: Listening,
 }
 
@@ -156,7 +158,7 @@ impl Accepting {
         drop(listener);
     }
 
-    /// A place for a connection, unless there are too many or the portal ends.
+    /// Admits a connection, unless a limit is reached or the portal is closing.
     fn sit(&self, stream: &Stream, remote: &Remote) -> Option<Seat> {
         Some(Seat {
             _place: self.places.take(stream.counted_by()).ok()?,
@@ -166,13 +168,14 @@ impl Accepting {
         })
     }
 
-    /// Serves a connection on the next loop; one too many is closed, and has cost nothing there.
+    /// Serves a connection on the next loop; a connection over the limit is closed cheaply.
     fn hand_over(&mut self, stream: Stream) {
         let remote = &self.remotes[self.next % self.remotes.len()];
         let Some(seat) = self.sit(&stream, remote) else {
             notices::refused(
                 format_args!("portal {}", self.portal),
-                "a connection was closed at once: its address has as many as it may have, or as many that do not log in",
+                "connection closed: its address has reached its limit of connections, or of \
+                 connections that have not logged in",
             );
             return;
         };

@@ -1,7 +1,7 @@
-//! What the exports of this process share: portals, targets and units.
+//! State shared by the exports of the process: portals, targets and units.
 //!
-//! An export is started alone and knows of no other, yet two may use one portal, be units of one
-//! target, or offer one volume, whose reservations and locks are then the same.
+//! Exports are started independently, yet may share a portal, be units of one target, or export one
+//! volume, whose reservations and locks are then shared.
 
 use crate::access::Peer;
 use crate::portal::Portal;
@@ -14,8 +14,8 @@ use std::io::Result;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-/// Portals, under a lock of their own: whoever starts one holds it and waits for a loop, where
-/// logins look for targets.
+/// Portals, under a separate lock: it is held while a portal's start waits for a loop, on which
+/// logins look up targets.
 type Portals = HashMap<SocketAddr, Weak<Portal>>;
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ fn registry() -> MutexGuard<'static, Registry> {
     registry.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The portal at an address; it begins to listen where it is new.
+/// The portal at an address, which starts listening if it is new.
 pub(crate) fn portal(address: SocketAddr, remotes: &[Remote]) -> Result<Arc<Portal>> {
     static PORTALS: OnceLock<Mutex<Portals>> = OnceLock::new();
     let portals = PORTALS.get_or_init(Mutex::default);
@@ -44,14 +44,14 @@ pub(crate) fn portal(address: SocketAddr, remotes: &[Remote]) -> Result<Arc<Port
     Ok(portal)
 }
 
-/// The target of a name, made where there is none.
+/// The target with a name, created if it does not exist.
 pub(crate) fn target(name: &str) -> Arc<Target> {
     let mut registry = registry();
     let known = registry.targets.entry(name.to_owned());
     known.or_insert_with(|| Target::new(name)).clone()
 }
 
-/// Forgets a target that offers nothing any more.
+/// Removes a target without units.
 pub(crate) fn tidy(name: &str) {
     let mut registry = registry();
     if registry
@@ -63,10 +63,10 @@ pub(crate) fn tidy(name: &str) {
     }
 }
 
-/// The unit of a volume, which all of its exports share. Not to be called on a loop.
+/// The unit of a volume, shared by all of its exports. Must not be called on a loop.
 ///
 /// # Errors
-/// When what was kept of its reservations cannot be read.
+/// When the stored reservations cannot be read.
 pub(crate) fn unit(device: &Arc<dyn BlockDevice>, keeper: Arc<dyn Keeper>) -> Result<Arc<Unit>> {
     let serial = device.geometry().serial;
     let mut registry = registry();
@@ -79,12 +79,13 @@ pub(crate) fn unit(device: &Arc<dyn BlockDevice>, keeper: Arc<dyn Keeper>) -> Re
     Ok(unit)
 }
 
-/// The target of a name.
+/// The target with a name.
 pub(crate) fn find(name: &str) -> Option<Arc<Target>> {
     registry().targets.get(name).cloned()
 }
 
-/// The group that a portal has in the first of its targets that ask for a secret; `None` when no target does.
+/// Group tag of a portal in the first of its targets that require a secret; `None` if no target
+/// does.
 pub(crate) fn secret_at(portal: SocketAddr) -> Option<u16> {
     let mut targets: Vec<_> = registry().targets.values().cloned().collect();
     targets.sort_by(|left, right| left.name.cmp(&right.name));
@@ -92,7 +93,7 @@ pub(crate) fn secret_at(portal: SocketAddr) -> Option<u16> {
     Some(asking.group(portal))
 }
 
-/// What an initiator may see, target by target.
+/// Accessible units of an initiator, by target.
 pub(crate) fn granted(peer: &Peer) -> Vec<(Arc<Target>, Granted)> {
     let mut targets: Vec<_> = registry().targets.values().cloned().collect();
     targets.sort_by(|left, right| left.name.cmp(&right.name));

@@ -1,5 +1,5 @@
-//! The full feature phase of one connection: a task that reads PDUs and one that writes, on the loop of its
-//! session, where each command that runs is a task as well.
+//! The full feature phase of one connection: a reader and a writer task on the loop of its session,
+//! where running commands may also be tasks.
 
 use crate::channel::Channel;
 use crate::input::Input;
@@ -12,27 +12,28 @@ use reactor::{Row, SECOND_NS, within};
 use std::io::{Error, ErrorKind, Result};
 use std::rc::Rc;
 
-/// PDUs that are taken in a row before other sessions have their turn: what was read ahead may be more than a thousand.
+/// PDUs processed in a row before other sessions run, as more than a thousand may have been read
+/// ahead.
 const ROW_MAX: u32 = 64;
-/// PDUs that may wait to be written before no more is read.
+/// Queued PDUs at which reading pauses.
 const WAITING_MAX: usize = 1024;
-/// A silent peer is asked whether it is there after this time, and given up after another.
+/// Silence after which a peer is pinged, and after which it is disconnected.
 const SILENCE_NS: u64 = 30 * SECOND_NS;
-/// Bytes of answers to what carries no data of a unit that may wait in the same way.
+/// Queued bytes without unit data at which reading pauses.
 const ANSWERS_MAX: usize = 512 << 10;
-/// So often it is looked whether others wait for memory that a peer keeps by sending nothing, and so often in a row
+/// Interval of checks whether others wait for memory held by a silent peer, and consecutive checks
 /// before it is disconnected.
 const PRESSED_NS: u64 = SECOND_NS;
 const PRESSED_MAX: u32 = 5;
 
-/// Reasons of a logout (11.14.1), and answers to it (11.15.1).
+/// Reasons (11.14.1) and responses (11.15.1) of a logout.
 const CLOSE_SESSION: u8 = 0;
 const CLOSE_CONNECTION: u8 = 1;
 const CLOSED: u8 = 0;
 const NO_CONNECTION: u8 = 1;
 const NO_RECOVERY: u8 = 2;
 
-/// A connection that is served.
+/// A connection in the full feature phase.
 pub(crate) struct Connection {
     pub(super) session: Rc<Session>,
     pub(super) channel: Rc<Channel>,
@@ -43,8 +44,8 @@ pub(super) fn violation(what: &'static str) -> Error {
 }
 
 impl Connection {
-    /// Serves a connection until it ends, and all that it began has ended. The session has it among its
-    /// own already.
+    /// Serves a connection until it and everything begun on it have ended. The session already
+    /// contains it.
     pub(crate) async fn run(session: Rc<Session>, channel: Rc<Channel>, mut input: Input) {
         let (writer, written) = (session.clone(), channel.clone());
         session.handle.spawn(async move {
@@ -60,7 +61,7 @@ impl Connection {
         let Self { session, channel } = connection;
         match ended {
             Ok(()) => {}
-            // Who logs out is answered, and so is who is told to go.
+            // A logout, including a requested one, is answered.
             _ if channel.logged_out.get() => {}
             Err(_) if channel.seat.is_ending() => {
                 session.closing.set(true);
@@ -73,14 +74,14 @@ impl Connection {
                 if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::TimedOut) {
                     session.tell_dropped(&channel);
                 }
-                // Nobody is there to be answered, or nobody who keeps to the rules.
+                // The peer is gone, or has violated the protocol.
                 channel.over.set(true);
             }
         }
         session.finish(&channel).await;
     }
 
-    /// Reads until the initiator logs out, which is no error, or the connection fails.
+    /// Reads until the initiator logs out, which is not an error, or the connection fails.
     async fn read(&self, input: &mut Input) -> Result<()> {
         let channel = &self.channel;
         let mut row = Row::new(ROW_MAX);
@@ -95,7 +96,7 @@ impl Connection {
             };
             let head = head?;
             if head.data_len() > SEGMENT_MAX as usize {
-                return Err(violation("a data segment longer than was agreed on"));
+                return Err(violation("a data segment exceeds the negotiated length"));
             }
             if channel.acknowledge(head.status_expected()) {
                 self.session.check_fence();
@@ -108,8 +109,8 @@ impl Connection {
         }
     }
 
-    /// Waits for the next header. A peer that says nothing is asked whether it is there; one whose memory others wait for
-    /// while it does not send what is awaited of it is given up sooner.
+    /// Waits for the next header. A silent peer is pinged; one that holds memory others wait for
+    /// without sending the expected data is disconnected earlier.
     async fn next_head(&self, input: &mut Input) -> Result<Result<Head>> {
         let session = &self.session;
         let (mut silent_ns, mut asked, mut pressed) = (0, false, 0);
@@ -149,20 +150,20 @@ impl Connection {
             request::DATA_OUT => self.data_out(head, input).await,
             request::NOP_OUT | request::FUNCTION | request::TEXT | request::LOGOUT => {
                 let data = self.segment(head, input).await?;
-                // An answer to a ping has no number, and asks for no answer (11.18).
+                // The response to a ping has no number and is not answered (11.18).
                 let is_answer = head.opcode() == request::NOP_OUT && head.task_tag() == NO_TAG;
                 let data = data.filter(|_| !is_answer);
                 if let Some(data) = data.filter(|_| self.session.takes_number(head)) {
                     self.session.take_other(&self.channel, head, data);
                 }
                 if head.opcode() == request::TEXT {
-                    // A list of many targets is work: others have their turn between two of them.
+                    // A list of many targets is expensive: yield between two of them.
                     self.session.handle.yield_now().await;
                 }
                 Ok(())
             }
             _ => {
-                // A login here, a SNACK without recovery, or nothing that is known.
+                // A login here, a SNACK without recovery, or an unknown PDU.
                 self.segment(head, input).await?;
                 self.channel.reject(reason::NOT_SUPPORTED, head);
                 Ok(())
@@ -170,8 +171,8 @@ impl Connection {
         }
     }
 
-    /// The data segment of a PDU that is not data of a command. None when it was damaged: it is as
-    /// if it had never come (RFC 7143, section 7.8).
+    /// The data segment of a PDU other than command data. None if it is corrupt: the PDU is ignored
+    /// (RFC 7143, section 7.8).
     pub(super) async fn segment(&self, head: &Head, input: &mut Input) -> Result<Option<Brought>> {
         let session = &self.session;
         let account = &session.window.account;
@@ -185,7 +186,7 @@ impl Connection {
         Ok(Some(Brought::new(data, taken)))
     }
 
-    /// What a step gives that waits for the initiator to send more of what it has begun to send.
+    /// The result of a step that waits for the rest of a PDU.
     pub(super) async fn patiently<T>(&self, step: impl Future<Output = Result<T>>) -> Result<T> {
         let account = &self.session.window.account;
         let ended = account.patiently(&self.session.handle, step).await;
@@ -194,7 +195,7 @@ impl Connection {
 }
 
 impl Session {
-    /// Carries out a request that is no command, in its turn.
+    /// Executes a request other than a command, in its turn.
     pub(super) fn other(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head, data: Brought) {
         match head.opcode() {
             request::NOP_OUT => Self::nop_out(channel, head, data),
@@ -204,14 +205,14 @@ impl Session {
         }
     }
 
-    /// Asks the initiator whether it is there, and what it has received.
+    /// Pings the initiator and requests an acknowledgement.
     pub(super) fn ping(&self, channel: &Channel) {
         let tag = self.tasks.borrow_mut().next_tag();
         let made = Made::new(response::NOP_IN, FINAL, NO_TAG, StatusNumber::Shows);
         channel.output.push(made.word(20, tag), Data::None);
     }
 
-    /// NOP-Out (11.18) that asks for an answer.
+    /// A NOP-Out (11.18) that requests a response.
     fn nop_out(channel: &Channel, head: &Head, mut data: Brought) {
         data.bytes.truncate(channel.agreed.segment_max as usize);
         let made = Made::new(
@@ -224,8 +225,8 @@ impl Session {
         channel.output.push(made, Data::Echo(data));
     }
 
-    /// Logout (11.14) of the session, of this connection, or of another one. It is answered when what the
-    /// connections have begun has ended.
+    /// Logout (11.14) of the session, of this connection, or of another one. The response is sent
+    /// once everything begun on the connections has ended.
     fn logout(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head) {
         // Time2Wait 2 s, Time2Retain 0.
         let made = Made::new(
@@ -251,7 +252,7 @@ impl Session {
                 let farewell = (channel.clone(), made.byte(2, CLOSED));
                 leaving.farewells.borrow_mut().push(farewell);
                 match Rc::ptr_eq(&leaving, channel) {
-                    // Its reader may be at work elsewhere: it sees the end of what comes.
+                    // Its reader may be busy: it will see the end of the input.
                     true => {
                         leaving.logged_out.set(true);
                         leaving.seat.stop_reading();
@@ -263,13 +264,13 @@ impl Session {
         }
     }
 
-    /// Ends a connection whose reading has ended: waits for what it has begun, answers who waits for that,
-    /// and leaves the session.
+    /// Ends a connection after its last read: waits for its commands, sends pending responses, and
+    /// leaves the session.
     async fn finish(self: &Rc<Self>, channel: &Rc<Channel>) {
         self.terminate(channel);
         loop {
             let ended = self.ended.wait();
-            // Who closes the session is the last to go.
+            // The connection that closes the session leaves last.
             let waits =
                 channel.logged_out.get() && self.closing.get() && !self.others(channel).is_empty();
             if self.tasks.borrow().of(channel).is_empty() && !waits {

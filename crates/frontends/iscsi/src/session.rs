@@ -1,6 +1,6 @@
-//! A session: what its connections share. It lives on the loop of the connection that began it, and all of its
-//! other connections are moved there when they have logged in: nothing here is shared between threads, and a
-//! session of one connection pays nothing for what it might have been.
+//! A session: state shared by its connections. It lives on the loop of its first connection, to
+//! which all others are moved after their login: nothing is shared between threads, and a session
+//! of one connection has no overhead.
 
 use crate::channel::Channel;
 use crate::early::Early;
@@ -19,15 +19,15 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Commands of one session at a time; so many more that are immediate.
+/// Maximum commands of a session; and as many immediate ones.
 pub(crate) const DEPTH: u32 = 128;
 pub(super) const IMMEDIATE_MAX: usize = 16;
 
-/// An initiator that is asked to log out has this long, in seconds; one whose connection or session was ended
-/// waits this long before it comes again (Time2Wait).
+/// Time limit for an initiator asked to log out, in seconds; and the delay before it reconnects
+/// after its connection or session was dropped (Time2Wait).
 const LOGOUT_S: u16 = 3;
 const TIME_TO_WAIT_S: u16 = 2;
-/// Events of asynchronous messages (11.9.1).
+/// Asynchronous events (11.9.1).
 const LOG_OUT: u8 = 1;
 const DROPS_ONE: u8 = 2;
 const DROPS_ALL: u8 = 3;
@@ -39,12 +39,12 @@ fn asynchronous(event: u8, (first, second, third): (u16, u16, u16)) -> Made {
         .word(40, u32::from(second) << 16 | u32::from(third))
 }
 
-/// What a normal session has beyond a discovery session.
+/// State of a normal session, absent in a discovery session.
 pub(crate) struct Normal {
     pub target: Arc<Target>,
     pub luns: Rc<Luns>,
     pub ports: Ports,
-    /// What the initiator has proved to be for it.
+    /// Granted units, according to its authentication.
     pub granted: Granted,
     pub version: Cell<u64>,
     pub place: Place,
@@ -55,27 +55,28 @@ pub(crate) struct Session {
     pub(super) handle: Handle,
     /// None in a discovery session.
     pub(super) normal: Option<Normal>,
-    /// What a discovery session lists.
+    /// Targets listed by a discovery session.
     pub(super) reach: Reach,
-    /// What its first connection has agreed on.
+    /// Parameters negotiated by its first connection.
     pub(super) agreed: Agreed,
     pub(super) window: Rc<Window>,
     pub(super) tasks: RefCell<Tasks>,
-    /// Bytes of data-out that commands were granted.
+    /// Bytes of solicited data-out granted to commands.
     pub(super) granted: Cell<u64>,
-    /// A command or a connection has ended.
+    /// Signalled when a command or connection has ended.
     pub(super) ended: Event,
     pub(super) channels: RefCell<Vec<Rc<Channel>>>,
-    /// Of commands that run without a task: the queue, and the same for those who fill it.
+    /// Completions of commands that run without a task: the queue, shared with the devices that
+    /// fill it.
     pub(super) completions: Arc<CompletionQueue>,
     pub(super) sink: Arc<dyn CompletionSink>,
-    /// The session is no more.
+    /// Signalled when the session has ended.
     pub(super) dropped: Event,
     pub(super) early: RefCell<Early>,
     pub(super) fence: RefCell<Option<Fence>>,
-    /// It takes no more connections.
+    /// No more connections are accepted.
     pub(super) closing: Cell<bool>,
-    /// Memory is waited for.
+    /// A task waits for memory.
     awaiting: Cell<bool>,
 }
 
@@ -109,7 +110,7 @@ impl Session {
         session
     }
 
-    /// The connection of a number.
+    /// The connection with a CID.
     pub(super) fn channel(&self, number: u16) -> Option<Rc<Channel>> {
         let channels = self.channels.borrow();
         channels
@@ -118,19 +119,20 @@ impl Session {
             .cloned()
     }
 
-    /// The connections but one.
+    /// All other connections.
     pub(super) fn others(&self, than: &Rc<Channel>) -> Vec<Rc<Channel>> {
         let channels = self.channels.borrow();
         let others = channels.iter().filter(|other| !Rc::ptr_eq(other, than));
         others.cloned().collect()
     }
 
-    /// Has those commands go on that wait for memory which others have, when so much of it is there.
+    /// Waits for memory held by others, and resumes the waiting commands when `bytes` are
+    /// available.
     pub(super) fn await_memory(self: &Rc<Self>, bytes: u64) {
         if self.awaiting.replace(true) {
             return;
         }
-        // It must not keep the session.
+        // A weak reference must be used here.
         let (session, window) = (Rc::downgrade(self), self.window.clone());
         self.handle.spawn(async move {
             let go_on = || {
@@ -144,19 +146,19 @@ impl Session {
         });
     }
 
-    /// Whether the initiator keeps memory by what it has not sent or acknowledged yet.
+    /// Whether memory is held by data that the initiator has not sent or acknowledged.
     pub(super) fn waits_for_initiator(&self) -> bool {
         self.fence.borrow().is_some() || self.tasks.borrow().is_receiving()
     }
 
-    /// Notes how many commands are not answered yet.
+    /// Updates the number of outstanding commands.
     pub(super) fn count_commands(&self, tasks: &Tasks) {
         if let Some(normal) = &self.normal {
             normal.place.account.set_commands(tasks.len());
         }
     }
 
-    /// Asks the initiator to log out, and ends the session when it has not done so in time.
+    /// Asks the initiator to log out, and ends the session if it does not in time.
     pub(crate) fn ask_to_log_out(self: &Rc<Self>) {
         for channel in self.channels.borrow().iter() {
             let made = asynchronous(LOG_OUT, (0, 0, LOGOUT_S));
@@ -174,8 +176,9 @@ impl Session {
         });
     }
 
-    /// Ends what a connection has begun (RFC 7143, section 11.14): what waits is dropped; what runs is answered
-    /// unless the connection is over. The units that lose commands tell so where the session goes on.
+    /// Terminates the commands of a connection (RFC 7143, section 11.14): waiting ones are dropped;
+    /// running ones are answered unless the connection is over. Affected units report a unit
+    /// attention if the session continues.
     pub(super) fn terminate(self: &Rc<Self>, channel: &Rc<Channel>) {
         self.drop_early(channel);
         let goes_on = !self.others(channel).is_empty();
@@ -207,7 +210,7 @@ impl Session {
         tasks.get_mut(tag).and_then(|task| task.lun)
     }
 
-    /// Has a unit tell with the next command that some were cleared (47h/7Fh).
+    /// Makes a unit report with the next command that commands were cleared (47h/7Fh).
     fn tell_cleared(&self, lun: Option<u16>) {
         let normal = self.normal.as_ref();
         if let Some(nexus) = normal.zip(lun).and_then(|(all, lun)| all.luns.get(lun)) {
@@ -215,7 +218,7 @@ impl Session {
         }
     }
 
-    /// A connection has ended, and all that it began.
+    /// A connection and all of its commands have ended.
     pub(super) fn leave(self: &Rc<Self>, channel: &Rc<Channel>) {
         channel.over.set(true);
         let mut channels = self.channels.borrow_mut();
@@ -232,7 +235,7 @@ impl Session {
         self.ended.notify();
     }
 
-    /// Tells the initiator, by another connection, that one was dropped.
+    /// Reports to the initiator on another connection that one was dropped.
     pub(super) fn tell_dropped(&self, channel: &Rc<Channel>) {
         if let Some(other) = self.others(channel).first() {
             let made = asynchronous(DROPS_ONE, (channel.number, TIME_TO_WAIT_S, 0));
@@ -240,7 +243,7 @@ impl Session {
         }
     }
 
-    /// Tells the initiator that the whole session is dropped.
+    /// Reports to the initiator that the whole session is dropped.
     pub(super) fn tell_all_dropped(channel: &Channel) {
         let made = asynchronous(DROPS_ALL, (0, TIME_TO_WAIT_S, 0));
         channel.output.push(made, Data::None);

@@ -1,4 +1,4 @@
-//! Targets: names under which units are offered, and to whom.
+//! Targets: named collections of units with access control.
 
 use crate::access::{Grant, Peer};
 use crate::account::Account;
@@ -18,29 +18,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A unit, as one export offers it.
+/// A unit as exported by one export.
 #[derive(Clone)]
 pub(crate) struct Offer {
     pub unit: Arc<Unit>,
     pub device: Arc<dyn BlockDevice>,
     pub open_for: Option<OpenFor>,
-    /// What hosts' requests of the volume may take.
+    /// Memory budget of the volume's hosts.
     pub memory: Budget,
     pub portals: Vec<SocketAddr>,
-    /// The portals' groups with their states.
+    /// Portal groups with their ALUA states.
     pub groups: Arc<PortGroups>,
     pub grant: Grant,
 }
 
 impl Offer {
-    /// The volume as this initiator has it open; as the export has it where that cannot be.
+    /// The volume opened on behalf of this initiator; as opened by the export if that fails.
     pub(crate) async fn open(&self, initiator: &str) -> Arc<dyn BlockDevice> {
         let Some(open_for) = self.open_for.clone() else {
             return self.device.clone();
         };
         let opened: Arc<Once<Option<Arc<dyn BlockDevice>>>> = Arc::default();
         let (done, initiator) = (opened.clone(), initiator.to_owned());
-        // Opening may wait for loops, of which this is one.
+        // Opening may block on loops, of which this is one.
         let work = Box::new(move || done.give(open_for(&initiator)));
         match reactor::control::start("iscsi-open".to_owned(), work) {
             Ok(()) => opened.take().await.unwrap_or_else(|| self.device.clone()),
@@ -48,51 +48,51 @@ impl Offer {
         }
     }
 
-    /// Whether a host may see it, as far as its name and address say.
+    /// Whether a host may see it, according to its name and address.
     pub(crate) fn is_for(&self, peer: &Peer) -> bool {
         self.portals.contains(&peer.portal) && self.grant.is_for(peer)
     }
 }
 
-/// Numbers of sessions, of all targets.
+/// Unique session numbers.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// Who asks for a place.
+/// A login that requests a session.
 pub(crate) struct Joining<'a> {
-    /// Initiator port and portal group.
+    /// Initiator port and portal group tag.
     pub port: &'a (String, u16),
     /// CID.
     pub connection: u16,
     pub peer: &'a Peer,
-    /// What the initiator has proved.
+    /// Proved credentials.
     pub proved: Option<&'a Credentials>,
     pub granted: &'a Granted,
     pub seat: &'a Arc<Seat>,
 }
 
-/// What became of who asked for a place.
+/// Result of such a request.
 pub(crate) enum Joined {
     Place(Place),
-    /// The session with the same ports is being ended: again later. What is to be logged of that.
+    /// A session with the same ports is being ended: retry. With a message to log.
     Waits(Option<String>),
-    /// A session with the same ports is of somebody who has proved another secret.
+    /// A session with the same ports belongs to a host authenticated with another secret.
     OfAnother,
-    /// What was granted is not there any more.
+    /// The granted units no longer exist.
     Gone,
 }
 
 #[derive(Default)]
 struct State {
     offers: BTreeMap<u16, Arc<Offer>>,
-    /// Every portal that an offer has had, by its group's number.
+    /// Every portal used by its units, by group tag.
     portals: BTreeMap<u16, SocketAddr>,
     sessions: Vec<Session>,
     twins: Twins,
 }
 
 impl State {
-    /// Whether who has proved `proved` may take the place of a session: by the same proof, or where that session has
-    /// none, or one that nothing asks for any more.
+    /// Whether a host with credentials `proved` may replace a session: with the same credentials,
+    /// or if the session has none or ones that are no longer required.
     fn may_replace(&self, session: &Session, proved: Option<&Credentials>) -> bool {
         let Some(own) = &session.proved else {
             return true;
@@ -101,7 +101,7 @@ impl State {
         proved == Some(own) || !chap.any(|chap| chap.is_some_and(|chap| chap.initiator == *own))
     }
 
-    /// Takes note that a session is replaced. What is to be logged of it.
+    /// Records that a session is replaced. Returns a message to log.
     fn note_replaced(&mut self, joining: &Joining<'_>) -> Option<String> {
         let mut sessions = self.sessions.iter();
         let before = sessions.find(|session| session.port == *joining.port)?;
@@ -122,17 +122,17 @@ impl State {
 pub(crate) struct Target {
     pub name: String,
     state: Mutex<State>,
-    /// Counts changes of the offers.
+    /// Incremented at each change of the units.
     version: AtomicU64,
     ended: Condvar,
 }
 
-/// A session's place in its target; left when dropped.
+/// A session of the target, until it is dropped.
 pub(crate) struct Place {
     target: Arc<Target>,
-    /// The session's number, which no other has.
+    /// Unique number of the session.
     pub number: u64,
-    /// The session's handle (TSIH).
+    /// Session handle (TSIH).
     pub handle: u16,
     pub account: Arc<Account>,
 }
@@ -148,17 +148,17 @@ impl Drop for Place {
     }
 }
 
-/// What an initiator may reach.
+/// Accessible units.
 #[derive(Clone, Default)]
 pub(crate) struct Granted(pub BTreeMap<u16, Arc<Offer>>);
 
 impl Granted {
-    /// Whether none of it asks for a secret.
+    /// Whether no unit requires a secret.
     pub(crate) fn is_open(&self) -> bool {
         self.0.values().all(|offer| offer.grant.chap.is_none())
     }
 
-    /// What is left for somebody who has proved what `proves` says.
+    /// The units accessible with credentials accepted by `proves`.
     pub(crate) fn proved(&self, proves: impl Fn(&Credentials) -> bool) -> Self {
         let offers = self.0.iter().filter(|(_, offer)| {
             let chap = offer.grant.chap.as_ref();
@@ -167,13 +167,13 @@ impl Granted {
         Self(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
     }
 
-    /// What is left of `now` for somebody to whom this was granted: what asks for no secret, or for
-    /// one that was proved.
+    /// The units of `now` accessible to a holder of `self`: those that require no secret, or one
+    /// already proved.
     pub(crate) fn of(&self, now: &Self) -> Self {
         now.proved(|known| self.closed().any(|secrets| secrets.initiator == *known))
     }
 
-    /// What asks for a secret.
+    /// The required secrets.
     pub(crate) fn closed(&self) -> impl Iterator<Item = &Secrets> {
         self.0
             .values()
@@ -199,11 +199,11 @@ impl Target {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The numbers of portals' groups, in their order: those that are `wanted`, or else those that they have, or the
-    /// next ones that no portal has had.
+    /// Group tags of portals, in order: the requested ones, or else the existing ones, or the next
+    /// unused ones.
     ///
     /// # Errors
-    /// When a number that is wanted is another portal's, a portal has another one, or none is left.
+    /// When a requested tag belongs to another portal, a portal has another tag, or none is left.
     pub(crate) fn number(
         &self,
         portals: &[SocketAddr],
@@ -230,8 +230,8 @@ impl Target {
                 return Err(io::Error::new(
                     io::ErrorKind::AlreadyExists,
                     format!(
-                        "the group of portal {portal} cannot be that: target {} has {}. Give other groups, or none \
-                         to have them chosen",
+                        "the requested group of portal {portal} conflicts: target {} has {}. \
+                         Choose other groups, or none to have them assigned",
                         self.name,
                         taken.join(", ")
                     ),
@@ -244,7 +244,7 @@ impl Target {
         Ok(numbers)
     }
 
-    /// Offers a unit. False when its number is taken.
+    /// Adds a unit. False if its number is taken.
     pub(crate) fn add(&self, lun: u16, offer: Offer) -> bool {
         let mut state = self.lock();
         if state.offers.contains_key(&lun) {
@@ -255,8 +255,8 @@ impl Target {
         true
     }
 
-    /// Ends an offer, after what is in flight to it, and waits for that: sessions that have nothing else are ended,
-    /// the others lose the unit and tell so with their next command.
+    /// Removes a unit after its commands in flight, waiting for that: sessions without other units
+    /// are ended, the others report a unit attention with their next command.
     pub(crate) fn remove(&self, lun: u16, (answer, end): (Duration, Duration)) {
         let mut state = self.lock();
         state.offers.remove(&lun);
@@ -267,7 +267,7 @@ impl Target {
                 .iter()
                 .filter(|session| session.luns.contains(&lun))
             {
-                // In the end it is the session's own loop that does not let go of the unit.
+                // Finally force it: the session's own loop does not release the unit.
                 if whatever || session.luns == [lun] {
                     session.end(whatever);
                 } else {
@@ -288,8 +288,8 @@ impl Target {
         }
     }
 
-    /// Offers a unit to others, or in another way. Sessions that have nothing left are ended; the rest
-    /// takes it over with its next command.
+    /// Changes the access rights of a unit. Sessions without remaining units are ended; others
+    /// apply the change with their next command.
     pub(crate) fn regrant(&self, lun: u16, grant: Grant) {
         let mut state = self.lock();
         let Some(offer) = state.offers.get_mut(&lun) else {
@@ -322,7 +322,7 @@ impl Target {
         self.lock().offers.is_empty()
     }
 
-    /// The units that are for this initiator.
+    /// Units accessible to this initiator.
     pub(crate) fn granted(&self, peer: &Peer) -> Granted {
         let state = self.lock();
         let offers = state.offers.iter();
@@ -330,14 +330,14 @@ impl Target {
         Granted(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
     }
 
-    /// Whether it asks for a secret at a portal.
+    /// Whether a unit requires a secret at a portal.
     pub(crate) fn asks_at(&self, portal: SocketAddr) -> bool {
         let state = self.lock();
         let mut offers = state.offers.values();
         offers.any(|offer| offer.grant.chap.is_some() && offer.portals.contains(&portal))
     }
 
-    /// The portals where `granted` can be reached, with their groups.
+    /// Portals of the granted units, with their group tags.
     pub(crate) fn portals(&self, granted: &Granted) -> Vec<(u16, SocketAddr)> {
         let state = self.lock();
         let numbered = state
@@ -353,7 +353,7 @@ impl Target {
         numbered.filter(|(_, portal)| offered(portal)).collect()
     }
 
-    /// The number of a portal's group.
+    /// The group tag of a portal.
     pub(crate) fn group(&self, portal: SocketAddr) -> u16 {
         let state = self.lock();
         let mut numbered = state.portals.iter();
@@ -361,8 +361,8 @@ impl Target {
         found.map_or(1, |(number, _)| *number)
     }
 
-    /// A place for a session, once the one before it with the same ports has ended (RFC 7143, section 6.3.5), which
-    /// this brings about.
+    /// A place for a session, once the previous session with the same ports has ended (RFC 7143,
+    /// section 6.3.5), which is initiated here.
     pub(crate) fn join(self: &Arc<Self>, joining: &Joining<'_>) -> Joined {
         let granted = joining.granted;
         let mut state = self.lock();
@@ -383,7 +383,7 @@ impl Target {
                 .is_some_and(|known| Arc::ptr_eq(known, offer))
         };
         if !granted.0.iter().all(is_there) {
-            // An export has ended since the initiator asked.
+            // An export was stopped since the login began.
             return Joined::Gone;
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -440,7 +440,7 @@ impl Target {
         })
     }
 
-    /// Enters one more connection of a session; false when it has as many as it may, or one of that number.
+    /// Adds a connection to a session; false if the limit is reached, or the CID is in use.
     pub(crate) fn enter(
         &self,
         place: &Place,
@@ -461,12 +461,13 @@ impl Target {
             peer: peer.clone(),
             seat: Arc::downgrade(seat),
         });
-        // What it may see is for its session to look at.
+        // The session must update its accessible units.
         self.version.fetch_add(1, Ordering::AcqRel);
         true
     }
 
-    /// A connection of a session has ended. The last one stays until the session has ended as well.
+    /// A connection of a session has ended. The last one is kept until the session has ended as
+    /// well.
     pub(crate) fn leave(&self, place: &Place, number: u16) {
         let mut state = self.lock();
         if let Some(session) = state.own(place)
@@ -476,7 +477,7 @@ impl Target {
         }
     }
 
-    /// The units that are for all connections of a session.
+    /// Units accessible to all connections of a session.
     pub(crate) fn granted_to(&self, place: &Place) -> Granted {
         let mut state = self.lock();
         let Some(session) = state.own(place) else {
@@ -493,7 +494,7 @@ impl Target {
         Granted(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
     }
 
-    /// Takes over what a session has now: its numbers of units. It ends when there are none.
+    /// Updates the unit numbers of a session, which is ended if there are none.
     pub(crate) fn note_luns(&self, place: &Place, luns: &[u16]) {
         let mut state = self.lock();
         if let Some(session) = state.own(place) {
@@ -506,7 +507,7 @@ impl Target {
         self.ended.notify_all();
     }
 
-    /// Sessions that have this unit.
+    /// Number of sessions with this unit.
     pub(crate) fn sessions(&self, lun: u16) -> usize {
         let state = self.lock();
         state
@@ -516,7 +517,7 @@ impl Target {
             .count()
     }
 
-    /// The sessions that have this unit.
+    /// Sessions with this unit.
     pub(crate) fn list(&self, lun: u16) -> Vec<SessionInfo> {
         let state = self.lock();
         let sessions = state.sessions.iter();
@@ -524,8 +525,7 @@ impl Target {
         having.map(|session| session.info(&self.name)).collect()
     }
 
-    /// What is wrong with the hosts that log in to it.
-    /// One of its units tells them, the first.
+    /// Problems of hosts that log in to the target, reported by its first unit.
     pub(crate) fn troubles(&self, lun: u16) -> Vec<String> {
         let state = self.lock();
         match state.offers.keys().next() == Some(&lun) {
@@ -534,7 +534,7 @@ impl Target {
         }
     }
 
-    /// Has a session log out; false when there is none of this number.
+    /// Asks a session to log out; false if the number is unknown.
     pub(crate) fn end_session(&self, number: u64) -> bool {
         let state = self.lock();
         let mut sessions = state.sessions.iter();

@@ -1,4 +1,4 @@
-//! Commands of one session, from their arrival until they are answered.
+//! Table of a session's commands, from their arrival to their response.
 
 use crate::channel::Channel;
 use crate::memory::Taken;
@@ -14,25 +14,25 @@ use std::rc::Rc;
 pub(crate) const ORDERED: u8 = 2;
 pub(crate) const HEAD_OF_QUEUE: u8 = 3;
 
-/// What a command still waits for.
+/// State of a command.
 pub(crate) enum State {
-    /// Data from the initiator.
+    /// Waiting for data from the initiator.
     Receiving(Receiving),
-    /// Its turn; the data is there.
+    /// Waiting for its turn with all data.
     Waiting(Box<[u8]>),
-    /// The unit; a task of its own sees to it, and ends it soon when it is told to stop.
+    /// Executed by a task of its own, which aborts soon when stopped.
     Running(Stop),
-    /// The unit, whose completion ends it.
+    /// Executed by the unit, whose completion ends it.
     Direct(Direct),
 }
 
 impl State {
-    /// Whether the unit is at work.
+    /// Whether the unit is executing it.
     fn runs(&self) -> bool {
         matches!(self, Self::Running(_) | Self::Direct(_))
     }
 
-    /// Has what runs end soon, as nobody waits for it.
+    /// Aborts its execution, as no response is needed.
     pub(crate) fn stop(&self) {
         if let Self::Running(stop) = self {
             stop.set();
@@ -40,8 +40,8 @@ impl State {
     }
 }
 
-/// Memory for data-out, with whatever content it had. Much of it the system gives without touching it: what
-/// never comes takes no memory.
+/// An uninitialised data-out buffer. Large allocations are lazily backed by the kernel: data that
+/// never arrives uses no memory.
 pub(crate) fn spare(len: usize) -> Box<[u8]> {
     if len == 0 {
         return Box::default();
@@ -49,28 +49,28 @@ pub(crate) fn spare(len: usize) -> Box<[u8]> {
     IoBuf::spare(len).into_bytes().unwrap_or_default()
 }
 
-/// Data-out that is being collected, in order.
+/// Data-out being received, in order.
 pub(crate) struct Receiving {
-    /// Memory for what may come: at first for what comes unasked, and for all of it once it is granted.
+    /// The buffer: initially for unsolicited data, and for everything once it was granted.
     pub data: Box<[u8]>,
-    /// Length of all of it.
+    /// Total length.
     pub whole: usize,
     pub received: usize,
-    /// Where the data ends that may come now: the first burst's, or what an R2T asked for.
+    /// End of the data expected now: of the first burst, or of the R2T.
     pub burst_end: usize,
-    /// What comes unasked is not all there yet.
+    /// Unsolicited data is outstanding.
     pub open: bool,
-    /// The tag that it has to come with; [`NO_TAG`] for what nobody asked for.
+    /// Expected target transfer tag; [`NO_TAG`] for unsolicited data.
     pub tag: u32,
-    /// DataSN of the next Data-Out, R2TSN of the next R2T.
+    /// DataSN of the next Data-Out, and R2TSN of the next R2T.
     pub data_number: u32,
     pub r2t_number: u32,
-    /// A digest was wrong: it is answered with an error when all of it has come.
+    /// A digest was wrong: the command fails when all data has arrived.
     pub damaged: bool,
 }
 
 impl Receiving {
-    /// Makes room for all of it.
+    /// Enlarges the buffer to the total length.
     pub(crate) fn grow(&mut self) {
         if self.data.len() < self.whole {
             let mut data = spare(self.whole);
@@ -81,16 +81,16 @@ impl Receiving {
     }
 }
 
-/// Something to be answered, and on which connection.
+/// A response and its connection.
 pub(crate) type Answer<C = Channel> = (Rc<C>, Made);
 
-/// A command. `C` is what stands for a connection.
+/// A command. `C` represents a connection.
 pub(crate) struct Task<C = Channel> {
-    /// No other one has it, whatever its tag.
+    /// Unique, unlike its tag.
     pub id: u64,
-    /// Whose turn is before whose; [`NO_TURN`] until the commands before it have come.
+    /// Order of execution; [`NO_TURN`] until all earlier commands have arrived.
     pub order: u64,
-    /// The connection that it came by, and that all of it belongs to (RFC 7143, section 4.2.5.1).
+    /// Its connection (connection allegiance, RFC 7143, section 4.2.5.1).
     pub channel: Rc<C>,
     /// CmdSN.
     pub number: u32,
@@ -104,23 +104,23 @@ pub(crate) struct Task<C = Channel> {
     pub reads: bool,
     pub generation: u64,
     pub state: State,
-    /// It was aborted, and these are answered when it has ended.
+    /// It was aborted: responses to send when it has ended.
     pub aborted: Option<Vec<Answer<C>>>,
-    /// It came after a function that has aborted the unit's commands: if it was aborted with them, its
-    /// initiator is asked to send it again.
+    /// It arrived after a function that has aborted the unit's commands: if it was aborted with
+    /// them, the initiator is asked to retry it.
     pub spared: bool,
-    /// Memory that its data takes, counted among what is read, in bytes.
+    /// Memory of its data, charged as read data, in bytes.
     pub held: u64,
-    /// Memory of what came with it, or may come unasked.
+    /// Memory of its immediate and unsolicited data.
     pub _brought: Option<Taken>,
-    /// Memory that it was granted for data that it asks for, in bytes.
+    /// Memory granted for solicited data, in bytes.
     pub granted: u64,
 }
 
-/// The order of a command that has no turn yet.
+/// Order of a command without a turn.
 pub(crate) const NO_TURN: u64 = u64::MAX;
 
-/// What a command that begins to run needs.
+/// A command that begins execution.
 pub(crate) struct Begun {
     pub id: u64,
     pub lun: Option<u16>,
@@ -130,7 +130,8 @@ pub(crate) struct Begun {
     pub stop: Stop,
 }
 
-/// Spreads tags by one multiplication. Who chooses tags that collide makes a session's own hundred commands slower.
+/// Multiplicative hash of tags. An initiator that chooses colliding tags slows down its own hundred
+/// commands only.
 #[derive(Default)]
 struct TagHasher(u64);
 
@@ -146,7 +147,7 @@ impl Hasher for TagHasher {
     }
 
     fn write_u32(&mut self, tag: u32) {
-        // The table takes the lowest bits and the highest: both come from all of the tag.
+        // The table uses the lowest and highest bits: both depend on the whole tag.
         let mixed = (self.0 ^ u64::from(tag)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ (mixed >> 32);
     }
@@ -157,7 +158,7 @@ pub(crate) struct Tasks<C = Channel> {
     table: HashMap<u32, Task<C>, BuildHasherDefault<TagHasher>>,
     ids: u64,
     orders: u64,
-    /// Ordered commands in the table.
+    /// Number of ordered commands.
     ordered: usize,
     pub immediate: usize,
     tag: u32,
@@ -189,7 +190,7 @@ impl<C> Tasks<C> {
         self.table.get_mut(&tag)
     }
 
-    /// Enters a command, whose turn it may be already.
+    /// Adds a command, with or without its turn.
     pub(crate) fn add(&mut self, tag: u32, mut task: Task<C>, has_turn: bool) {
         self.ids += 1;
         self.orders += u64::from(has_turn);
@@ -200,7 +201,7 @@ impl<C> Tasks<C> {
         self.table.insert(tag, task);
     }
 
-    /// All commands before it have come: it gets its turn.
+    /// All earlier commands have arrived: it gets its turn.
     pub(crate) fn give_turn(&mut self, tag: u32) -> Option<&mut Task<C>> {
         self.orders += 1;
         let task = self.table.get_mut(&tag)?;
@@ -219,13 +220,13 @@ impl<C> Tasks<C> {
         self.immediate -= usize::from(task.immediate);
     }
 
-    /// Takes out a command that has ended, unless another one has its tag by now.
+    /// Removes a command that has ended, unless its tag was reused.
     pub(crate) fn remove_ended(&mut self, tag: u32, id: u64) -> Option<Task<C>> {
         let same = self.table.get(&tag).is_some_and(|task| task.id == id);
         same.then(|| self.remove(tag)).flatten()
     }
 
-    /// Takes out a command that the unit has without a task.
+    /// Removes a command that the unit executes without a task.
     pub(crate) fn remove_direct(&mut self, tag: u32) -> Option<(Task<C>, Direct)> {
         let Entry::Occupied(entry) = self.table.entry(tag) else {
             return None;
@@ -260,7 +261,7 @@ impl<C> Tasks<C> {
         !before.any(|other| task.attribute == ORDERED || other.attribute == ORDERED)
     }
 
-    /// Has a command run whose data is there, when it may begin.
+    /// Begins a command with all of its data, if it may begin.
     pub(crate) fn begin(&mut self, tag: u32) -> Option<Begun> {
         let task = self.table.get(&tag)?;
         if !matches!(task.state, State::Waiting(_)) || !self.may_begin(task) {
@@ -281,7 +282,7 @@ impl<C> Tasks<C> {
         }
     }
 
-    /// Tags of those that waited for their turn and may begin now.
+    /// Tags of waiting commands that may begin now.
     pub(crate) fn ready(&self) -> Vec<u32> {
         if self.table.is_empty() {
             return Vec::new();
@@ -296,13 +297,13 @@ impl<C> Tasks<C> {
         ready.into_iter().map(|(_, tag)| tag).collect()
     }
 
-    /// Whether somebody may wait for a turn.
+    /// Whether commands may wait for ordered ones.
     pub(crate) fn has_ordered(&self) -> bool {
         self.ordered > 0
     }
 
-    /// Aborts a command that does not run; of one that runs, nothing is answered but `then`. False
-    /// when there is none.
+    /// Aborts a command that is not running; a running one will only be answered with `then`. False
+    /// if there is none.
     pub(crate) fn abort(&mut self, tag: u32, then: Option<Answer<C>>) -> Aborted<C> {
         let Some(task) = self.table.get_mut(&tag) else {
             return Aborted::NotThere;
@@ -318,15 +319,15 @@ impl<C> Tasks<C> {
         }
     }
 
-    /// Takes out a command that does not run, or whose work nobody waits for.
+    /// Removes a command that is not running, or whose result is not needed.
     pub(crate) fn drop_unless_running(&mut self, tag: u32) -> Option<Task<C>> {
         let task = self.table.get(&tag)?;
         let runs = task.state.runs() && !scsi::outlives_abort(&task.cdb);
         if runs { None } else { self.remove(tag) }
     }
 
-    /// Tags of the commands to a unit, or to all, that a function with this number aborts: those that came
-    /// before it. Those of them that came after it are marked, should they be aborted all the same.
+    /// Tags of the commands to a unit, or to all, that a function with this number aborts: those
+    /// before it. Commands after it are marked in case they are aborted as well.
     pub(crate) fn before(&mut self, lun: Option<u16>, number: u32) -> Vec<u32> {
         let mut tags = Vec::new();
         for (tag, task) in &mut self.table {
@@ -341,21 +342,21 @@ impl<C> Tasks<C> {
         tags
     }
 
-    /// Tags of the commands that came by a connection.
+    /// Tags of the commands of a connection.
     pub(crate) fn of(&self, channel: &Rc<C>) -> Vec<u32> {
         let table = self.table.iter();
         let own = table.filter(|(_, task)| Rc::ptr_eq(&task.channel, channel));
         own.map(|(tag, _)| *tag).collect()
     }
 
-    /// Whether the initiator is to send data of some now: what it was not asked for yet is not awaited of it.
+    /// Whether solicited or unsolicited data of some command is outstanding.
     pub(crate) fn is_receiving(&self) -> bool {
         let awaited = |data: &Receiving| data.open || data.tag != NO_TAG;
         let mut tasks = self.table.values();
         tasks.any(|task| matches!(&task.state, State::Receiving(data) if awaited(data)))
     }
 
-    /// Tags of those that wait for memory, in order.
+    /// Tags of commands waiting for memory, in order.
     pub(crate) fn ungranted(&self) -> Vec<u32> {
         let waits = |task: &Task<C>| {
             matches!(&task.state, State::Receiving(data) if data.tag == NO_TAG && !data.open)
@@ -373,12 +374,12 @@ impl<C> Tasks<C> {
     }
 }
 
-/// What became of a command that was to be aborted.
+/// Result of an abort.
 pub(crate) enum Aborted<C = Channel> {
     NotThere,
-    /// It is gone.
+    /// It was removed.
     Now(Box<Task<C>>),
-    /// It is answered with what was given, when it has ended.
+    /// The given response is sent when it has ended.
     Later,
 }
 

@@ -1,19 +1,19 @@
-//! Text of logins and text requests: pairs of key and value (RFC 7143, sections 6.1 and 11.10).
+//! Text segments: key-value pairs (RFC 7143, sections 6.1 and 11.10).
 
-/// Longest name of a key, and longest value of the keys that are taken (6.1; CHAP's may be longer).
+/// Maximum length of a key, and of a value (6.1; CHAP's may be longer).
 const KEY_MAX: usize = 63;
 const VALUE_MAX: usize = 2100;
-/// Most pairs in one text.
+/// Maximum number of pairs.
 const PAIRS_MAX: usize = 64;
 
-/// Pairs, in their order.
+/// Ordered pairs.
 pub(crate) type Pairs = Vec<(String, String)>;
 
-/// Why a text is refused.
+/// A malformed text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BadText;
 
-/// Reads a whole text. A key that comes twice is an error.
+/// Parses a whole text. A duplicate key is an error.
 pub(crate) fn parse(text: &[u8]) -> Result<Pairs, BadText> {
     let mut pairs = Pairs::new();
     for pair in text.split(|byte| *byte == 0) {
@@ -43,7 +43,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Pairs, BadText> {
     Ok(pairs)
 }
 
-/// Pairs as text.
+/// Serialises pairs.
 pub(crate) fn encode(pairs: &[(String, String)]) -> Vec<u8> {
     let mut text = Vec::new();
     for (key, value) in pairs {
@@ -61,13 +61,13 @@ pub(crate) fn find<'a>(pairs: &'a Pairs, key: &str) -> Option<&'a str> {
     found.next().map(|(_, value)| value.as_str())
 }
 
-/// The first of the initiator's list that is known here (6.2.1).
+/// The first supported entry of the initiator's list (6.2.1).
 pub(crate) fn first_of<'a>(list: &str, known: &[&'a str]) -> Option<&'a str> {
     list.split(',')
         .find_map(|offered| known.iter().find(|known| **known == offered).copied())
 }
 
-/// A number, decimal or hexadecimal (6.1: numerical-value).
+/// Parses a decimal or hexadecimal number (6.1: numerical-value).
 pub(crate) fn number(value: &str) -> Option<u32> {
     let hex = value
         .strip_prefix("0x")
@@ -79,7 +79,7 @@ pub(crate) fn number(value: &str) -> Option<u32> {
     }
 }
 
-/// Bytes in hexadecimal or base 64 (6.1: large-binary-value), at most `most`.
+/// Parses hexadecimal or base64 bytes (6.1: large-binary-value), at most `most`.
 pub(crate) fn binary(value: &str, most: usize) -> Option<Vec<u8>> {
     let (form, digits) = (value.get(..2)?, value.get(2..)?);
     let bytes = match form {

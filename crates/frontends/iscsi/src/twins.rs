@@ -1,22 +1,22 @@
-//! Hosts that say the same name and ISID: each log-in of one ends the session of the other (RFC 7143, section 6.3.5),
-//! and neither of them can tell why.
+//! Detects hosts with the same name and ISID: each login of one ends the session of the other (RFC
+//! 7143, section 6.3.5), which neither can diagnose.
 //!
-//! A host that comes again ends its own session in the same way. It is taken for two where the log-ins come from two
-//! addresses, or again and again within a short time. Time is given.
+//! A reconnecting host ends its own session in the same way. Two hosts are assumed if logins come
+//! from different addresses, or repeatedly within a short time. Pure: time is passed in.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Names that are kept of one target, the newest.
+/// Maximum number of names tracked per target, the newest.
 const TWINS_MAX: usize = 64;
-/// What has not happened again for so long is over.
+/// Time without recurrence after which a conflict is over.
 const OVER: Duration = Duration::from_secs(600);
-/// A line about one name at most so often.
+/// Minimum interval of log messages about a name.
 const PAUSE: Duration = Duration::from_secs(60);
-/// A session that is ended sooner than this was of a host that was at work.
+/// Maximum age of an ended session that indicates a conflict.
 const SHORT: Duration = Duration::from_secs(60);
-/// So often it is told as something that is wrong with the hosts, and not with one of them.
+/// Number of occurrences from which an alert is raised.
 const OFTEN: u32 = 3;
 
 struct Twin {
@@ -37,24 +37,24 @@ impl Twin {
         let port = &self.port;
         match before == now {
             true => format!(
-                "{port} logs in from {now} again and again, which ends its own session each time: where these are two \
-                 hosts, give each its own InitiatorName"
+                "{port} logs in repeatedly from {now}, ending its own session each time: if these \
+                 are two hosts, give each a unique InitiatorName"
             ),
             false => format!(
-                "{port} logs in from {before} and from {now}, and each log-in ends the session of the other: where these \
-                 are two hosts, give each its own InitiatorName"
+                "{port} logs in from {before} and {now}, each login ending the other's session: \
+                 if these are two hosts, give each a unique InitiatorName"
             ),
         }
     }
 }
 
-/// What of that has happened at one target.
+/// Conflicts at one target.
 #[derive(Default)]
 pub(crate) struct Twins(VecDeque<Twin>);
 
 impl Twins {
-    /// Takes note that a log-in from `now` has ended the session of the same port from `before`, which was `age` old.
-    /// What is to be logged of it.
+    /// Records that a login from `now` has ended the session of the same port from `before`, which
+    /// was `age` old. Returns a message to log.
     pub(crate) fn note(
         &mut self,
         port: &str,
@@ -92,7 +92,7 @@ impl Twins {
         line
     }
 
-    /// What is wrong now: what happened more than once, and not long ago.
+    /// Present conflicts: those that occurred repeatedly and recently.
     pub(crate) fn told(&self, at: Instant) -> Vec<String> {
         let known = self.0.iter();
         let now = known.filter(|twin| {

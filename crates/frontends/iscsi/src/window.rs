@@ -1,39 +1,39 @@
-//! Numbers and memory of a session's commands, which all of its connections share (RFC 7143, section 4.2.2.1).
+//! Command window and memory of a session, shared by its connections (RFC 7143, section 4.2.2.1).
 
 use crate::pdu::is_before;
 use reactor::Account;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Memory of what commands read, in bytes; one command always goes on.
+/// Maximum memory of read data, in bytes; one command can always proceed.
 const HELD_MAX: u64 = 16 << 20;
 
-/// The window of commands.
+/// The command window.
 pub(crate) struct Window {
-    /// The next number of a command (ExpCmdSN).
+    /// Next expected command number (ExpCmdSN).
     next: Cell<u32>,
-    /// Commands that have a place.
+    /// Occupied slots.
     in_use: Cell<u32>,
-    /// Bytes of what commands have read and are to read.
+    /// Bytes of read data of commands.
     held: Cell<u64>,
-    /// What all memory of the session's commands is taken of.
+    /// The account charged for all memory of the session's commands.
     pub account: Rc<Account>,
-    /// Bytes that were waited for, for the command that wants them.
+    /// Bytes reserved for the command that waited for them.
     reserved: Cell<usize>,
     depth: u32,
 }
 
-/// Why there is no memory for a command now.
+/// Why there is no memory for a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Short {
-    /// The session's other commands have it.
+    /// The session's other commands hold it.
     Own,
-    /// Others have it, and have to be waited for.
+    /// Other sessions hold it, and must be waited for.
     Others,
 }
 
 impl Window {
-    /// `next` is the number that the first command has; `depth` commands have a place.
+    /// `next` is the number of the first command; `depth` is the number of slots.
     pub(crate) fn new(next: u32, depth: u32, account: Rc<Account>) -> Self {
         Self {
             next: Cell::new(next),
@@ -45,38 +45,38 @@ impl Window {
         }
     }
 
-    /// The next number of a command (ExpCmdSN).
+    /// Next expected command number (ExpCmdSN).
     pub(crate) fn next(&self) -> u32 {
         self.next.get()
     }
 
-    /// The last number of a command that is taken (MaxCmdSN).
+    /// Last acceptable command number (MaxCmdSN).
     pub(crate) fn last(&self) -> u32 {
         let free = self.depth.saturating_sub(self.in_use.get());
         self.next.get().wrapping_add(free).wrapping_sub(1)
     }
 
-    /// Whether a number is one of those that may come now.
+    /// Whether a number is in the window.
     pub(crate) fn contains(&self, number: u32) -> bool {
         !is_before(number, self.next.get()) && !is_before(self.last(), number)
     }
 
-    /// The next number has come.
+    /// The next number has arrived.
     pub(crate) fn advance(&self) {
         self.next.set(self.next.get().wrapping_add(1));
     }
 
-    /// A command takes its place, until it is answered.
+    /// Occupies a slot for a command until its response.
     pub(crate) fn begin_command(&self) {
         self.in_use.set(self.in_use.get() + 1);
     }
 
-    /// The place of a command is free.
+    /// Releases a slot.
     pub(crate) fn end_command(&self) {
         self.in_use.set(self.in_use.get() - 1);
     }
 
-    /// Takes memory for what a command reads.
+    /// Reserves memory for the read data of a command.
     ///
     /// # Errors
     /// Whom to wait for.
@@ -92,7 +92,8 @@ impl Window {
         Ok(())
     }
 
-    /// Takes memory of the account alone, first of what was waited for; false when the budgets are used up.
+    /// Charges memory to the account only, using reserved bytes first; false if the budgets are
+    /// exhausted.
     pub(crate) fn lend(&self, bytes: u64) -> bool {
         let bytes = bytes as usize;
         let reserved = self.reserved.get();
@@ -103,7 +104,7 @@ impl Window {
         self.account.try_take(bytes)
     }
 
-    /// Waits for memory, has `then` use it, and gives back what that left.
+    /// Waits for memory, runs `then`, and releases what it has not used.
     pub(crate) async fn reserve(&self, bytes: u64, then: impl FnOnce()) {
         self.account.take(bytes as usize).await;
         self.reserved.set(bytes as usize);
@@ -111,7 +112,7 @@ impl Window {
         self.account.give(self.reserved.take());
     }
 
-    /// Gives memory back.
+    /// Releases memory.
     pub(crate) fn free(&self, bytes: u64) {
         self.held.set(self.held.get() - bytes);
         self.account.give(bytes as usize);

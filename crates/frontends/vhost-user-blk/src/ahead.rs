@@ -1,17 +1,17 @@
-//! What requests will be parsed from, fetched by the processor while those before them are parsed: the guest wrote it
-//! on another processor, which has it in its caches.
+//! Prefetches what the next requests will be parsed from: the guest has written it on another CPU
+//! core, in whose caches it is.
 
 use crate::chain;
 use crate::guest::Guest;
 use crate::ring::Ring;
 use units::prefetch;
 
-/// Requests ahead of the present one whose descriptors are fetched, and of these those whose headers are: where a
-/// header lies is known when its descriptor has come.
+/// Number of requests ahead whose descriptors are prefetched, and of those whose headers are: the
+/// address of a header is known once its descriptor has arrived.
 const DESCRIPTORS: u16 = 8;
 const HEADERS: u16 = 4;
 
-/// How far was fetched, as numbers of entries of the available ring.
+/// Progress of prefetching, as indices of the available ring.
 #[derive(Default)]
 pub(crate) struct Ahead {
     descriptors: u16,
@@ -19,12 +19,13 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// Has fetched what the next requests need, as far as they are available. What a guest wrote is taken for nothing
-    /// but a place to look at.
+    /// Prefetches for the next available requests. Guest data is only used as addresses to
+    /// prefetch, after bounds checks.
     pub(crate) fn fetch(&mut self, ring: &Ring, memory: &Guest) {
         for number in ahead(&mut self.descriptors, ring, DESCRIPTORS) {
             if let Some(at) = chain::place_of(memory, ring, ring.head(number)) {
-                // The two that follow are most often its chain's, and half of the time on the next line.
+                // The next two usually belong to its chain, and are on the next cache line half of
+                // the time.
                 prefetch(at.as_ptr());
                 prefetch(at.as_ptr().wrapping_add(2 * chain::DESCRIPTOR_BYTES));
             }
@@ -38,7 +39,7 @@ impl Ahead {
     }
 }
 
-/// The entries up to so many ahead that `done` has not passed yet, which it passes now.
+/// The entries up to `most` ahead that `done` has not passed yet; advances `done`.
 fn ahead(done: &mut u16, ring: &Ring, most: u16) -> impl Iterator<Item = u16> + use<> {
     let (next, available) = (ring.next_avail(), ring.available());
     let passed = done.wrapping_sub(next);

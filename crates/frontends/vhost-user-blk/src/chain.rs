@@ -1,7 +1,7 @@
-//! The descriptors of one chain (virtio 1.2, section 2.7.5), indirect tables included.
+//! Descriptor chains (virtio 1.2, section 2.7.5), including indirect tables.
 //!
-//! It walks from any head, since a request that the last daemon left open is no longer in the
-//! available ring.
+//! A walk can start at any head, since requests that a previous daemon left open are no longer in
+//! the available ring.
 
 use crate::guest::{Guest, read_volatile};
 use crate::ring::Ring;
@@ -12,38 +12,38 @@ use vm_memory::GuestAddress;
 /// Length of a descriptor.
 pub(crate) const DESCRIPTOR_BYTES: usize = 16;
 
-/// Where the first descriptor of a chain is.
+/// Address of the first descriptor of a chain.
 pub(crate) fn place_of(memory: &Guest, ring: &Ring, head: u16) -> Option<NonNull<u8>> {
     let offset = u64::from(head) * DESCRIPTOR_BYTES as u64;
     let address = ring.table().0.checked_add(offset)?;
     memory.at(GuestAddress(address), DESCRIPTOR_BYTES)
 }
 
-/// The first descriptor of a chain, as it is now.
+/// Present value of the first descriptor of a chain.
 pub(crate) fn first(memory: &Guest, ring: &Ring, head: u16) -> Option<Descriptor> {
     let at = place_of(memory, ring, head)?;
-    // SAFETY: mapped for the descriptor's length.
+    // SAFETY: mapped for the length of a descriptor.
     Some(unsafe { read_volatile(at) })
 }
 
-/// Descriptors of an indirect table that chains can reach: their indices have 16 bits.
+/// Maximum number of reachable descriptors of an indirect table: indices have 16 bits.
 const REACHABLE: u32 = 1 << 16;
 
-/// What is wrong with a chain.
+/// A violation of the specification in a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Defect {
     pub(crate) reason: &'static str,
-    /// Its end was not found, nor is its status byte.
+    /// Its end, and with it the status byte, was not found.
     pub(crate) is_torn: bool,
 }
 
-/// Walks a chain to its end, also where something is wrong with it, since the place of its status is there. A chain that
-/// takes more steps than its tables have descriptors has no end.
+/// Walks a chain to its end even after a defect, since the status byte is there. A chain with more
+/// steps than its tables have descriptors is endless.
 pub(crate) struct Chain<'a> {
     memory: &'a Guest,
     table: GuestAddress,
     table_len: u32,
-    /// The next descriptor's index; none at the end.
+    /// Index of the next descriptor; none at the end.
     next: Option<u16>,
     left: u32,
     indirect: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    /// The chain that begins at `head` of a table of `table_len` descriptors.
+    /// The chain beginning at `head` of a table of `table_len` descriptors.
     pub(crate) fn new(memory: &'a Guest, table: GuestAddress, table_len: u16, head: u16) -> Self {
         Self {
             memory,
@@ -66,12 +66,12 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// The first thing that was wrong as far as it was walked; that its end was not found comes before others.
+    /// The first defect found so far; a missing end takes precedence.
     pub(crate) fn defect(&self) -> Option<Defect> {
         self.defect
     }
 
-    /// Descriptors that were looked at.
+    /// Number of descriptors read.
     pub(crate) fn steps(&self) -> u32 {
         self.steps
     }
@@ -83,22 +83,24 @@ impl<'a> Chain<'a> {
 
     fn load(&self, index: u16) -> Result<Descriptor, &'static str> {
         if u32::from(index) >= self.table_len {
-            return Err("a descriptor's index passes the end of its table");
+            return Err("a descriptor index is beyond the end of its table");
         }
         let offset = u64::from(index) * DESCRIPTOR_BYTES as u64;
         let address = self.table.0.checked_add(offset).map(GuestAddress);
         address
             .and_then(|address| self.memory.read(address))
-            .ok_or("a descriptor lies outside of the memory")
+            .ok_or("a descriptor is outside of guest memory")
     }
 
-    /// The descriptor at `index`, or the first one of the table that it refers to. The error says why the chain cannot be
-    /// followed.
+    /// The descriptor at `index`, or the first one of the indirect table it refers to. The error
+    /// says why the chain cannot be followed.
     fn step(&mut self, index: u16) -> Result<Descriptor, &'static str> {
         let mut descriptor = self.load(index)?;
         if descriptor.refers_to_indirect_table() && !self.indirect {
             if descriptor.len() % DESCRIPTOR_BYTES as u32 != 0 {
-                self.note("an indirect table is no whole number of descriptors");
+                self.note(
+                    "the length of an indirect table is not a multiple of the descriptor size",
+                );
             }
             self.indirect = true;
             self.table = descriptor.addr();
@@ -110,11 +112,11 @@ impl<'a> Chain<'a> {
         self.left = self.left.checked_sub(1).ok_or("the chain has no end")?;
         let end = descriptor.addr().0.checked_add(u64::from(descriptor.len()));
         if end.is_none() {
-            self.note("a descriptor passes the end of the address space");
+            self.note("a descriptor extends beyond the address space");
             descriptor = emptied(descriptor);
         }
         if descriptor.refers_to_indirect_table() {
-            self.note("an indirect table refers to another one");
+            self.note("nested indirect tables");
             descriptor = emptied(descriptor);
         }
         self.next = descriptor.has_next().then(|| descriptor.next());
@@ -122,7 +124,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// The descriptor with no bytes: what it names is nothing that a request could use.
+/// The descriptor without its buffer, which is not usable.
 fn emptied(descriptor: Descriptor) -> Descriptor {
     let (flags, next) = (descriptor.flags(), descriptor.next());
     Descriptor::new(descriptor.addr().0, 0, flags, next)

@@ -1,5 +1,5 @@
-//! What a guest is told of the disk: feature bits and the configuration space
-//! (virtio 1.2, sections 5.2.3 and 5.2.4).
+//! Device configuration: feature bits and the configuration space (virtio 1.2, sections 5.2.3 and
+//! 5.2.4).
 
 use crate::volume::Volume;
 use vhost::vhost_user::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
@@ -11,32 +11,33 @@ use virtio_bindings::virtio_blk::{
 use virtio_bindings::virtio_config::VIRTIO_F_VERSION_1;
 use virtio_bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 
-/// The unit of sectors on the wire, in bytes, whatever the volume's LBA size.
+/// Sector size of the protocol in bytes, independent of the volume's logical block size.
 pub(crate) const SECTOR: u64 = 512;
-/// Most entries of a ring.
+/// Maximum ring size.
 pub(crate) const QUEUE_SIZE_MAX: u16 = 1024;
-/// Most data segments that a request should have: a ring of the usual 128 entries less header and status. Those with more
-/// are served, too (`request.rs`).
+/// Advertised maximum of data segments per request: a ring of the usual 128 entries minus header
+/// and status. Requests with more are also served (`request.rs`).
 pub(crate) const SEGMENTS_MAX: u32 = 126;
-/// Largest data segment in bytes.
+/// Maximum size of a data segment, in bytes.
 const SEGMENT_BYTES_MAX: u32 = 512 << 10;
-/// Largest read or write in bytes; more than the segment limits let through.
+/// Maximum size of a read or write in bytes; above what the segment limits permit.
 pub(crate) const REQUEST_BYTES_MAX: u64 = 64 << 20;
-/// Largest discard in sectors: 2 GiB.
+/// Maximum size of a discard in sectors: 2 GiB.
 pub(crate) const RANGE_SECTORS_MAX: u32 = 1 << 22;
-/// Largest write-zeroes in sectors, 64 MiB as for a write: without `unmap` it is one.
+/// Maximum size of a write-zeroes in sectors: 64 MiB, since without `unmap` it is executed as
+/// writes.
 pub(crate) const ZEROES_SECTORS_MAX: u32 = 1 << 17;
-/// Offset in bytes of the write cache switch.
+/// Offset of the write cache switch, in bytes.
 pub(crate) const WRITEBACK_OFFSET: u32 = 32;
-/// Size in bytes of the configuration space that is filled.
+/// Size of the configuration space in bytes.
 const CONFIG_BYTES: usize = 60;
 
-/// Whether `features` holds `bit`.
+/// Whether `features` contains `bit`.
 pub(crate) fn has(features: u64, bit: u32) -> bool {
     features & (1 << bit) != 0
 }
 
-/// The feature bits that are offered.
+/// Offered feature bits.
 pub(crate) fn features(volume: &Volume, queues: u16) -> u64 {
     let mut bits = vec![
         VIRTIO_F_VERSION_1,
@@ -63,7 +64,7 @@ pub(crate) fn features(volume: &Volume, queues: u16) -> u64 {
     )
 }
 
-/// The protocol features that are offered.
+/// Offered protocol features.
 pub(crate) fn protocol_features() -> VhostUserProtocolFeatures {
     VhostUserProtocolFeatures::MQ
         | VhostUserProtocolFeatures::CONFIG
@@ -74,7 +75,7 @@ pub(crate) fn protocol_features() -> VhostUserProtocolFeatures {
         | VhostUserProtocolFeatures::CONFIGURE_MEM_SLOTS
 }
 
-/// `size` bytes of the configuration space from `offset` on; zeroes past its end.
+/// `size` bytes of the configuration space from `offset`; zeroes beyond its end.
 pub(crate) fn read(
     volume: &Volume,
     queues: u16,

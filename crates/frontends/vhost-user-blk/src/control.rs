@@ -1,4 +1,4 @@
-//! The thread of an export that takes connections and handles their control messages.
+//! The control thread of an export: accepts connections and handles control messages.
 
 use crate::event::Bell;
 use crate::log::Log;
@@ -15,23 +15,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use vhost::vhost_user::{BackendReqHandler, Error};
 
-/// How long to wait when the system gives no connection, out of descriptors say.
+/// Delay after a failed accept (out of descriptors, for example).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// How long a front end may say nothing at first while another one waits for its turn, and how long the rest of a message
-/// may take. What has begun to speak may be silent for as long as it likes: there is nothing to say while a guest runs.
+/// Time limit for the first message while another monitor waits, and for completing a message.
+/// Afterwards a connection may be idle indefinitely: no messages are needed while a guest runs.
 const SILENT_MAX: Duration = Duration::from_secs(10);
-/// How long to wait after a connection: a front end that connects in a loop is not to take a processor.
+/// Delay after each connection, to limit the CPU time used by a monitor that reconnects in a loop.
 const CONNECT_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
 struct Connection {
-    /// The control socket, to end it from elsewhere.
+    /// The control socket, to shut it down from other threads.
     control: Option<UnixStream>,
-    /// The socket for notifications.
+    /// The socket of notifications.
     notifications: Option<OwnedFd>,
 }
 
-/// What the threads of an export share.
+/// State shared by the threads of an export.
 pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) log: Arc<Log>,
@@ -79,7 +79,7 @@ impl Shared {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Ends the present connection and takes no more.
+    /// Ends the present connection and accepts no more.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.hang_up();
@@ -103,7 +103,7 @@ impl Shared {
     }
 }
 
-/// Takes one connection after the other until the export is stopped.
+/// Accepts and serves one connection after the other until the export stops.
 pub(crate) fn run(shared: &Arc<Shared>, listener: &UnixListener) {
     while !shared.is_stopping() {
         match listener.accept() {
@@ -115,7 +115,7 @@ pub(crate) fn run(shared: &Arc<Shared>, listener: &UnixListener) {
             }
             Err(_) if shared.is_stopping() => return,
             Err(error) => {
-                let what = format_args!("cannot take a connection: {error}");
+                let what = format_args!("cannot accept a connection: {error}");
                 shared.log.warn(what);
                 std::thread::sleep(ACCEPT_PAUSE);
             }
@@ -129,7 +129,8 @@ fn connected(shared: &Arc<Shared>, stream: UnixStream, listener: &UnixListener) 
     }
     if shared.closing.is_full() {
         return shared.log.warn(
-            "a connection is refused: files that front ends sent before, which are no memory, are still being closed",
+            "connection refused: descriptors of unsupported types from earlier connections are \
+             still being closed",
         );
     }
     let clones = stream
@@ -144,17 +145,17 @@ fn connected(shared: &Arc<Shared>, stream: UnixStream, listener: &UnixListener) 
     };
     shared.connection().control = Some(control);
     shared.sessions.fetch_add(1, Ordering::AcqRel);
-    // A stop, or the end of the volume, that came before the connection was known has not ended it.
+    // A stop, or the end of the volume, before the connection was registered has not ended it.
     if shared.is_stopping() || shared.volume.device.is_gone() {
         shared.hang_up();
     }
-    shared.log.info("a front end has connected");
+    shared.log.info("monitor connected");
     if speaks(&peeked, listener, SILENT_MAX) {
         serve(shared, stream, &peeked);
     } else {
         shared
             .log
-            .warn("a front end that says nothing is disconnected, since another one waits");
+            .warn("disconnecting an idle monitor, since another one is waiting");
     }
     *shared.connection() = Connection::default();
     shared.sessions.fetch_sub(1, Ordering::AcqRel);
@@ -187,8 +188,8 @@ fn serve(shared: &Arc<Shared>, stream: UnixStream, peeked: &UnixStream) {
         }
         match handler.handle_request() {
             Ok(()) => {}
-            // The crate does not go on within a message.
-            Err(Error::SocketRetry(_)) => break Some("a message did not arrive as a whole".into()),
+            // The vhost crate cannot resume within a message.
+            Err(Error::SocketRetry(_)) => break Some("incomplete message".into()),
             Err(Error::Disconnected) => break None,
             Err(error) => break Some(error.to_string()),
         }
@@ -197,32 +198,32 @@ fn serve(shared: &Arc<Shared>, stream: UnixStream, peeked: &UnixStream) {
             .unwrap_or_else(PoisonError::into_inner)
             .is_cut()
         {
-            break Some("the memory that it shares was cut off its file".into());
+            break Some("its shared memory file was truncated".into());
         }
     };
     match end {
-        None => shared.log.info("the front end has disconnected"),
+        None => shared.log.info("monitor disconnected"),
         Some(why) => shared
             .log
-            .warn(format_args!("the front end is disconnected: {why}")),
+            .warn(format_args!("disconnecting the monitor: {why}")),
     }
     drop(handler);
     let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(error) = session.end() {
-        let what = format_args!("rings were left with requests in flight: {error}");
+        let what = format_args!("rings were abandoned with requests in flight: {error}");
         shared.log.error(what);
     }
 }
 
-/// Closes what came with a message that is not to be read; says why it is not.
+/// Closes the descriptors of a message that must not be read; returns the reason.
 fn refuse(shared: &Shared, descriptors: Vec<OwnedFd>) -> Option<String> {
     if let Err(error) = shared.closing.close(descriptors) {
-        let what = format_args!("descriptors of a front end stay open: {error}");
+        let what = format_args!("cannot close descriptors of the monitor: {error}");
         shared.log.warn(what);
     }
     Some(
-        "it sent a part of a message, or a descriptor that is no event descriptor, Unix socket, memfd or file of \
-         tmpfs or hugetlbfs"
+        "it sent an incomplete message, or a descriptor that is not an eventfd, a Unix socket, a \
+         memfd or a file of tmpfs or hugetlbfs"
             .into(),
     )
 }

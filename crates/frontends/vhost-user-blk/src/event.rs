@@ -1,7 +1,7 @@
-//! Event descriptors that come from a front end.
+//! Event descriptors (eventfd) received from a monitor.
 //!
-//! They are neither read nor written, since either could wait (`reactor::Doorbell` tells why no check helps): kicks are
-//! polled for, and guests are notified by a doorbell.
+//! They are never read or written, since either could block (see `reactor::Doorbell`): kicks are
+//! polled, and guests are notified through a doorbell.
 
 use reactor::Doorbell;
 use std::fs::File;
@@ -9,49 +9,49 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// An event descriptor of somebody else.
+/// An eventfd owned by the peer.
 pub(crate) struct EventFd(File);
 
-/// Whether a descriptor is one for events. It asks no file system.
+/// Whether a descriptor is an eventfd. Does not access a file system.
 pub(crate) fn is_event(fd: BorrowedFd<'_>) -> bool {
     let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
     link.is_ok_and(|link| link.as_os_str() == "anon_inode:[eventfd]")
 }
 
 impl EventFd {
-    /// Takes a descriptor, and refuses one that is no event descriptor.
+    /// Wraps a descriptor; rejects other types than eventfd.
     pub(crate) fn new(file: File) -> io::Result<Self> {
         use std::os::fd::AsFd;
         match is_event(file.as_fd()) {
             true => Ok(Self(file)),
             false => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "a descriptor for a queue's events is no event descriptor",
+                "a descriptor for queue events is not an eventfd",
             )),
         }
     }
 
-    /// The descriptor, to wait for it.
+    /// The raw descriptor, for polling.
     pub(crate) fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 }
 
-/// How a queue tells the guest of answers and the front end of errors. It outlives connections, so that front ends that
-/// connect in a loop have no doorbells made in one.
+/// Notifies the guest of completions and the monitor of errors. It outlives connections, so that
+/// monitors that reconnect in a loop do not create doorbells in a loop.
 #[derive(Default)]
 pub(crate) struct Bell(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Made with the first descriptor.
+    /// Created with the first descriptor.
     doorbell: Option<Doorbell>,
     call: Option<EventFd>,
     error: Option<EventFd>,
 }
 
 impl State {
-    /// Binds the doorbell to a descriptor that it is given, and rings it.
+    /// Binds the doorbell to a descriptor, and rings it.
     fn ring(&mut self, fd: RawFd) -> io::Result<()> {
         let doorbell = self.doorbell()?;
         doorbell.bind(Some(fd))?;
@@ -79,47 +79,47 @@ impl Bell {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Exchanges the descriptor that answers are told by; none means that nobody is told.
+    /// Replaces the descriptor for completions; none disables notifications.
     ///
     /// # Errors
-    /// When the system has no room for a doorbell.
+    /// When no doorbell can be created.
     pub(crate) fn set_call(&self, event: Option<EventFd>) -> io::Result<()> {
         let mut state = self.lock();
         state.call = event;
         state.bind_call()
     }
 
-    /// Exchanges the descriptor that errors are told by.
+    /// Replaces the descriptor for errors.
     pub(crate) fn set_error(&self, event: Option<EventFd>) {
         self.lock().error = event;
     }
 
-    /// Forgets both descriptors.
+    /// Removes both descriptors.
     pub(crate) fn clear(&self) {
         let mut state = self.lock();
         (state.call, state.error) = (None, None);
         if state.bind_call().is_err() {
-            // A new one is made with the next descriptor.
+            // A new doorbell is created with the next descriptor.
             state.doorbell = None;
         }
     }
 
-    /// Tells of answers. It does not wait.
+    /// Notifies of completions, without blocking.
     ///
     /// # Errors
-    /// When the kernel has no memory for it.
+    /// When the kernel is out of memory.
     pub(crate) fn call(&self) -> io::Result<()> {
-        // The lock is only held for a system call that does not wait.
+        // The lock is held only during non-blocking system calls.
         match &mut self.lock().doorbell {
             Some(doorbell) => doorbell.ring(),
             None => Ok(()),
         }
     }
 
-    /// Tells of an error. It does not wait.
+    /// Notifies of an error, without blocking.
     ///
     /// # Errors
-    /// When the kernel has no memory for it.
+    /// When the kernel is out of memory.
     pub(crate) fn error(&self) -> io::Result<()> {
         let mut state = self.lock();
         let Some(fd) = state.error.as_ref().map(EventFd::fd) else {

@@ -1,4 +1,4 @@
-//! The row of this front end, and an export from its start to its end.
+//! The protocol's entry in the daemon's table, and exports.
 
 use crate::control::{self, Shared};
 use crate::notify;
@@ -15,25 +15,25 @@ use std::thread::JoinHandle;
 const QUEUES_DEFAULT: u16 = 4;
 const QUEUES_MAX: u16 = 16;
 
-/// A virtio disk of a virtual machine.
+/// Virtio disks for virtual machines.
 pub const FRONT_END: FrontEnd = FrontEnd {
     name: "vhost-user-blk",
-    about: "a virtio disk of a virtual machine, over a Unix socket and shared memory",
+    about: "virtio disk for a virtual machine, over a Unix socket and shared memory",
     parameters: &[
         Parameter {
             name: "path",
-            about: "path of the Unix socket that the virtual machine's monitor connects to",
+            about: "path of the Unix socket for the virtual machine monitor",
             required: true,
         },
         Parameter {
             name: "queues",
-            about: "most request queues that a guest can use, 1 to 16; 4 if not given",
+            about: "maximum number of request queues, 1 to 16; default: 4",
             required: false,
         },
         Parameter {
             name: "polling",
-            about: "what queues do while nothing happens: adaptive (look while requests are under way and waits \
-                    are short; the default), busy (never sleep) or interrupt (always sleep)",
+            about: "queue polling: adaptive (poll while requests are in flight and waits are \
+             short; default), busy (never sleep) or interrupt (never poll)",
             required: false,
         },
         SocketAccess::PARAMETERS[0],
@@ -61,7 +61,7 @@ fn queues(text: Option<&String>) -> Result<u16> {
         .ok_or_else(|| {
             Error::new(
                 ErrorKind::InvalidInput,
-                format!("queues is '{text}': give a number from 1 to {QUEUES_MAX}"),
+                format!("queues is '{text}': write a number from 1 to {QUEUES_MAX}"),
             )
         })
 }
@@ -72,7 +72,7 @@ fn polling(text: Option<&String>) -> Result<Polling> {
     };
     Polling::parse(text).ok_or_else(|| {
         let names: Vec<_> = Polling::ALL.iter().map(|(name, _)| *name).collect();
-        let why = format!("polling is '{text}': give one of {}", names.join(", "));
+        let why = format!("polling is '{text}': write one of {}", names.join(", "));
         Error::new(ErrorKind::InvalidInput, why)
     })
 }
@@ -81,7 +81,7 @@ fn start(request: StartExport) -> Result<Box<dyn Export>> {
     let path = request.parameters.get("path").ok_or_else(|| {
         Error::new(
             ErrorKind::InvalidInput,
-            "vhost-user-blk needs a path: give the socket that the monitor connects to",
+            "vhost-user-blk requires path: the Unix socket that the monitor connects to",
         )
     })?;
     let queues = queues(request.parameters.get("queues"))?;
@@ -89,7 +89,7 @@ fn start(request: StartExport) -> Result<Box<dyn Export>> {
     let path = std::path::absolute(path)?;
     let access = SocketAccess::parse(&request.parameters)?;
     let listener = Arc::new(UnixSocket::bind(&path, &access)?);
-    // A thread of its own waits for connections.
+    // The control thread blocks in accept.
     listener.listener().set_nonblocking(false)?;
     let shared = Shared::new(
         request.name,
@@ -98,7 +98,7 @@ fn start(request: StartExport) -> Result<Box<dyn Export>> {
         queues,
         polling,
     );
-    // Dropping a half-started export removes its socket and ends what has begun.
+    // Dropping a partly started export removes its socket and stops its threads.
     let mut export = VhostUserBlk {
         path,
         shared: shared.clone(),
@@ -149,7 +149,8 @@ impl Export for VhostUserBlk {
         let same = path.as_ref() == Some(&self.path)
             && queues(parameters.get("queues"))? == self.shared.queues;
         if !same {
-            let why = "of a running export only polling can be changed: delete it and make it anew";
+            let why =
+                "only polling can be changed in a running export: delete it and create it again";
             return Err(Error::new(ErrorKind::InvalidInput, why));
         }
         self.shared.polling.set(polling(parameters.get("polling"))?);
@@ -160,8 +161,8 @@ impl Export for VhostUserBlk {
 impl Drop for VhostUserBlk {
     fn drop(&mut self) {
         self.shared.stop();
-        // SAFETY: plain system call on a descriptor that `listener` owns; it ends the accept of
-        // the control thread.
+        // SAFETY: a system call on a descriptor owned by `listener`; it ends the accept of the
+        // control thread.
         unsafe { libc::shutdown(self.listener.listener().as_raw_fd(), libc::SHUT_RDWR) };
         if let Some(watcher) = self.watcher.take() {
             watcher.thread().unpark();

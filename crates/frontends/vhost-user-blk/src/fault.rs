@@ -1,12 +1,13 @@
-//! Surviving memory that its owner cuts short.
+//! Survives truncation of shared memory by its owner.
 //!
-//! A file that is mapped here can be truncated by the program that shared it. An access past its new end raises SIGBUS,
-//! which would end the daemon. The handler puts anonymous memory of zeroes in the place of what is gone and marks the
-//! session that the mapping belongs to; the access is repeated and goes on, and the session ends when it sees the mark.
+//! A mapped file can be truncated by the program that shared it. Accesses beyond its new end raise
+//! SIGBUS, which would terminate the daemon. The signal handler replaces the missing pages by
+//! anonymous zero pages and marks the session of the mapping; the access is repeated and succeeds,
+//! and the session ends when it sees the mark.
 //!
-//! The handler only reads atomics and calls `mmap`, both of which are safe in it: mappings are entered into a list of
-//! blocks that only grows, and whose entries are used again. A SIGBUS of anything else goes to the handler that was
-//! there before.
+//! The handler only reads atomics and calls `mmap`, which is async-signal-safe in practice:
+//! mappings are registered in a list of blocks that only grows, with reused entries. A SIGBUS
+//! elsewhere is passed to the previous handler.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -14,13 +15,14 @@ use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Entries of a block.
+/// Entries per block.
 const BLOCK: usize = 64;
-/// The handler replaces a page at the first fault in a mapping, then twice as many each time: what was not cut stays what
-/// it is for requests under way, and a large mapping takes few faults. This is the largest step, as a power of two.
+/// The handler replaces one page at the first fault in a mapping, then twice as many each time:
+/// intact pages are preserved for requests in flight, and large mappings take few faults. This is
+/// the maximum step, as a power of two.
 const STEP_MAX: u32 = 32;
 
-/// A mapping. It is in use while `end` is not 0, which is therefore set last and cleared first.
+/// A mapping. The entry is in use while `end` is not 0, so `end` is set last and cleared first.
 #[derive(Default)]
 struct Entry {
     start: AtomicUsize,
@@ -36,25 +38,25 @@ struct Block {
 
 /// The newest block.
 static BLOCKS: AtomicPtr<Block> = AtomicPtr::new(null_mut());
-/// Entries that are not in use.
+/// Unused entries.
 static FREE: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
 static PAGE: AtomicUsize = AtomicUsize::new(0);
-/// What is done about other faults: set before the handler is.
+/// The previous action, set before the handler is installed.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Watches a mapping until it is dropped, which has to be before the memory is unmapped.
+/// Watches a mapping until it is dropped, which must happen before the memory is unmapped.
 pub(crate) struct Watch {
     entry: &'static Entry,
-    /// What the handler marks; held while the entry points to it.
+    /// The session's mark; kept alive while the entry points to it.
     _mark: Arc<AtomicBool>,
 }
 
 impl Watch {
-    /// Watches the `len` bytes at `at`, a whole mapping of its own of readable and writable memory; a fault in them sets
-    /// `mark`.
+    /// Watches the `len` bytes at `at`, which must be a whole readable and writable mapping; a
+    /// fault in it sets `mark`.
     ///
     /// # Errors
-    /// When the system does not take the handler.
+    /// When the handler cannot be installed.
     pub(crate) fn new(at: NonNull<u8>, len: usize, mark: Arc<AtomicBool>) -> io::Result<Self> {
         install()?;
         let entry = free_entry();
@@ -77,7 +79,7 @@ impl Drop for Watch {
     }
 }
 
-/// An entry that is not in use. Blocks are never freed, since a handler may read them at any time.
+/// An unused entry. Blocks are never freed, since a handler may read them at any time.
 fn free_entry() -> &'static Entry {
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(entry) = free.pop() {
@@ -87,7 +89,7 @@ fn free_entry() -> &'static Entry {
         entries: std::array::from_fn(|_| Entry::default()),
         next: BLOCKS.load(Ordering::Acquire),
     }));
-    // Under the lock of `FREE`: nobody else adds a block.
+    // Protected by the lock of `FREE`: no other thread adds a block.
     BLOCKS.store(std::ptr::from_ref(block).cast_mut(), Ordering::Release);
     let (first, rest) = block.entries.split_first().expect("a block has entries");
     free.extend(rest);
@@ -100,23 +102,23 @@ fn install() -> io::Result<()> {
     if *installed {
         return Ok(());
     }
-    // SAFETY: plain system call.
+    // SAFETY: a system call without memory access.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     PAGE.store(usize::try_from(page).unwrap_or(4096), Ordering::Release);
-    // SAFETY: all zeroes is a valid value.
+    // SAFETY: all zeroes are a valid value.
     let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: only asks for the present action.
+    // SAFETY: only queries the present action.
     if unsafe { libc::sigaction(libc::SIGBUS, null(), &raw mut before) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // It was not set before: the flag says so, under its lock.
+    // It cannot be set already: guarded by the flag, under its lock.
     let _ = BEFORE.set(before);
     // SAFETY: as above.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_bus_error as *const () as usize;
-    // On the stack that Rust gives each thread for its own handler.
+    // Use the alternate stack that Rust provides to each thread.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // SAFETY: the handler calls nothing that is not safe in one.
+    // SAFETY: the handler only calls async-signal-safe functions.
     if unsafe { libc::sigaction(libc::SIGBUS, &raw const action, null_mut()) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -125,7 +127,7 @@ fn install() -> io::Result<()> {
 }
 
 extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel gives a valid `info`; a signal that it made for a fault has its address.
+    // SAFETY: the kernel passes a valid `info`; a signal generated by a fault has its address.
     let (is_fault, address) = unsafe { ((*info).si_code > 0, (*info).si_addr() as usize) };
     if is_fault && replace(address) {
         return;
@@ -134,19 +136,20 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, context: *
     match before.map(|before| before.sa_sigaction) {
         Some(handler) if handler != libc::SIG_DFL && handler != libc::SIG_IGN => {
             type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-            // SAFETY: it was installed as a handler; one of a signal alone ignores what else it is called with.
+            // SAFETY: it was installed as a handler; one without SA_SIGINFO ignores the additional
+            // arguments.
             let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
             handler(signal, info, context);
         }
         _ => {
-            // The access is repeated and ends the process, as it would have without this handler.
-            // SAFETY: plain system call, which is allowed in a handler.
+            // The access is repeated and terminates the process, as without this handler.
+            // SAFETY: a system call that is permitted in a handler.
             unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
         }
     }
 }
 
-/// Replaces the memory at a fault's address, if it belongs to a mapping that is watched.
+/// Replaces the memory at the address of a fault, if it belongs to a watched mapping.
 fn replace(address: usize) -> bool {
     let mut block = BLOCKS.load(Ordering::Acquire).cast_const();
     // SAFETY: null or a block, which is never freed.
@@ -163,7 +166,8 @@ impl Entry {
     fn replace(&self, address: usize) -> bool {
         let end = self.end.load(Ordering::Acquire);
         let start = self.start.load(Ordering::Acquire);
-        // An entry that is being changed is not the one of the fault: whoever accesses memory keeps its entry.
+        // An entry being changed is not that of the fault: threads that access memory keep its
+        // entry.
         if !(start..end).contains(&address) || self.end.load(Ordering::Acquire) != end {
             return false;
         }
@@ -172,11 +176,11 @@ impl Entry {
         let end = end.next_multiple_of(page);
         let step = self.faults.fetch_add(1, Ordering::Relaxed).min(STEP_MAX);
         let len = (end - from).min(page << step);
-        // Memory of large pages can only be replaced as a whole.
+        // Huge pages can only be replaced as a whole.
         if !map_zeroes(from, len) && !map_zeroes(start, end - start) {
             return false;
         }
-        // SAFETY: not null and alive while the entry is in use.
+        // SAFETY: not null, and alive while the entry is in use.
         unsafe { (*self.mark.load(Ordering::Acquire)).store(true, Ordering::Release) };
         true
     }
@@ -185,7 +189,8 @@ impl Entry {
 fn map_zeroes(at: usize, len: usize) -> bool {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: the range lies within a mapping of ours, which stays mapped; `errno` is put back for the interrupted code.
+    // SAFETY: the range is within our mapping, which stays mapped; `errno` is restored for the
+    // interrupted code.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
@@ -222,7 +227,7 @@ mod tests {
             (0..1 << 20).step_by(4096).for_each(|at| put(map, at, 7));
         }
         cut.set_len(8192).unwrap();
-        assert_eq!(byte(&first, 4096), 7, "what is there stays");
+        assert_eq!(byte(&first, 4096), 7, "intact pages are preserved");
         assert!(!marks[0].load(Ordering::Acquire));
         assert_eq!(byte(&first, 8192), 0);
         for at in (8192..1 << 20).step_by(4096) {
@@ -233,7 +238,7 @@ mod tests {
         assert_eq!(byte(&first, 4096), 7);
         assert_eq!(byte(&second, 1 << 19), 7);
         assert!(marks[0].load(Ordering::Acquire) && !marks[1].load(Ordering::Acquire));
-        // Its entry is used again.
+        // Its entry is reused.
         drop(first);
         let third = map(&whole, &marks[1]);
         whole.set_len(0).unwrap();

@@ -1,7 +1,7 @@
-//! The guest's memory as this process sees it.
+//! Guest memory, mapped into this process.
 //!
-//! The guest may change it at any time: it is read and written through raw pointers alone, each value once and by
-//! volatile accesses, which the compiler neither repeats nor leaves out.
+//! The guest may modify it at any time: it is accessed only through raw pointers, each value once
+//! with volatile accesses, which the compiler neither duplicates nor omits.
 
 use crate::shared::Mapping;
 use std::cell::Cell;
@@ -16,11 +16,11 @@ use vm_memory::{
     GuestMemoryRegion, GuestRegionMmap, MemoryRegionAddress, Permissions,
 };
 
-/// The regions of a guest's memory and what keeps them mapped.
+/// The regions of guest memory, and their mappings.
 #[derive(Default)]
 pub(crate) struct GuestMap {
     map: GuestMemoryMmap,
-    /// By the guest's address; none of memory that maps itself, as in tests.
+    /// By guest address; none for memory that maps itself, as in tests.
     mappings: Vec<(GuestAddress, Arc<Mapping>)>,
 }
 
@@ -40,10 +40,10 @@ impl From<GuestMemoryMmap> for GuestMap {
 }
 
 impl GuestMap {
-    /// This memory and one region more, at the guest's address `first`.
+    /// This memory with an additional region at the guest address `first`.
     ///
     /// # Errors
-    /// When it overlaps another one.
+    /// When it overlaps another region.
     pub(crate) fn with(&self, first: GuestAddress, mapping: Mapping) -> io::Result<Self> {
         let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
         let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -52,7 +52,7 @@ impl GuestMap {
         let builder = unsafe { builder.with_raw_mmap_pointer(mapping.at().as_ptr()) };
         let region = builder.build().map_err(|error| wrong(error.to_string()))?;
         let region = GuestRegionMmap::new(region, first)
-            .ok_or_else(|| wrong("memory region past the end of the address space".into()))?;
+            .ok_or_else(|| wrong("memory region extends beyond the address space".into()))?;
         let map = self.map.insert_region(Arc::new(region));
         let mut mappings = self.mappings.clone();
         mappings.push((first, Arc::new(mapping)));
@@ -62,10 +62,10 @@ impl GuestMap {
         })
     }
 
-    /// This memory without the region at the guest's address `first` that has `size` bytes.
+    /// This memory without the region of `size` bytes at the guest address `first`.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it does not exist.
     pub(crate) fn without(&self, first: GuestAddress, size: u64) -> io::Result<Self> {
         let none = || {
             let why = format!("no memory region of {size} bytes at {:#x}", first.0);
@@ -78,10 +78,10 @@ impl GuestMap {
     }
 }
 
-/// Copies a value that somebody else may change meanwhile.
+/// Copies a value that may be modified concurrently.
 ///
 /// # Safety
-/// The value's length is mapped readable at `at`.
+/// The length of the value must be mapped readable at `at`.
 #[inline]
 pub(crate) unsafe fn read_volatile<T: ByteValued>(at: NonNull<u8>) -> T {
     let mut value = MaybeUninit::<T>::uninit();
@@ -89,27 +89,27 @@ pub(crate) unsafe fn read_volatile<T: ByteValued>(at: NonNull<u8>) -> T {
     let is_aligned = (from as usize).is_multiple_of(8);
     let words = if is_aligned { len / 8 } else { 0 };
     for word in 0..words {
-        // SAFETY: within the value on either side; the source is aligned, the target need not be.
+        // SAFETY: within the value on both sides; the source is aligned, the target need not be.
         unsafe {
             let bytes = from.cast::<u64>().add(word).read_volatile();
             to.cast::<u64>().add(word).write_unaligned(bytes);
         }
     }
     for index in 8 * words..len {
-        // SAFETY: within the value on either side.
+        // SAFETY: within the value on both sides.
         unsafe { to.add(index).write(from.add(index).read_volatile()) };
     }
-    // SAFETY: all its bytes were written, and any bytes are a value.
+    // SAFETY: all bytes were written, and all bit patterns are valid.
     unsafe { value.assume_init() }
 }
 
-/// Mapped memory, with the region that was asked for last: mostly it is the next one, too.
+/// Guest memory with a cache of the last region, which is usually the next one as well.
 pub(crate) struct Guest {
     map: Arc<GuestMap>,
     last: Cell<Option<Mapped>>,
 }
 
-/// A region: its first address, its length in bytes and where it is mapped.
+/// A region: first address, length in bytes, and mapped address.
 #[derive(Clone, Copy)]
 struct Mapped {
     first: u64,
@@ -117,7 +117,7 @@ struct Mapped {
     at: NonNull<u8>,
 }
 
-// SAFETY: the pointer leads into memory that `map` keeps mapped, for any thread.
+// SAFETY: the pointer leads into memory that `map` keeps mapped for all threads.
 unsafe impl Send for Guest {}
 
 impl Guest {
@@ -126,12 +126,13 @@ impl Guest {
         Self { map, last }
     }
 
-    /// What keeps it mapped.
+    /// The mappings.
     pub(crate) fn map(&self) -> &Arc<GuestMap> {
         &self.map
     }
 
-    /// Where `len` bytes from `address` on are, if they lie in one region. Valid as long as the map is.
+    /// Mapped address of `len` bytes at `address`, if they are in one region. Valid as long as the
+    /// map.
     #[inline]
     pub(crate) fn at(&self, address: GuestAddress, len: usize) -> Option<NonNull<u8>> {
         let within = |mapped: &Mapped| mapped.at(address.0, len as u64);
@@ -143,17 +144,17 @@ impl Guest {
         within(&mapped)
     }
 
-    /// Copies a value out, wherever it lies.
+    /// Copies a value from any address.
     #[inline]
     pub(crate) fn read<T: ByteValued>(&self, address: GuestAddress) -> Option<T> {
         match self.at(address, size_of::<T>()) {
-            // SAFETY: mapped for the value's length.
+            // SAFETY: mapped for the length of the value.
             Some(at) => Some(unsafe { read_volatile(at) }),
             None => self.map.read_obj(address).ok(),
         }
     }
 
-    /// Writes a byte; false when there is none at that address.
+    /// Writes a byte; false if the address is not mapped.
     #[inline]
     pub(crate) fn write_byte(&self, address: GuestAddress, byte: u8) -> bool {
         let at = self.at(address, 1);
@@ -164,7 +165,8 @@ impl Guest {
         at.is_some()
     }
 
-    /// Calls `take` with where each piece of a range lies; false when some of it does not lie anywhere.
+    /// Calls `take` with the mapped address of each piece of a range; false if part of it is not
+    /// mapped.
     pub(crate) fn pieces(
         &self,
         address: GuestAddress,
@@ -221,7 +223,7 @@ mod tests {
         let bytes: [u8; 64] = std::array::from_fn(|index| index as u8);
         for at in 0..32 {
             let from = NonNull::from(&bytes[at]);
-            // SAFETY: 24 bytes from there on are of the array.
+            // SAFETY: the next 24 bytes belong to the array.
             let words: [u8; 24] = unsafe { read_volatile(from) };
             assert_eq!(words[..], bytes[at..at + 24]);
             // SAFETY: as above.

@@ -1,11 +1,11 @@
-//! Memory that outlives the daemon and tells which requests it had not answered: the split ring's
+//! In-flight memory, which outlives the daemon and records unanswered requests, in the split ring
 //! layout of the vhost-user specification, section "Inflight I/O tracking".
 //!
-//! Behind the parts of the queues lies one byte of our own: whether the guest had switched its
-//! write cache off. Nobody would tell that to the next daemon otherwise.
+//! After the queues' parts follows a byte of our own: whether the guest had disabled its write
+//! cache, which the next daemon could not know otherwise.
 //!
-//! The front end keeps the memory and gives it back to the daemon that it connects to next. It
-//! can write to it, so what is read here is checked like anything else from outside.
+//! The monitor keeps the memory and passes it to the daemon that it connects to next. It can modify
+//! it, so its content is validated like other untrusted input.
 
 use crate::config::QUEUE_SIZE_MAX;
 use crate::shared::Mapping;
@@ -19,12 +19,12 @@ use vhost::vhost_user::message::VhostUserInflight;
 const VERSION: u16 = 1;
 const HEADER_BYTES: usize = 16;
 const ENTRY_BYTES: usize = 16;
-/// Bytes behind the parts of the queues.
+/// Bytes after the queues' parts.
 const TRAILER_BYTES: usize = 64;
-/// Queues that a region can be asked for.
+/// Maximum number of queues of a region.
 const QUEUES_MAX: u16 = 256;
 
-/// Bytes of one queue's part.
+/// Size of a queue's part, in bytes.
 fn part_bytes(queue_size: u16) -> usize {
     (HEADER_BYTES + ENTRY_BYTES * usize::from(queue_size)).next_multiple_of(64)
 }
@@ -35,7 +35,9 @@ fn check(queues: u16, queue_size: u16) -> io::Result<usize> {
     }
     Err(io::Error::new(
         io::ErrorKind::InvalidInput,
-        format!("in-flight memory for {queues} queues of {queue_size}: outside of what is served"),
+        format!(
+            "in-flight memory for {queues} queues of {queue_size} entries exceeds the supported limits"
+        ),
     ))
 }
 
@@ -48,34 +50,36 @@ pub(crate) struct InflightRegion {
 }
 
 impl InflightRegion {
-    /// A file for any number of queues that a region can be asked for, of zeroes and without pages; its size can no longer
-    /// be changed. One serves a session whatever it asks for: the front end keeps descriptors of it as long as it likes.
+    /// Creates a zeroed file without pages, large enough for every permitted region and sealed
+    /// against resizing. A session uses one file for all requests, since the monitor may keep
+    /// descriptors of it indefinitely.
     ///
     /// # Errors
-    /// When the system has no descriptor left.
+    /// When no descriptor is available.
     pub(crate) fn create() -> io::Result<File> {
         let len = check(QUEUES_MAX, QUEUE_SIZE_MAX)?;
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: plain system call with a constant name.
+        // SAFETY: a system call with a constant name.
         let fd = unsafe { libc::memfd_create(c"convect-inflight".as_ptr(), flags) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a fresh descriptor.
+        // SAFETY: a new descriptor.
         let file = unsafe { File::from_raw_fd(fd) };
         file.set_len(len as u64)?;
         let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-        // SAFETY: plain system call on a descriptor that `file` owns.
+        // SAFETY: a system call on a descriptor owned by `file`.
         if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } < 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(file)
     }
 
-    /// Makes a file of [`InflightRegion::create`] one of zeroes again, and describes the region of `queues` queues in it.
+    /// Zeroes a file of [`InflightRegion::create`], and describes the region of `queues` queues in
+    /// it.
     ///
     /// # Errors
-    /// When there cannot be so many queues or entries.
+    /// When the number of queues or entries is not supported.
     pub(crate) fn begin(
         file: &File,
         queues: u16,
@@ -84,17 +88,17 @@ impl InflightRegion {
         let len = check(queues, queue_size)?;
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let all = i64::try_from(check(QUEUES_MAX, QUEUE_SIZE_MAX)?).unwrap_or(i64::MAX);
-        // SAFETY: plain system call on a descriptor that `file` owns.
+        // SAFETY: a system call on a descriptor owned by `file`.
         if unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, all) } != 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(VhostUserInflight::new(len as u64, 0, queues, queue_size))
     }
 
-    /// Maps the memory that a front end gave back; `cut` is set when it turns out to be shorter later.
+    /// Maps memory passed back by a monitor; `cut` is set if it is truncated later.
     ///
     /// # Errors
-    /// When it is no memory, too small, or not aligned.
+    /// When it is not in-memory, too small, or misaligned.
     pub(crate) fn map(
         info: &VhostUserInflight,
         file: &File,
@@ -109,8 +113,8 @@ impl InflightRegion {
         let len = start
             .checked_add(needed)
             .filter(|_| start % ENTRY_BYTES == 0)
-            .ok_or_else(|| refused("the in-flight memory's offset is not usable"))?;
-        // From the file's beginning, since the offset need not be one of a page.
+            .ok_or_else(|| refused("the offset of the in-flight memory is misaligned"))?;
+        // Mapped from the beginning of the file, since the offset need not be page-aligned.
         Ok(Arc::new(Self {
             mapping: Mapping::new(file, 0, len as u64, cut)?,
             start,
@@ -121,21 +125,21 @@ impl InflightRegion {
 
     fn trailer(&self) -> &AtomicU8 {
         let parts = part_bytes(self.queue_size) * usize::from(self.queues);
-        // SAFETY: the trailer follows the parts within the mapping; it is only accessed by atomics.
+        // SAFETY: the trailer follows the parts within the mapping; it is accessed by atomics only.
         unsafe { AtomicU8::from_ptr(self.mapping.at().as_ptr().add(self.start + parts)) }
     }
 
-    /// Whether the guest had its write cache on, as it is in fresh memory.
+    /// Whether the guest's write cache is enabled, as it is in new memory.
     pub(crate) fn writeback(&self) -> bool {
         self.trailer().load(Ordering::Acquire) == 0
     }
 
-    /// Remembers whether the guest has its write cache on.
+    /// Records whether the guest's write cache is enabled.
     pub(crate) fn set_writeback(&self, on: bool) {
         self.trailer().store(u8::from(!on), Ordering::Release);
     }
 
-    /// The part of queue `index`, if it has one that is long enough for a ring of `size`.
+    /// The part of queue `index`, if it exists and is large enough for a ring of `size`.
     pub(crate) fn queue(self: &Arc<Self>, index: u16, size: u16) -> Option<InflightQueue> {
         (index < self.queues && size <= self.queue_size).then(|| InflightQueue {
             start: self.start + part_bytes(self.queue_size) * usize::from(index),
@@ -146,16 +150,16 @@ impl InflightRegion {
     }
 }
 
-/// Where a ring goes on.
+/// Where a ring resumes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Recovered {
-    /// Requests that were taken and not answered, oldest first.
+    /// Taken but unanswered requests, oldest first.
     pub(crate) heads: Vec<u16>,
-    /// The next entry of the available ring.
+    /// Next index of the available ring.
     pub(crate) next_avail: u16,
 }
 
-/// One queue's part: which descriptor chains are being served.
+/// A queue's part: which descriptor chains are in flight.
 pub(crate) struct InflightQueue {
     region: Arc<InflightRegion>,
     start: usize,
@@ -166,13 +170,13 @@ pub(crate) struct InflightQueue {
 impl InflightQueue {
     fn at(&self, offset: usize) -> *mut u8 {
         debug_assert!(offset < part_bytes(self.region.queue_size));
-        // SAFETY: every caller stays within the queue's part, which lies within the mapping.
+        // SAFETY: callers stay within the queue's part, which is within the mapping.
         unsafe { self.region.mapping.at().as_ptr().add(self.start + offset) }
     }
 
     fn half(&self, offset: usize) -> &AtomicU16 {
-        // SAFETY: within the part, aligned since parts and offsets are, and shared memory is
-        // only accessed by atomics.
+        // SAFETY: within the part, and aligned since parts and offsets are; shared memory is
+        // accessed by atomics only.
         unsafe { AtomicU16::from_ptr(self.at(offset).cast()) }
     }
 
@@ -197,24 +201,23 @@ impl InflightQueue {
     }
 
     fn inflight(&self, head: u16) -> &AtomicU8 {
-        assert!(head < self.size, "a chain head past the end of the ring");
-        // SAFETY: within the part (checked above); shared memory is only accessed by atomics.
+        assert!(head < self.size, "chain head beyond the end of the ring");
+        // SAFETY: within the part (checked above); shared memory is accessed by atomics only.
         unsafe { AtomicU8::from_ptr(self.at(Self::entry(head))) }
     }
 
     fn next(&self, head: u16) -> &AtomicU16 {
-        assert!(head < self.size, "a chain head past the end of the ring");
+        assert!(head < self.size, "chain head beyond the end of the ring");
         self.half(Self::entry(head) + 6)
     }
 
     fn entry_counter(&self, head: u16) -> &AtomicU64 {
-        assert!(head < self.size, "a chain head past the end of the ring");
-        // SAFETY: within the part (checked above), aligned to 8 since entries are to 16.
+        assert!(head < self.size, "chain head beyond the end of the ring");
+        // SAFETY: within the part (checked above), aligned to 8 since entries are aligned to 16.
         unsafe { AtomicU64::from_ptr(self.at(Self::entry(head) + 8).cast()) }
     }
 
-    /// Finds out where a ring goes on whose used index is `used`. A region that was never used
-    /// goes on at `base`.
+    /// Determines where a ring with the used index `used` resumes. A new region resumes at `base`.
     pub(crate) fn recover(&mut self, used: u16, base: u16) -> Recovered {
         if self.version().load(Ordering::Acquire) != VERSION {
             self.desc_num().store(self.size, Ordering::Release);
@@ -229,7 +232,7 @@ impl InflightQueue {
                 next_avail: base,
             };
         }
-        // The last batch reached the used ring, but perhaps not all of its marks were cleared.
+        // The last batch was added to the used ring, but some of its marks may not be cleared.
         let batch = used.wrapping_sub(self.used_idx().load(Ordering::Acquire));
         let mut head = self.last_batch_head().load(Ordering::Acquire);
         for _ in 0..batch.min(self.size) {
@@ -262,7 +265,8 @@ impl InflightQueue {
         self.inflight(head).store(1, Ordering::Release);
     }
 
-    /// A chain is about to be put into the used ring, with others whose index is moved together.
+    /// A chain is about to be added to the used ring, in a batch that is published with one index
+    /// update.
     pub(crate) fn ending(&mut self, head: u16) {
         let last = self.last_batch_head().load(Ordering::Relaxed);
         self.next(head).store(last, Ordering::Release);
@@ -332,7 +336,7 @@ mod tests {
         first.begin(4);
         first.ending(3);
         drop(first);
-        // The used ring was updated to 1, the mark was not cleared.
+        // The used ring was updated to 1, but the mark was not cleared.
         let recovered = queue(&info, &file).recover(1, 0);
         assert_eq!(recovered.heads, [4]);
         assert_eq!(recovered.next_avail, 2);

@@ -1,17 +1,16 @@
-//! The vhost-user-blk front end: a volume as a virtio disk of a virtual machine.
+//! vhost-user-blk: a volume as a virtio disk of a virtual machine.
 //!
-//! Responsible for: the vhost-user control protocol on a Unix socket (one thread an export), the
-//! virtio-blk requests of a guest's rings (tasks on the loops of the daemon), in-flight tracking
-//! so that a guest outlives its storage daemon, and the notification of a new size.
-//! Leaves out: what happens to the operations. It knows a [`block::BlockDevice`] and nothing of
+//! Responsible for: the vhost-user control protocol on a Unix socket (one thread per export),
+//! virtio-blk requests of the guest's rings (tasks on the daemon's event loops), in-flight tracking
+//! so that a guest survives a restart of the daemon, and notification of resizes.
+//! Leaves out: execution of the operations. It uses a [`block::BlockDevice`] and does not depend on
 //! the engine.
 //!
-//! What is trusted: nothing of the guest. Each header and descriptor is copied once and then
-//! checked, and data are only ever copied through raw pointers. Of the virtual machine monitor that
-//! connects to the socket nothing that could stop or starve others: it shares files in memory alone
-//! (`shared.rs`), may cut them short (`fault.rs`), and its event descriptors are neither read nor
-//! written (`event.rs`). What it can do is everything that a guest may do to this volume, so the
-//! socket's permissions decide who is allowed that.
+//! Trust: the guest is untrusted. Each header and descriptor is copied once and then validated, and
+//! data is only accessed through raw pointers. The virtual machine monitor cannot block or starve
+//! other exports: only files in memory may be shared (`shared.rs`), truncation is survived
+//! (`fault.rs`), and its event descriptors are neither read nor written (`event.rs`). It can do
+//! everything to the volume that a guest can, so the socket's permissions control access.
 
 mod ahead;
 mod chain;

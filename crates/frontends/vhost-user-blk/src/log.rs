@@ -1,9 +1,9 @@
-//! What an export logs of its monitors and guests, who can cause any of it as often as they like.
+//! Rate-limited log messages of an export, since monitors and guests can cause them at any rate.
 
 use reactor::LogLimit;
 use std::fmt::Display;
 
-/// The log of an export, limited over all its connections.
+/// The log of an export, rate-limited across all of its connections.
 #[derive(Debug)]
 pub(crate) struct Log {
     export: String,
@@ -16,21 +16,21 @@ impl Log {
         Self { export, limit }
     }
 
-    /// Something ordinary.
+    /// A regular event.
     pub(crate) fn info(&self, what: impl Display) {
         if let Some(left_out) = self.limit.admit() {
             tracing::info!(export = self.export, left_out, "{what}");
         }
     }
 
-    /// Something that a monitor or guest did wrong.
+    /// A fault of a monitor or guest.
     pub(crate) fn warn(&self, what: impl Display) {
         if let Some(left_out) = self.limit.admit() {
             tracing::warn!(export = self.export, left_out, "{what}");
         }
     }
 
-    /// Something that ends a queue or a session.
+    /// An event that ends a queue or session.
     pub(crate) fn error(&self, what: impl Display) {
         if let Some(left_out) = self.limit.admit() {
             tracing::error!(export = self.export, left_out, "{what}");
@@ -77,9 +77,9 @@ mod tests {
         tracing::subscriber::with_default(Counter(logged.clone()), || {
             let log = Log::new("disk".into());
             for _ in 0..10_000 {
-                log.info("a front end has connected");
-                log.error("queue 0 is served no more");
-                log.warn("the front end is disconnected");
+                log.info("monitor connected");
+                log.error("queue 0 stopped");
+                log.warn("disconnecting the monitor");
             }
         });
         let logged = logged.load(Ordering::Relaxed);

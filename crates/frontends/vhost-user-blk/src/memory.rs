@@ -1,4 +1,4 @@
-//! The memory of the guest, as the front end shares it.
+//! Guest memory as shared by the monitor.
 
 use crate::guest::GuestMap;
 use crate::shared::{MEMORY_MAX, Mapping, PAGE};
@@ -10,7 +10,7 @@ use units::div_rem;
 use vhost::vhost_user::message::VhostUserMemoryRegion;
 use vm_memory::GuestAddress;
 
-/// Most regions of a guest's memory.
+/// Maximum number of regions.
 pub(crate) const REGIONS_MAX: usize = 64;
 
 #[derive(Clone, Copy)]
@@ -20,13 +20,13 @@ struct Region {
     size: u64,
 }
 
-/// Mapped memory and where the front end itself has it mapped. Changing it makes another one, so
+/// Mapped memory, with the monitor's own addresses. Immutable: a change creates a new instance, so
 /// that operations in flight keep theirs.
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(crate) map: Arc<GuestMap>,
     regions: Vec<Region>,
-    /// Set when a part of it turns out to have been cut off its file, now or in memory before or after it.
+    /// Set when a part of it, or of earlier or later memory of the session, was truncated.
     cut: Arc<AtomicBool>,
 }
 
@@ -35,7 +35,7 @@ fn invalid(what: impl Into<String>) -> io::Error {
 }
 
 impl Memory {
-    /// Maps all of `regions` in place of this memory, each from its file.
+    /// Replaces all regions, mapping each from its file.
     ///
     /// # Errors
     /// As [`Memory::with`].
@@ -54,17 +54,17 @@ impl Memory {
         Ok(memory)
     }
 
-    /// What is set when a part of the memory was cut off its file.
+    /// The mark that is set when memory was truncated.
     pub(crate) fn cut(&self) -> &Arc<AtomicBool> {
         &self.cut
     }
 
-    /// This memory and one region more.
+    /// This memory with an additional region.
     ///
     /// # Errors
-    /// When there are too many regions or bytes, the region does not begin at pages' bounds or overlaps another one in
-    /// the guest's addresses, or its file is no memory of that length. The front end's own addresses may overlap: they
-    /// only say where rings lie.
+    /// When there are too many regions or bytes, the region is not page-aligned or overlaps another
+    /// one in guest addresses, or its file is not in memory or too short. The monitor's own
+    /// addresses may overlap: they only locate the rings.
     pub(crate) fn with(&self, region: &VhostUserMemoryRegion, file: File) -> io::Result<Self> {
         if self.regions.len() >= REGIONS_MAX {
             return Err(invalid(format!("more than {REGIONS_MAX} memory regions")));
@@ -72,11 +72,11 @@ impl Memory {
         let (guest, size) = (region.guest_phys_addr, region.memory_size);
         let user = region.user_addr;
         for (whose, first) in [("guest's", guest), ("front end's", user)] {
-            // Rings and descriptors are aligned in the guest's addresses and accessed by atomics in ours.
+            // Rings and descriptors are aligned in guest addresses and accessed by atomics at ours.
             if div_rem(first, PAGE).1 != 0 || first.checked_add(size).is_none() {
                 return Err(invalid(format!(
-                    "memory region of {size} bytes at the {whose} address {first:#x}: it has to begin at a page \
-                     of {PAGE} bytes and to end within the address space"
+                    "memory region of {size} bytes at the {whose} address {first:#x}: it must \
+                     begin at a page of {PAGE} bytes and end within the address space"
                 )));
             }
         }
@@ -102,10 +102,10 @@ impl Memory {
         })
     }
 
-    /// This memory without one region.
+    /// This memory without a region.
     ///
     /// # Errors
-    /// When there is no such region.
+    /// When the region does not exist.
     pub(crate) fn without(&self, region: &VhostUserMemoryRegion) -> io::Result<Self> {
         let (guest, size) = (region.guest_phys_addr, region.memory_size);
         let map = self.map.without(GuestAddress(guest), size)?;
@@ -118,7 +118,7 @@ impl Memory {
         })
     }
 
-    /// The guest's address of what the front end itself sees at `user`.
+    /// The guest address of the monitor's address `user`.
     pub(crate) fn guest_address(&self, user: u64) -> Option<GuestAddress> {
         self.regions.iter().find_map(|region| {
             let offset = user.checked_sub(region.user)?;
@@ -152,7 +152,7 @@ mod tests {
         for (name, guest, user, size, offset, fits) in [
             ("behind it", FIRST + LEN, USER + LEN, LEN, 0, true),
             (
-                "the same addresses of the front end",
+                "the same addresses of the monitor",
                 FIRST + LEN,
                 USER,
                 LEN,
@@ -163,10 +163,10 @@ mod tests {
             ("the same", FIRST, USER, LEN, 0, false),
             ("its last byte", FIRST + LEN - 4096, 0, LEN, 0, false),
             ("around it", FIRST - 4096, 0, LEN, 0, false),
-            ("a guest's address within a page", 1, 0, 4096, 0, false),
-            ("a front end's address within a page", 0, 1, 4096, 0, false),
+            ("an unaligned guest address", 1, 0, 4096, 0, false),
+            ("an unaligned monitor address", 0, 1, 4096, 0, false),
             (
-                "a guest's address that passes the end",
+                "a guest address beyond the end",
                 u64::MAX - 4095,
                 0,
                 8192,
@@ -174,7 +174,7 @@ mod tests {
                 false,
             ),
             (
-                "a front end's address that does",
+                "a monitor address beyond the end",
                 0,
                 u64::MAX - 4095,
                 8192,
@@ -182,9 +182,9 @@ mod tests {
                 false,
             ),
             ("longer than its file", 0, 0, LEN + 4096, 0, false),
-            ("past the end of its file", 0, 0, 4096, LEN, false),
+            ("beyond the end of its file", 0, 0, 4096, LEN, false),
             (
-                "an offset that passes the end",
+                "an offset beyond the end",
                 0,
                 0,
                 8192,

@@ -1,8 +1,8 @@
-//! Telling the monitor that the disk has another size.
+//! Notifies the monitor of a resize.
 //!
-//! The protocol's way is a socket that the front end hands over by SET_BACKEND_REQ_FD. The
-//! `vhost` crate takes it but has no message for a change of the configuration, so the descriptor
-//! is copied on its way (`peek.rs`).
+//! The protocol uses a socket that the monitor passes with SET_BACKEND_REQ_FD. The `vhost` crate
+//! accepts it but has no message for configuration changes, so the descriptor is duplicated when it
+//! is received (`peek.rs`).
 
 use crate::control::Shared;
 use crate::peek::HEADER_BYTES;
@@ -14,11 +14,11 @@ use std::thread::Thread;
 
 const CONFIG_CHANGE_MSG: u32 = 2;
 const VERSION: u32 = 1;
-/// Numbers of the listeners on a volume, from a range of this front end's own.
+/// Ids of the listeners for volume changes, from a range of this protocol.
 static LISTENERS: AtomicU64 = AtomicU64::new(0x7668_7562_0000_0000);
 
-/// Says that the configuration has changed. It never waits: a monitor that does not read its
-/// notifications misses them.
+/// Sends a configuration change, without blocking: a monitor that does not read its notifications
+/// misses them.
 fn send_change(shared: &Shared, socket: &OwnedFd) {
     let mut message = [0; HEADER_BYTES];
     message[..4].copy_from_slice(&CONFIG_CHANGE_MSG.to_ne_bytes());
@@ -36,7 +36,7 @@ fn send_change(shared: &Shared, socket: &OwnedFd) {
     if sent != message.len() as isize {
         shared
             .log
-            .warn("the monitor could not be told of the disk's new size");
+            .warn("cannot notify the monitor of the disk's new size");
     }
 }
 
@@ -48,8 +48,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Follows the volume until the export ends: tells the monitor of changes, and hangs up when the
-/// volume is gone.
+/// Follows the volume until the export stops: notifies the monitor of changes, and disconnects it
+/// when the volume is gone.
 pub(crate) fn watch(shared: &Shared) {
     let listener = LISTENERS.fetch_add(1, Ordering::Relaxed);
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));

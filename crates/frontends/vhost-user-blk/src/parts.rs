@@ -1,4 +1,4 @@
-//! What passes between the control thread and the task that serves a ring.
+//! Communication between the control thread and the task of a ring.
 
 use crate::event::{Bell, EventFd};
 use crate::guest::Guest;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Waker};
 
-/// What the control thread says to the task.
+/// Commands of the control thread to the task.
 #[derive(Default)]
 pub(crate) struct Control {
     stop: AtomicBool,
@@ -32,14 +32,15 @@ impl Control {
         }
     }
 
-    /// No request is taken any more; the task ends when those in flight have ended.
+    /// Stop taking requests; the task ends when those in flight have completed.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.wake();
     }
 
-    /// As [`Control::stop`] when the front end is gone: what long requests have not begun is not done. They stay unanswered,
-    /// and are taken up again when the front end connects again and shows its in-flight memory.
+    /// As [`Control::stop`] for a disconnected monitor: the rest of long requests is skipped. They
+    /// remain unanswered, and are resumed when the monitor reconnects and passes its in-flight
+    /// memory.
     pub(crate) fn disconnect(&self) {
         self.disconnected.store(true, Ordering::Release);
         self.stop();
@@ -49,7 +50,7 @@ impl Control {
         self.disconnected.load(Ordering::Acquire)
     }
 
-    /// The task ends now; what is in flight is answered to nobody.
+    /// End the task immediately; requests in flight are not answered.
     pub(crate) fn abandon(&self) {
         self.abandon.store(true, Ordering::Release);
         self.stop();
@@ -74,13 +75,13 @@ impl Control {
     }
 }
 
-/// How a ring was left.
+/// Final state of a ring.
 pub(crate) struct Ended {
-    /// The next entry of the available ring.
+    /// Next index of the available ring.
     pub(crate) next_avail: u16,
 }
 
-/// What a ring is served with.
+/// Resources of a ring's task.
 pub(crate) struct Parts {
     pub(crate) index: u16,
     pub(crate) volume: Arc<Volume>,
@@ -90,12 +91,12 @@ pub(crate) struct Parts {
     pub(crate) bell: Arc<Bell>,
     pub(crate) control: Arc<Control>,
     pub(crate) inflight: Option<InflightQueue>,
-    /// Chains to serve first, which the last daemon took and did not answer.
+    /// Chains to serve first, which the previous daemon took and did not answer.
     pub(crate) resubmit: Vec<u16>,
     pub(crate) polling: Arc<Choice>,
-    /// Writes are durable before they are answered.
+    /// Writes must be durable before they are answered.
     pub(crate) write_through: Arc<AtomicBool>,
-    /// A part of the memory was cut off its file.
+    /// A part of the memory was truncated.
     pub(crate) cut: Arc<AtomicBool>,
     pub(crate) log: Arc<Log>,
     /// Ends the session: called when the volume or the memory is gone.

@@ -1,9 +1,9 @@
-//! Looking at a message before it is read.
+//! Inspects messages before they are read.
 //!
-//! The `vhost` crate reads messages and closes the descriptors that it has no use for, which can wait: closing a file of a
-//! FUSE mount asks the program behind it. So messages are looked at where they lie, and one with a descriptor of a kind
-//! that no message has, or whose descriptors could not be seen, is never read: the kernel releases what is in a socket that
-//! is closed without waiting.
+//! The `vhost` crate reads messages and closes unexpected descriptors, which can block: closing a
+//! file of a FUSE mount waits for its server. So messages are peeked, and one with a descriptor of
+//! a type that no message uses, or with truncated ancillary data, is never read: closing the socket
+//! lets the kernel release it without blocking us.
 
 use crate::event::is_event;
 use crate::shared::is_in_memory;
@@ -14,26 +14,26 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes of a message's header: request, flags, size.
+/// Size of a message header in bytes: request, flags, size.
 pub(crate) const HEADER_BYTES: usize = 12;
 const SET_BACKEND_REQ_FD: u32 = 21;
-/// Descriptors that a message can carry.
+/// Maximum number of descriptors of a message.
 const DESCRIPTORS_MAX: usize = 32;
-/// Threads of an export that may be closing descriptors.
+/// Maximum number of threads of an export that close descriptors.
 const CLOSING_MAX: usize = 4;
 
-/// What a message is, as far as that matters before it is read.
+/// Result of peeking.
 #[derive(Debug)]
 pub(crate) enum Peeked {
     /// It can be read.
     Plain,
-    /// It hands over the socket for notifications, of which this is a copy.
+    /// It passes the socket of notifications, of which this is a duplicate.
     Notifications(OwnedFd),
-    /// It must not be read. The descriptors are copies of those that came with it.
+    /// It must not be read. The descriptors are duplicates of those attached.
     Foreign(Vec<OwnedFd>),
 }
 
-/// Whether a descriptor can be read within `wait`, or has ended.
+/// Whether a descriptor is readable or closed within `wait`.
 fn is_readable(fd: BorrowedFd<'_>, wait: Duration) -> bool {
     let mut entry = libc::pollfd {
         fd: fd.as_raw_fd(),
@@ -41,12 +41,12 @@ fn is_readable(fd: BorrowedFd<'_>, wait: Duration) -> bool {
         revents: 0,
     };
     let wait_ms = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
-    // SAFETY: one entry, which lives through the call.
+    // SAFETY: one entry that is valid during the call.
     unsafe { libc::poll(&raw mut entry, 1, wait_ms) > 0 }
 }
 
-/// Waits for the first message, or the end of the connection. False when there was neither for as long as `silent_max` and
-/// somebody else waits to be connected.
+/// Waits for the first message, or the end of the connection. False if there was neither for
+/// `silent_max` and another connection is waiting.
 pub(crate) fn speaks(stream: &UnixStream, listener: &UnixListener, silent_max: Duration) -> bool {
     let since = Instant::now();
     while !is_readable(stream.as_fd(), Duration::from_secs(1)) {
@@ -57,10 +57,10 @@ pub(crate) fn speaks(stream: &UnixStream, listener: &UnixListener, silent_max: D
     true
 }
 
-/// Waits for the next message and looks at it; it stays to be read.
+/// Waits for the next message and peeks at it; it stays in the socket.
 ///
 /// # Errors
-/// When the socket is broken.
+/// When the socket has failed.
 pub(crate) fn peek(stream: &UnixStream) -> io::Result<Peeked> {
     let mut header = [0u8; HEADER_BYTES];
     let mut part = libc::iovec {
@@ -69,7 +69,7 @@ pub(crate) fn peek(stream: &UnixStream) -> io::Result<Peeked> {
     };
     const SPACE: usize = size_of::<libc::cmsghdr>() + 4 * DESCRIPTORS_MAX;
     let mut ancillary = [0u64; SPACE / 8];
-    // SAFETY: all zeroes is an empty message.
+    // SAFETY: all zeroes are an empty message.
     let mut message: libc::msghdr = unsafe { zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
@@ -77,13 +77,13 @@ pub(crate) fn peek(stream: &UnixStream) -> io::Result<Peeked> {
     message.msg_controllen = SPACE;
     let flags = libc::MSG_PEEK | libc::MSG_CMSG_CLOEXEC;
     let read = loop {
-        // SAFETY: the message points to memory that lives through the call.
+        // SAFETY: the message points to memory that is valid during the call.
         let read = unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, flags) };
         if let Ok(read) = usize::try_from(read) {
             break read;
         }
         let error = io::Error::last_os_error();
-        // The time that a message may take does not count between messages.
+        // The time limit of a message does not apply between messages.
         let goes_on = [io::ErrorKind::Interrupted, io::ErrorKind::WouldBlock];
         if !goes_on.contains(&error.kind()) {
             return Err(error);
@@ -91,7 +91,7 @@ pub(crate) fn peek(stream: &UnixStream) -> io::Result<Peeked> {
     };
     let mut descriptors = descriptors(&message);
     let is_cut = message.msg_flags & libc::MSG_CTRUNC != 0;
-    // A header in two parts may have descriptors with either; no front end sends one so.
+    // A header split in two could have descriptors with either part; no monitor sends one that way.
     let is_part = (1..HEADER_BYTES).contains(&read);
     let is_known =
         |fd: &OwnedFd| is_event(fd.as_fd()) || is_in_memory(fd.as_fd()) || is_socket(fd.as_fd());
@@ -107,11 +107,11 @@ pub(crate) fn peek(stream: &UnixStream) -> io::Result<Peeked> {
     Ok(Peeked::Plain)
 }
 
-/// Whether a descriptor is a Unix socket with a stream.
+/// Whether a descriptor is a Unix stream socket.
 fn is_socket(fd: BorrowedFd<'_>) -> bool {
     let option = |name| {
         let (mut value, mut len) = (0i32, 4);
-        // SAFETY: plain system call on a descriptor that is open, with room for a number.
+        // SAFETY: a system call on an open descriptor, with space for the result.
         let result = unsafe {
             let at = (&raw mut value).cast();
             libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, name, at, &raw mut len)
@@ -122,7 +122,7 @@ fn is_socket(fd: BorrowedFd<'_>) -> bool {
         && option(libc::SO_TYPE) == Some(libc::SOCK_STREAM)
 }
 
-/// Takes every descriptor that came with a message, so that none is left open.
+/// Takes ownership of all descriptors of a message, so that none is leaked.
 fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
     let mut found = Vec::new();
     // SAFETY: the kernel filled the ancillary memory that `message` points to.
@@ -132,12 +132,12 @@ fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
         let (level, kind, len) =
             unsafe { ((*entry).cmsg_level, (*entry).cmsg_type, (*entry).cmsg_len) };
         if level == libc::SOL_SOCKET && kind == libc::SCM_RIGHTS {
-            // SAFETY: the data of an entry follow its header.
+            // SAFETY: the data of an entry follows its header.
             let data = unsafe { libc::CMSG_DATA(entry) }.cast::<i32>();
-            // SAFETY: plain arithmetic on lengths.
+            // SAFETY: arithmetic on lengths only.
             let bytes = len - unsafe { libc::CMSG_LEN(0) } as usize;
             for index in 0..bytes / size_of::<i32>() {
-                // SAFETY: the entry holds that many descriptors, which are ours from here on.
+                // SAFETY: the entry contains that many descriptors, which are ours from here on.
                 found.push(unsafe { OwnedFd::from_raw_fd(data.add(index).read_unaligned()) });
             }
         }
@@ -147,20 +147,21 @@ fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
     found
 }
 
-/// Closes descriptors where nobody waits for it: on threads of their own, as many as there can be.
+/// Closes descriptors on threads of their own, where blocking is harmless; the number of threads is
+/// limited.
 #[derive(Default)]
 pub(crate) struct Closing(Arc<()>);
 
 impl Closing {
-    /// Whether no more can be closed now.
+    /// Whether the limit is reached.
     pub(crate) fn is_full(&self) -> bool {
         Arc::strong_count(&self.0) > CLOSING_MAX
     }
 
-    /// Closes them soon.
+    /// Closes descriptors on a thread.
     ///
     /// # Errors
-    /// When the system has no thread left; then they stay open.
+    /// When no thread can be created; then they stay open.
     pub(crate) fn close(&self, descriptors: Vec<OwnedFd>) -> io::Result<()> {
         if descriptors.is_empty() {
             return Ok(());
@@ -184,10 +185,10 @@ mod tests {
     use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
     fn event() -> OwnedFd {
-        // SAFETY: plain system call.
+        // SAFETY: a system call without memory access.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
         assert!(fd >= 0, "no event descriptor");
-        // SAFETY: a fresh descriptor.
+        // SAFETY: a new descriptor.
         unsafe { OwnedFd::from_raw_fd(fd) }
     }
 

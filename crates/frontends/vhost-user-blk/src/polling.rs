@@ -1,41 +1,43 @@
-//! How long a ring is looked at without being asked to, before its task sleeps.
+//! Polling policy: how long a ring is polled before its task sleeps.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// How long a ring is looked at after something happened.
+/// Polling time after progress.
 const LOOK_NS: u64 = 20_000;
-/// A kick so soon after the last progress would have been seen without sleeping: waking up takes its
-/// time, too.
+/// A kick this soon after the last progress would have been seen by polling: waking up takes time
+/// as well.
 const SOON_NS: u64 = 2 * LOOK_NS;
-/// A guest whose last so many requests each came when no other was under way sends one after the other.
+/// Number of consecutive requests, each arriving with none in flight, that indicate a guest at
+/// queue depth 1.
 const ALONE: u8 = 16;
-/// If a guest does not, the ring is looked at with nothing under way for one part in so many of the time that requests took:
-/// what it costs stays in proportion to what is done.
+/// Otherwise, idle polling is limited to this fraction of the time that requests took, so that its
+/// cost stays proportional to the load.
 const WORK: u64 = 16;
-/// After so many at once it is looked at for as long as they took: a guest that was answered them all is about to send as
-/// many.
+/// After this many simultaneous requests the ring is polled for as long as they took: a guest that
+/// has received all responses is about to send as many again.
 const MANY: usize = 16;
-/// The longest wait for a drive that is usual for which the processor does not sleep.
+/// Maximum typical wait for a drive during which the CPU polls.
 const SHORT_NS: u64 = 150_000;
-/// Weight of a wait in what is usual.
+/// Weight of a wait in the moving average.
 const USUAL: u64 = 8;
-/// With so many requests under way or more, what counts is the longest wait of late. They tend to end in bursts: who
-/// slept through the wait between two of them would answer the next late, all at once, and so keep them together.
+/// From this queue depth on, the longest recent wait counts. Completions tend to arrive in bursts:
+/// sleeping through the gap between two of them would delay the responses of the next one, all
+/// together, and so preserve the bursts.
 const DEEP: usize = 4;
-/// How fast a long wait is forgotten: this part of it at each.
+/// Decay of the longest wait: this fraction at each wait.
 const FORGET: u64 = 32;
-/// The longest such wait for which the processor does not sleep.
+/// Maximum such wait during which the CPU polls.
 const LONG_NS: u64 = 300_000;
 
-/// What an export's rings do while nothing happens.
+/// Policy of an export's rings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Polling {
-    /// They look as long as requests are under way and short waits are usual, and sleep else: if the next request is
-    /// likely to come at once, after a last look.
+    /// Poll while requests are in flight and waits are typically short; sleep otherwise, after a
+    /// last poll if the next request is likely to follow immediately.
     Adaptive,
-    /// They never sleep.
+    /// Always poll.
     Busy,
-    /// They sleep at once.
+    /// Never poll.
     Interrupt,
 }
 
@@ -52,7 +54,7 @@ impl Polling {
     }
 }
 
-/// What was chosen, for all rings of an export; it may change while they are served.
+/// The policy of all rings of an export; it may change while they are served.
 pub(crate) struct Choice(AtomicU8);
 
 impl Choice {
@@ -69,28 +71,28 @@ impl Choice {
     }
 }
 
-/// What one ring has seen of waits.
+/// Observed waits of a ring.
 #[derive(Default)]
 pub(crate) struct Looking {
     progressed_ns: u64,
-    /// What was usual between two moments at which something happened, while requests were under way.
+    /// Moving average of the time between progress while requests were in flight.
     usual_ns: u64,
-    /// The longest of late.
+    /// Longest recent wait.
     longest_ns: u64,
-    /// The last sleep with no request under way was hardly worth it.
+    /// The last sleep without requests in flight was too short to be worthwhile.
     eager: bool,
-    /// How many requests came each when no other was under way, one after the other, [`ALONE`] at most.
+    /// Consecutive requests that arrived with none in flight, at most [`ALONE`].
     alone: u8,
-    /// The most that came at once of those that are under way or were last.
+    /// Maximum simultaneous arrivals among the present or last requests.
     came: usize,
-    /// How long may be looked with nothing under way.
+    /// Remaining allowance for idle polling.
     saved_ns: u64,
-    /// Until when was slept, or looked with nothing under way.
+    /// End of the last sleep or idle polling.
     idle_until_ns: u64,
 }
 
 impl Looking {
-    /// Something happened; `waited`: requests were under way before.
+    /// There was progress; `waited`: requests were in flight before.
     pub(crate) fn progressed(&mut self, now_ns: u64, waited: bool) {
         let took = now_ns.saturating_sub(self.progressed_ns);
         if waited && self.progressed_ns > 0 {
@@ -103,7 +105,7 @@ impl Looking {
         self.progressed_ns = now_ns;
     }
 
-    /// So many requests came; `waited`: others were under way.
+    /// `count` requests arrived; `waited`: others were in flight.
     pub(crate) fn came(&mut self, count: usize, waited: bool) {
         self.came = count.max(self.came * usize::from(waited));
         match count {
@@ -113,13 +115,13 @@ impl Looking {
         }
     }
 
-    /// A sleep has ended that began with no request under way, or did not.
+    /// A sleep has ended; `rested`: no request was in flight.
     pub(crate) fn woke(&mut self, now_ns: u64, rested: bool) {
         self.eager = rested && now_ns < self.progressed_ns.saturating_add(SOON_NS);
         self.idle_until_ns = now_ns;
     }
 
-    /// Whether to look once more before sleeping, with so many requests under way.
+    /// Whether to poll once more before sleeping, with `under_way` requests in flight.
     pub(crate) fn goes_on(&mut self, polling: Polling, now_ns: u64, under_way: usize) -> bool {
         if under_way == 0 {
             let looked = now_ns.saturating_sub(self.progressed_ns.max(self.idle_until_ns));
@@ -141,7 +143,7 @@ impl Looking {
         now_ns < self.progressed_ns.saturating_add(window)
     }
 
-    /// Whether to look with nothing under way.
+    /// Whether to poll without requests in flight.
     fn looks_idly(&self) -> bool {
         self.eager && (self.alone == ALONE || self.saved_ns > 0)
     }
@@ -153,7 +155,7 @@ mod tests {
 
     const US: u64 = 1_000;
 
-    /// A ring whose requests take so long, after some of them: when it stops looking, in microseconds.
+    /// When a ring whose requests have this latency stops polling, in microseconds.
     fn looks_for(took_us: u64, under_way: usize) -> u64 {
         let (mut looking, mut now) = (Looking::default(), US);
         for _ in 0..100 {
@@ -190,7 +192,8 @@ mod tests {
         assert!(!looks(4_000, 30), "a disk");
     }
 
-    /// A ring that was woken soon after its last answer, whose requests came so many at a time.
+    /// A ring that was woken soon after its last response, with `count` requests arriving at a
+    /// time.
     fn woken_soon(count: usize) -> Looking {
         let mut looking = Looking::default();
         for _ in 0..ALONE {
@@ -217,8 +220,8 @@ mod tests {
         assert!(!looks, "it does not send one after the other");
     }
 
-    /// For how many tenths of a microsecond it is looked with nothing under way, in a hundred rounds of nine of work, after so
-    /// many at once.
+    /// Tenths of a microsecond of idle polling in a hundred rounds with nine of work each, after
+    /// `count` simultaneous requests.
     fn looked_tenths(count: usize) -> u64 {
         const TENTH: u64 = US / 10;
         let mut looking = woken_soon(2);

@@ -1,7 +1,7 @@
-//! A descriptor chain of a guest, read as a virtio-blk request (virtio 1.2, section 5.2.6).
+//! Parses a descriptor chain as a virtio-blk request (virtio 1.2, section 5.2.6).
 //!
-//! Responsible for: every check of what the guest wrote. Leaves out: the ring that the chain came
-//! from and what becomes of the request.
+//! Responsible for: all validation of guest data. Leaves out: the ring, and execution of the
+//! request.
 
 use crate::chain::{Chain, Defect};
 use crate::config::{RANGE_SECTORS_MAX, REQUEST_BYTES_MAX, SECTOR, ZEROES_SECTORS_MAX};
@@ -24,38 +24,38 @@ const RANGE_BYTES: usize = HEADER_BYTES;
 /// How a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// Where the status byte goes; it was seen to be within the memory.
+    /// Address of the status byte, which is within guest memory.
     pub(crate) status_at: GuestAddress,
-    /// Bytes that are written for the guest when it succeeds, the status included.
+    /// Bytes written to guest memory on success, including the status.
     pub(crate) written: u32,
-    /// Pieces of memory that its data lie in.
+    /// Number of memory pieces of its data.
     pub(crate) pieces: u16,
 }
 
-/// What a chain turned out to be.
+/// Result of parsing a chain.
 #[derive(Debug)]
 pub(crate) enum Request {
-    /// An operation for the volume.
+    /// An operation on the volume.
     Submit(Submission),
-    /// Already decided.
+    /// Completed without an operation.
     Done {
         /// The virtio-blk status.
         status: u8,
-        /// Where it goes.
+        /// Where it is written.
         answer: Answer,
     },
-    /// Malformed, and fails.
+    /// Malformed; it fails.
     Refused {
-        /// What is wrong with it.
+        /// The violation.
         reason: &'static str,
-        /// Where its status goes.
+        /// Where its status is written.
         answer: Answer,
     },
-    /// Nothing that could even be answered: it goes back with no byte written.
+    /// It has no place for a status: it is returned with no bytes written.
     Malformed(&'static str),
 }
 
-/// An operation for the volume, checked, but for its memory, which [`Parser::take_buf`] gives.
+/// A validated operation on the volume, without its buffer, which [`Parser::take_buf`] returns.
 #[derive(Debug)]
 pub(crate) struct Submission {
     pub(crate) kind: OpKind,
@@ -67,26 +67,27 @@ pub(crate) struct Submission {
 
 type Piece = (GuestAddress, u32);
 
-/// Pieces that the readable or the writable part of a request may lie in, where pieces that follow one another are one: a
-/// ring's descriptors, and more than drivers send that heed neither `seg_max` nor the ring's size.
+/// Maximum number of pieces of the readable or the writable part of a request, after merging
+/// adjacent ones: a ring's descriptors, and more than drivers use that ignore both `seg_max` and
+/// the ring size.
 const PIECES_MAX: usize = 1026;
 
-/// Reads chains; keeps its lists between them.
+/// Parser of chains; reuses its lists.
 #[derive(Default)]
 pub(crate) struct Parser {
     readable: Vec<Piece>,
     writable: Vec<Piece>,
-    /// The data's memory of the last request, until it is taken.
+    /// The data buffer of the last request, until it is taken.
     buf: IoBuf,
-    /// Descriptors of all chains so far.
+    /// Number of descriptors of all chains so far.
     steps: u64,
 }
 
-/// Adds a piece, to the last one when it begins where that ends: where a guest divides its memory has no meaning
-/// (virtio 1.2, section 2.7.4).
+/// Adds a piece, merging it with the previous one if adjacent: how a guest divides its memory has
+/// no meaning (virtio 1.2, section 2.7.4).
 fn add(pieces: &mut Vec<Piece>, (address, len): Piece) {
     if let Some((last, before)) = pieces.last_mut()
-        // No piece passes the end of the address space.
+        // No piece extends beyond the address space.
         && last.0 + u64::from(*before) == address.0
         && let Some(both) = before.checked_add(len)
     {
@@ -96,14 +97,14 @@ fn add(pieces: &mut Vec<Piece>, (address, len): Piece) {
     pieces.push((address, len));
 }
 
-/// Takes `bytes` off the front of the pieces.
+/// Removes `bytes` from the front of the pieces.
 fn skip(pieces: &mut Vec<Piece>, bytes: usize) {
     let mut left = bytes;
     pieces.retain_mut(|(address, len)| {
         let cut = left.min(*len as usize);
         left -= cut;
         *len -= cut as u32;
-        // The pieces were seen not to pass the end of the address space.
+        // The pieces were checked not to extend beyond the address space.
         address.0 += cut as u64;
         *len > 0
     });
@@ -113,7 +114,7 @@ fn total(pieces: &[Piece]) -> u64 {
     pieces.iter().map(|(_, len)| u64::from(*len)).sum()
 }
 
-/// Copies the first bytes of the pieces; false when there are too few or outside of the memory.
+/// Copies the first bytes of the pieces; false if there are too few, or they are not mapped.
 fn copy(memory: &Guest, pieces: &[Piece], target: &mut [u8; HEADER_BYTES]) -> bool {
     if let [(address, len), ..] = pieces
         && *len as usize >= HEADER_BYTES
@@ -159,7 +160,8 @@ fn segments(
 }
 
 impl Parser {
-    /// Sorts the chain's descriptors. Of a chain with too many only the last writable one is kept, which has the status.
+    /// Collects the descriptors of a chain. If there are too many, only the last writable one,
+    /// which has the status, is kept.
     fn collect(&mut self, mut chain: Chain<'_>) -> Option<Defect> {
         self.readable.clear();
         self.writable.clear();
@@ -190,12 +192,12 @@ impl Parser {
         chain.defect().or(of_order)
     }
 
-    /// Descriptors of all chains that were read: what was to be done for them is bounded by it.
+    /// Number of descriptors read so far, which bounds the work done.
     pub(crate) fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Takes the status byte off the end of the writable pieces.
+    /// Removes the status byte from the end of the writable pieces.
     fn take_status(&mut self, memory: &Guest) -> Option<GuestAddress> {
         while let Some((address, len)) = self.writable.pop() {
             if len == 0 {
@@ -210,7 +212,7 @@ impl Parser {
         None
     }
 
-    /// Reads one chain. `write_through` makes every write durable before it is answered.
+    /// Parses one chain. With `write_through` every write must be durable before it is answered.
     pub(crate) fn parse(
         &mut self,
         memory: &Guest,
@@ -244,13 +246,13 @@ impl Parser {
         }
     }
 
-    /// The data's memory of the request that was read last, for the operation that it is. It is no part of that, so that it
-    /// is moved once.
+    /// The data buffer of the last parsed request. It is separate from the submission to avoid
+    /// moving it twice.
     pub(crate) fn take_buf(&mut self) -> IoBuf {
         std::mem::take(&mut self.buf)
     }
 
-    /// What to do with a request that can be answered; the error is its status.
+    /// Decides on a request that can be answered; the error is its status.
     fn decide(
         &mut self,
         memory: &Guest,
@@ -335,7 +337,7 @@ impl Parser {
                 answer,
             });
         }
-        // SAFETY: the segments lie within the mapped memory, which `memory` keeps mapped readable
+        // SAFETY: the segments are within the mapped memory, which `memory` keeps mapped readable
         // and writable.
         self.buf = unsafe { IoBuf::foreign(segments, memory.map().clone()) };
         Ok(Request::Submit(Submission {
@@ -373,7 +375,7 @@ impl Parser {
         })
     }
 
-    /// The one range of a discard or write-zeroes, in bytes, and its flags.
+    /// The single range of a discard or write-zeroes, in bytes, and its flags.
     fn range(
         &self,
         memory: &Guest,
@@ -415,7 +417,7 @@ fn ranged(kind: OpKind, flags: OpFlags, offset: u64, len: u64, answer: Answer) -
     })
 }
 
-/// The first byte of a range that lies within the volume and on its LBAs.
+/// Byte offset of a range, which must be within the volume and aligned to LBAs.
 fn within(volume: &Volume, sector: u64, len: u64) -> Result<u64, u8> {
     let offset = sector.checked_mul(SECTOR).ok_or(status::IO_ERROR)?;
     let end = offset.checked_add(len).ok_or(status::IO_ERROR)?;

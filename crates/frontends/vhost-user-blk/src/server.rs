@@ -1,8 +1,8 @@
-//! One ring, served by a task on one of the daemon's loops.
+//! Serves one ring by a task on one of the daemon's event loops.
 //!
-//! While requests come and go the task looks at the ring itself and the guest does not kick.
-//! When nothing has happened for as long as the export's policy says (`polling.rs`) it allows kicks and sleeps
-//! until a kick, a completion or the end, so that a request never waits for the completion of another one.
+//! While requests arrive, the task polls the ring and the guest does not kick. After a time without
+//! progress determined by the export's policy (`polling.rs`) it enables kicks and sleeps until a
+//! kick, a completion or the end, so that a request never waits for the completion of another one.
 
 use crate::ahead::Ahead;
 use crate::chain::Chain;
@@ -22,18 +22,19 @@ use std::task::Poll;
 
 mod trouble;
 
-/// How long to wait before an operation is offered again that the volume refused, when no
-/// completion of this ring will come first.
+/// Maximum delay before an operation that the volume did not accept is submitted again, when no
+/// completion of this ring comes first.
 const RETRY_NS: u64 = 500_000;
-/// From so many available requests on a quarter of them is left for the next time: with all of them taken, a guest would be
-/// answered all at once, and the task would have nothing to do until it has sent as many again.
+/// From this number of available requests, a quarter is left for the next round: with all of them
+/// taken, the guest would receive all responses together, and the task would be idle until it has
+/// sent as many again.
 const MANY: u16 = 8;
-/// Pieces of memory that the requests of a ring may have under way, so that a guest that divides its data as finely as it
-/// can has no more than a MiB of them listed here. Beyond it requests wait in the ring.
+/// Maximum number of memory pieces of the requests in flight of a ring, so that a guest with finely
+/// divided buffers uses at most 1 MiB for their lists here. Further requests wait in the ring.
 const PIECES_OPEN: usize = 1 << 16;
-/// Descriptors that are looked at before other tasks have their turn; the longest chain has four times as many.
+/// Descriptors processed before other tasks run; the longest chain has four times as many.
 const STEPS: u64 = 1 << 14;
-/// How often the ring may say that it has entries while none can be read.
+/// How often the ring may claim to have entries while none can be read.
 const UNREADABLE_MAX: u32 = 16;
 
 /// The ring cannot be served any further.
@@ -57,24 +58,24 @@ struct Server {
     parser: Parser,
     ahead: Ahead,
     completions: Arc<CompletionQueue>,
-    /// By chain head: requests that were taken and not answered.
+    /// Requests in flight by chain head.
     open: Vec<Option<Answer>>,
-    /// Operations that the volume has.
+    /// Operations submitted to the volume.
     submitted: usize,
-    /// Pieces of memory of the requests that are open.
+    /// Memory pieces of the requests in flight.
     pieces: usize,
     zeroing: Zeroing,
-    /// An operation that the volume refused for the moment; nothing is taken meanwhile.
+    /// An operation that the volume did not accept; no requests are taken meanwhile.
     refused: Option<Op>,
     resubmit: VecDeque<u16>,
-    /// Chains in the used ring that the guest was not told of yet.
+    /// Chains in the used ring that were not published yet.
     put: Vec<u16>,
-    /// Completions that are being answered, kept for its memory.
+    /// Completions being processed; kept to reuse its memory.
     arrived: VecDeque<Completion>,
     gone: bool,
 }
 
-/// Serves a ring until it is stopped, broken, or the volume is gone.
+/// Serves a ring until it is stopped, fails, or the volume is gone.
 pub(crate) async fn serve(handle: Handle, parts: Parts, ended: std::sync::mpsc::Sender<Ended>) {
     let size = usize::from(parts.ring.size());
     let mut server = Server {
@@ -93,7 +94,7 @@ pub(crate) async fn serve(handle: Handle, parts: Parts, ended: std::sync::mpsc::
         gone: false,
         parts,
     };
-    // What a daemon that died had put into the used ring may never have been notified.
+    // Entries added by a daemon that died may not have been notified.
     let mut result = server.notify();
     if result.is_ok() {
         result = server.run().await;
@@ -145,7 +146,7 @@ impl Server {
             if may_take && self.parts.ring.enable_kicks() {
                 unreadable += 1;
                 if unreadable > UNREADABLE_MAX {
-                    return Err(Broken("its available entries cannot be read".into()));
+                    return Err(Broken("cannot read its available entries".into()));
                 }
                 continue;
             }
@@ -160,10 +161,10 @@ impl Server {
         }
     }
 
-    /// Sleeps until a kick, a completion, a word of the control thread, or the time to offer a
-    /// refused operation again. `ending`: the caller knows that it is to stop, and only requests in flight
-    /// keep it; a word that came since then ends the sleep at once. True when completions ended it, which
-    /// have been answered.
+    /// Sleeps until a kick, a completion, a command of the control thread, or the time to resubmit
+    /// an operation. `ending`: the caller knows that it must stop and waits for requests in flight
+    /// only; a later command ends the sleep. Returns true if completions ended it, which have been
+    /// answered.
     async fn sleep(&mut self, kicks: &Signals, ending: bool) -> Result<bool, Broken> {
         let mut retry: Option<Sleep> = self.refused.as_ref().map(|_| self.handle.sleep(RETRY_NS));
         let arrived = poll_fn(|context| {
@@ -190,7 +191,7 @@ impl Server {
         self.answer_all()
     }
 
-    /// Offers the refused operation again; true when the volume took it.
+    /// Resubmits the operation that was not accepted; true if the volume accepted it.
     fn offer_again(&mut self) -> bool {
         match self.refused.take() {
             Some(op) => {
@@ -209,7 +210,7 @@ impl Server {
         }
     }
 
-    /// Offers the writes of zeroes that are due. Those that are left are due as long as another operation was refused.
+    /// Submits due writes of zeroes. They stay due while another operation is not accepted.
     fn submit_zeroes(&mut self) {
         while self.refused.is_none()
             && let Some(step) = self.zeroing.next()
@@ -233,13 +234,14 @@ impl Server {
         }
     }
 
-    /// Whether a request may be taken: the volume takes operations, and not too much is listed.
+    /// Whether a request may be taken: the volume accepts operations, and the limit of pieces is
+    /// not reached.
     fn may_take(&self) -> bool {
         self.refused.is_none() && self.pieces < PIECES_OPEN
     }
 
-    /// Takes requests that the guest has made available, if there are many not all; returns how many there were, none if
-    /// none was taken.
+    /// Takes available requests, not all of them if there are many; returns how many were
+    /// available, zero if none was taken.
     fn take_requests(&mut self) -> Result<usize, Broken> {
         let available = self.parts.ring.look();
         let taken = match available {
@@ -261,7 +263,9 @@ impl Server {
                         self.ahead.fetch(&self.parts.ring, &self.parts.memory);
                     }
                     if usize::from(head) >= self.open.len() {
-                        return Err(Broken(format!("chain head {head} past the end")));
+                        return Err(Broken(format!(
+                            "chain head {head} beyond the end of the ring"
+                        )));
                     }
                     if let Some(inflight) = &mut self.parts.inflight {
                         inflight.begin(head);
@@ -276,7 +280,7 @@ impl Server {
         Ok(if count > 0 { count + left } else { 0 })
     }
 
-    /// Starts one request, or answers it at once.
+    /// Starts a request, or answers it immediately.
     fn start(&mut self, head: u16) -> Result<(), Broken> {
         let slot = usize::from(head);
         if self.open[slot].is_some() {
@@ -334,13 +338,13 @@ impl Server {
         Ok(self.parts.bell.call()?)
     }
 
-    /// Answers what has completed, with one notification; true when there was anything.
+    /// Answers completed requests with one notification; true if there were any.
     fn answer_all(&mut self) -> Result<bool, Broken> {
         self.completions.take(&mut self.arrived);
         if self.arrived.is_empty() {
             return Ok(false);
         }
-        // Data that were read from memory that is gone, or into it, are not answered for.
+        // Data read from or into truncated memory must not be acknowledged.
         self.check_memory()?;
         let mut arrived = std::mem::take(&mut self.arrived);
         self.submitted -= arrived.len();
@@ -380,12 +384,12 @@ impl Server {
         }
     }
 
-    /// Puts a chain into the used ring; the guest is told by [`Server::publish`].
+    /// Adds a chain to the used ring; [`Server::publish`] notifies the guest.
     fn give_back(&mut self, head: u16, answer: Option<(u8, Answer)>) -> Result<(), Broken> {
         let written = match answer {
             Some((status, answer)) => {
                 if !self.parts.memory.write_byte(answer.status_at, status) {
-                    return Err(Broken("cannot write a status".into()));
+                    return Err(Broken("cannot write the status of a request".into()));
                 }
                 answer.written
             }
@@ -399,7 +403,7 @@ impl Server {
         Ok(())
     }
 
-    /// Shows the guest what is new in the used ring, and notifies it if it wants that.
+    /// Publishes new entries of the used ring, and notifies the guest if requested.
     fn publish(&mut self) -> Result<(), Broken> {
         if self.put.is_empty() {
             return Ok(());

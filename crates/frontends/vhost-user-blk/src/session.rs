@@ -1,4 +1,4 @@
-//! One connected front end: the requests of the vhost-user protocol.
+//! A connected monitor: the requests of the vhost-user protocol.
 
 use crate::config;
 use crate::event::{Bell, EventFd};
@@ -24,15 +24,15 @@ use vhost::vhost_user::message::{
 use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
 use virtio_bindings::virtio_blk::VIRTIO_BLK_F_FLUSH;
 
-/// How long a stop waits for the requests in flight.
+/// Time limit for requests in flight when a ring is stopped.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The state of a connection.
+/// State of a connection.
 pub(crate) struct Session {
     common: Common,
     vrings: Vec<Vring>,
     writeback: bool,
-    /// What in-flight memory was given from.
+    /// The file of its in-flight memory.
     inflight_file: Option<File>,
 }
 
@@ -73,7 +73,7 @@ impl Session {
             .ok_or(Error::InvalidParam)
     }
 
-    /// Stops a ring, changes it, and starts it again if it can run then.
+    /// Stops a ring, changes it, and starts it again if it is ready.
     fn change(&mut self, index: u32, change: impl FnOnce(&mut Vring)) -> Result<()> {
         let vring = self
             .vrings
@@ -84,12 +84,12 @@ impl Session {
         vring.start(index as u16, &self.common).map_err(failed)
     }
 
-    /// Whether a part of the shared memory was cut off its file.
+    /// Whether a part of the shared memory was truncated.
     pub(crate) fn is_cut(&self) -> bool {
         self.common.memory.cut().load(Ordering::Acquire)
     }
 
-    /// Ends the session: stops every ring, and forgets where its guest was notified.
+    /// Ends the session: stops every ring, and removes the notification descriptors.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         self.vrings.iter().for_each(Vring::disconnect);
         let stopped = self.stop_all();
@@ -97,7 +97,7 @@ impl Session {
         stopped
     }
 
-    /// Stops every ring; the first error is told after all were stopped.
+    /// Stops every ring; returns the first error after all were stopped.
     fn stop_all(&mut self) -> io::Result<()> {
         for vring in &self.vrings {
             vring.ask_to_stop();
@@ -110,7 +110,7 @@ impl Session {
         result
     }
 
-    /// Puts other memory beneath the rings.
+    /// Replaces the guest memory of the rings.
     fn exchange_memory(&mut self, memory: Memory) -> Result<()> {
         let running: Vec<_> = self.vrings.iter().map(Vring::is_running).collect();
         self.stop_all().map_err(failed)?;
@@ -183,7 +183,7 @@ impl VhostUserBackendReqHandlerMut for Session {
         }
         self.common.features = features;
         self.choose_write_through();
-        // Without protocol features there is no message that would enable a ring.
+        // Without protocol features no message enables a ring.
         if features & VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits() == 0 {
             for vring in &mut self.vrings {
                 vring.enabled = true;
@@ -252,7 +252,7 @@ impl VhostUserBackendReqHandlerMut for Session {
         let vring = self.vring(u32::from(index))?;
         vring.bell.set_call(call).map_err(failed)?;
         if vring.is_running() {
-            // What was told to the old descriptor meanwhile may not have been heard.
+            // Notifications to the old descriptor may have been lost.
             vring.bell.call().map_err(failed)?;
         }
         Ok(())
@@ -302,7 +302,7 @@ impl VhostUserBackendReqHandlerMut for Session {
     }
 
     fn set_config(&mut self, offset: u32, buf: &[u8], _flags: VhostUserConfigFlags) -> Result<()> {
-        // Only the write cache switch can be written; a monitor may write the whole space back.
+        // Only the write cache switch is writable; a monitor may write the whole space back.
         let at = config::WRITEBACK_OFFSET.checked_sub(offset);
         if let Some(value) = at.and_then(|at| buf.get(at as usize)) {
             self.set_writeback(*value != 0);
@@ -323,7 +323,7 @@ impl VhostUserBackendReqHandlerMut for Session {
         self.inflight_file = Some(file.try_clone().map_err(failed)?);
         let cut = self.common.memory.cut();
         let region = InflightRegion::map(&info, &file, cut).map_err(failed)?;
-        // Zeroes say that it is on; a region that is not used yet takes no page.
+        // Zero means enabled, so that an unused region allocates no page.
         if !self.writeback {
             region.set_writeback(false);
         }
@@ -361,11 +361,11 @@ impl VhostUserBackendReqHandlerMut for Session {
     }
 
     fn set_gpu_socket(&mut self, _gpu_backend: GpuBackend) -> Result<()> {
-        Err(Error::InvalidOperation("a disk has no display"))
+        Err(Error::InvalidOperation("not supported: display"))
     }
 
     fn get_shared_object(&mut self, _uuid: VhostUserSharedMsg) -> Result<File> {
-        Err(Error::InvalidOperation("a disk shares no objects"))
+        Err(Error::InvalidOperation("not supported: shared objects"))
     }
 
     fn set_device_state_fd(
@@ -374,18 +374,24 @@ impl VhostUserBackendReqHandlerMut for Session {
         _phase: VhostTransferStatePhase,
         _fd: File,
     ) -> Result<Option<File>> {
-        Err(Error::InvalidOperation("a disk has no state to move"))
+        Err(Error::InvalidOperation(
+            "not supported: device state migration",
+        ))
     }
 
     fn check_device_state(&mut self) -> Result<()> {
-        Err(Error::InvalidOperation("a disk has no state to move"))
+        Err(Error::InvalidOperation(
+            "not supported: device state migration",
+        ))
     }
 
     fn get_shmem_config(&mut self) -> Result<VhostUserShMemConfig> {
-        Err(Error::InvalidOperation("a disk has no shared memory"))
+        Err(Error::InvalidOperation(
+            "not supported: shared memory regions",
+        ))
     }
 
     fn set_log_base(&mut self, _log: &VhostUserLog, _file: File) -> Result<()> {
-        Err(Error::InvalidOperation("dirty logging was not offered"))
+        Err(Error::InvalidOperation("not supported: dirty logging"))
     }
 }

@@ -1,9 +1,10 @@
-//! Files whose memory a monitor shares, and their mappings.
+//! Files of shared memory, and their mappings.
 //!
-//! Only files in memory are taken: memfd, tmpfs and hugetlbfs. With any other an access could wait for a drive, a network
-//! or the program behind a FUSE mount, on a loop that serves other volumes. They are recognised by `F_GET_SEALS`, which the
-//! kernel knows for these kinds alone and, unlike `fstat`, answers without asking a file system. No seal is added to a
-//! file that is not sealed against being cut: it belongs to somebody else and would keep the seal, and a cut is survived
+//! Only files in memory are accepted: memfd, tmpfs and hugetlbfs. With others an access could wait
+//! for a drive, a network or a FUSE server, on a loop that serves other volumes. They are
+//! recognised by `F_GET_SEALS`, which only these types support and which, unlike `fstat`, does not
+//! access a file system. Files not sealed against truncation are not sealed here: they belong to
+//! another process, which the seal would affect permanently, and truncation is survived
 //! (`fault.rs`).
 
 use crate::fault::Watch;
@@ -15,24 +16,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use units::div_rem;
 
-/// Bytes that all sessions may have mapped: half of the address space of a process.
+/// Maximum bytes mapped by all sessions: half of a process's address space.
 const MAPPED_MAX: u64 = 64 << 40;
-/// Bytes of one mapping, and of a session's memory: no session takes all that there is for all.
+/// Maximum bytes of a mapping, and of a session's memory, so that one session cannot use up the
+/// total.
 pub(crate) const MEMORY_MAX: u64 = 4 << 40;
-/// Bytes that are mapped.
+/// Mapped bytes.
 static MAPPED: AtomicU64 = AtomicU64::new(0);
-/// Bytes of an ordinary page.
+/// Size of a regular page, in bytes.
 pub(crate) const PAGE: u64 = 4096;
 
 fn invalid(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, what.into())
 }
 
-/// The size of the pages of a file of hugetlbfs, in bytes; none for other files in memory.
+/// Page size of a hugetlbfs file in bytes; none for other files in memory.
 fn large_page(file: &File) -> io::Result<Option<u64>> {
-    // SAFETY: all zeroes is a valid value.
+    // SAFETY: all zeroes are a valid value.
     let mut system: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: plain system call on a descriptor that `file` owns.
+    // SAFETY: a system call on a descriptor owned by `file`.
     if unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut system) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -40,30 +42,31 @@ fn large_page(file: &File) -> io::Result<Option<u64>> {
     Ok(is_large.then(|| (system.f_bsize as u64).max(PAGE)))
 }
 
-/// Whether a descriptor's file lies in memory. It asks no file system.
+/// Whether a descriptor's file is in memory. Does not access a file system.
 pub(crate) fn is_in_memory(fd: BorrowedFd<'_>) -> bool {
-    // SAFETY: plain system call on a descriptor that is open.
+    // SAFETY: a system call on an open descriptor.
     unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) >= 0 }
 }
 
-/// A part of a file, mapped readable and writable until it is dropped. A part that is cut off the file meanwhile reads
-/// as zeroes, and the session's mark is set.
+/// A part of a file, mapped readable and writable until it is dropped. If the file is truncated,
+/// missing parts read as zeroes, and the session's mark is set.
 pub(crate) struct Mapping {
     at: NonNull<u8>,
     len: usize,
     watch: Option<Watch>,
 }
 
-// SAFETY: plain mapped memory, accessed by atomics and copies alone.
+// SAFETY: mapped memory, accessed by atomics and volatile copies only.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `len` bytes of `file` from `offset` on; `cut` is set when the file turns out to be shorter later.
+    /// Maps `len` bytes of `file` at `offset`; `cut` is set if the file is truncated later.
     ///
     /// # Errors
-    /// When the file is of another kind or too short, the range is none that can be mapped, or too much is mapped.
+    /// When the file has an unsupported type or is too short, the range is invalid, or too much is
+    /// mapped.
     pub(crate) fn new(
         file: &File,
         offset: u64,
@@ -72,13 +75,13 @@ impl Mapping {
     ) -> io::Result<Self> {
         if !is_in_memory(file.as_fd()) {
             return Err(invalid(
-                "the memory is not a memfd or a file of tmpfs or hugetlbfs: share such memory",
+                "the memory is not a memfd or a file of tmpfs or hugetlbfs: configure the monitor to share such memory",
             ));
         }
         let held = file.metadata()?.len();
         if offset.checked_add(len).is_none_or(|end| end > held) {
             return Err(invalid(format!(
-                "the memory's file has {held} bytes, too few for {len} from {offset} on"
+                "the memory's file has {held} bytes, too few for {len} at offset {offset}"
             )));
         }
         let large_page = large_page(file)?;
@@ -86,8 +89,8 @@ impl Mapping {
         let is_whole = large_page.is_none_or(|page| div_rem(len, page).1 == 0);
         if div_rem(offset, page).1 != 0 || !is_whole || len == 0 || len > MEMORY_MAX {
             return Err(invalid(format!(
-                "{len} bytes from {offset} on of the memory's file cannot be mapped: give whole pages of {page} \
-                 bytes, at most {MEMORY_MAX} bytes"
+                "cannot map {len} bytes at offset {offset} of the memory's file: the range must \
+                 consist of whole pages of {page} bytes, at most {MEMORY_MAX} bytes"
             )));
         }
         let taken = Taken::new(len)?;
@@ -98,13 +101,13 @@ impl Mapping {
             len: length,
             watch: None,
         };
-        // From here on the mapping counts what it has taken.
+        // From here on the mapping owns its share.
         std::mem::forget(taken);
         mapping.watch = Some(Watch::new(at, length, cut.clone())?);
         Ok(mapping)
     }
 
-    /// Its first byte.
+    /// The mapped address.
     pub(crate) fn at(&self) -> NonNull<u8> {
         self.at
     }
@@ -120,21 +123,22 @@ impl Drop for Mapping {
         self.watch = None;
         let (at, len) = (self.at.as_ptr() as usize, self.len);
         let unmap = move || {
-            // SAFETY: mapped by `new` with this length, unmapped once.
+            // SAFETY: mapped by `new` with this length, and unmapped once.
             unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(at), len) };
             drop(Taken(len as u64));
         };
-        // A request that a loop ends after its session may have it last: gigabytes of pages take a while.
+        // The last reference may be dropped on a loop by a late request, and unmapping gigabytes
+        // takes time.
         if !reactor::is_loop() {
             return unmap();
         }
         let thread = std::thread::Builder::new().name("unmap".to_owned());
-        // Without a thread it stays mapped, and counts as that.
+        // Without a thread it stays mapped and counted.
         let _ = thread.spawn(unmap);
     }
 }
 
-/// A share of [`MAPPED_MAX`], given back when it is dropped.
+/// A share of [`MAPPED_MAX`], released when it is dropped.
 struct Taken(u64);
 
 impl Taken {
@@ -143,7 +147,7 @@ impl Taken {
         match MAPPED.fetch_update(Ordering::AcqRel, Ordering::Acquire, add) {
             Ok(_) => Ok(Self(len)),
             Err(mapped) => Err(invalid(format!(
-                "{mapped} bytes of guests' memory are mapped already, and {len} more would be too many"
+                "{mapped} bytes of guest memory are mapped already; {len} more exceed the limit"
             ))),
         }
     }
@@ -159,7 +163,7 @@ fn map(file: &File, offset: u64, len: usize) -> io::Result<NonNull<u8>> {
     let start = i64::try_from(offset).map_err(|_| invalid("the memory's offset is too large"))?;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-    // SAFETY: a fresh mapping; nothing else is unmapped by it.
+    // SAFETY: a new mapping at a free address.
     let at = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -185,7 +189,7 @@ pub(crate) mod tests {
     use super::*;
     use std::os::fd::FromRawFd;
 
-    /// Whether a memory file takes seals.
+    /// Whether a memory file supports seals.
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub(crate) enum Sharing {
         Unsealed,
@@ -194,15 +198,15 @@ pub(crate) mod tests {
 
     pub(crate) fn memory_file(len: u64, sharing: Sharing) -> File {
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: plain system call with a constant name.
+        // SAFETY: a system call with a constant name.
         let fd = unsafe { libc::memfd_create(c"memory".as_ptr(), flags) };
         assert!(fd >= 0, "no memory file");
-        // SAFETY: a fresh descriptor.
+        // SAFETY: a new descriptor.
         let file = unsafe { File::from_raw_fd(fd) };
         file.set_len(len).unwrap();
         if sharing == Sharing::Sealed {
             let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-            // SAFETY: plain system call on a descriptor that `file` owns.
+            // SAFETY: a system call on a descriptor owned by `file`.
             assert_eq!(unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) }, 0);
         }
         file
@@ -261,7 +265,11 @@ pub(crate) mod tests {
             .map_while(Result::ok)
             .collect();
         assert!(held.len() <= 16, "{} were taken", held.len());
-        assert!(refused(&file, 0, MEMORY_MAX).unwrap().contains("too many"));
+        assert!(
+            refused(&file, 0, MEMORY_MAX)
+                .unwrap()
+                .contains("exceed the limit")
+        );
         drop(held);
         assert!(refused(&file, 0, MEMORY_MAX).is_none());
     }

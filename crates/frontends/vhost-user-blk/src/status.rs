@@ -1,22 +1,22 @@
-//! The virtio-blk status of an error (virtio 1.2, section 5.2.6).
+//! Conversion of errors to virtio-blk status codes (virtio 1.2, section 5.2.6).
 
 use block::{ErrorKind, IoError};
 use virtio_bindings::virtio_blk::{VIRTIO_BLK_S_IOERR, VIRTIO_BLK_S_OK, VIRTIO_BLK_S_UNSUPP};
 
-/// The request was served.
+/// Success.
 pub(crate) const OK: u8 = VIRTIO_BLK_S_OK as u8;
-/// The request failed.
+/// Failure.
 pub(crate) const IO_ERROR: u8 = VIRTIO_BLK_S_IOERR as u8;
-/// The kind of request, or a flag of it, is not known.
+/// Unknown request type or flag.
 pub(crate) const UNSUPPORTED: u8 = VIRTIO_BLK_S_UNSUPP as u8;
 
-/// The status of an operation that has ended. None when the guest is to be told nothing: the
-/// volume is gone, and a guest that connects again later sends the request again.
+/// Status of a completed operation. None if no response must be sent: the volume is gone, and the
+/// guest resends the request after reconnecting.
 pub(crate) fn of(result: &Result<(), IoError>) -> Option<u8> {
     let Err(error) = result else { return Some(OK) };
     match error.kind {
         ErrorKind::Unsupported => Some(UNSUPPORTED),
-        // The protocol has no status of its own for these.
+        // The protocol has no specific status for these.
         ErrorKind::Invalid
         | ErrorKind::NoSpace
         | ErrorKind::ReadOnly

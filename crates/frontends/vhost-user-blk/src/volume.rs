@@ -1,10 +1,10 @@
-//! The volume with what every request has to know of it, kept at hand.
+//! The volume with cached properties needed by every request.
 
 use block::BlockDevice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A device with its geometry; only the size changes.
+/// A device with its geometry, of which only the size changes.
 pub(crate) struct Volume {
     pub(crate) device: Arc<dyn BlockDevice>,
     size: AtomicU64,
@@ -32,7 +32,7 @@ impl Volume {
         self.size.load(Ordering::Acquire)
     }
 
-    /// Looks at the device's size again; true when it has changed.
+    /// Updates the size from the device; true if it has changed.
     pub(crate) fn refresh(&self) -> bool {
         let size = self.device.geometry().size;
         self.size.swap(size, Ordering::AcqRel) != size

@@ -1,4 +1,4 @@
-//! A ring as the front end sets it up, and its start and stop.
+//! Setup, start and stop of a ring.
 
 use crate::config::{QUEUE_SIZE_MAX, has};
 use crate::event::{Bell, EventFd};
@@ -20,7 +20,7 @@ use std::time::Instant;
 use virtio_bindings::virtio_ring::VIRTIO_RING_F_EVENT_IDX;
 use virtio_queue::{Queue, QueueT};
 
-/// Where the parts of a ring lie in the front end's own address space.
+/// Addresses of the parts of a ring, in the monitor's address space.
 #[derive(Clone, Copy)]
 pub(crate) struct Addresses {
     pub(crate) descriptors: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Addresses {
     pub(crate) used: u64,
 }
 
-/// What all rings of a session share.
+/// State shared by all rings of a session.
 pub(crate) struct Common {
     pub(crate) volume: Arc<Volume>,
     pub(crate) remotes: Vec<Remote>,
@@ -62,7 +62,7 @@ fn invalid(what: &str) -> io::Error {
 }
 
 impl Vring {
-    /// A ring that was not set up yet.
+    /// A ring that is not set up.
     pub(crate) fn new(bell: Arc<Bell>) -> Self {
         Self {
             size: 0,
@@ -79,7 +79,7 @@ impl Vring {
         self.running.is_some()
     }
 
-    /// Starts it if all that it needs is there.
+    /// Starts it if its setup is complete.
     pub(crate) fn start(&mut self, index: u16, common: &Common) -> io::Result<()> {
         let (Some(kick), Some(addresses)) = (self.kick.clone(), self.addresses) else {
             return Ok(());
@@ -132,7 +132,7 @@ impl Vring {
             common
                 .memory
                 .guest_address(user)
-                .ok_or_else(|| invalid("a part of a ring lies outside of the shared memory"))
+                .ok_or_else(|| invalid("a part of a ring is outside of the shared memory"))
         };
         let build = || -> Result<Queue, virtio_queue::Error> {
             let mut queue = Queue::new(QUEUE_SIZE_MAX)?;
@@ -155,21 +155,21 @@ impl Vring {
         Ok(queue)
     }
 
-    /// Asks it to stop, without waiting.
+    /// Requests a stop, without waiting.
     pub(crate) fn ask_to_stop(&self) {
         if let Some(running) = &self.running {
             running.control.stop();
         }
     }
 
-    /// Asks it to stop as its front end is gone, without waiting.
+    /// Requests a stop of a disconnected monitor's ring, without waiting.
     pub(crate) fn disconnect(&self) {
         if let Some(running) = &self.running {
             running.control.disconnect();
         }
     }
 
-    /// Stops it when its requests have ended. `base` is where it would go on.
+    /// Stops it once its requests have completed. `base` is the index where it resumes.
     pub(crate) fn stop(&mut self, deadline: Instant) -> io::Result<()> {
         let Some(running) = self.running.take() else {
             return Ok(());
@@ -184,9 +184,10 @@ impl Vring {
             Err(reason) => {
                 running.control.abandon();
                 Err(match reason {
-                    RecvTimeoutError::Timeout => {
-                        io::Error::new(io::ErrorKind::TimedOut, "requests do not end")
-                    }
+                    RecvTimeoutError::Timeout => io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "requests in flight did not complete in time",
+                    ),
                     RecvTimeoutError::Disconnected => io::Error::other("the daemon is stopping"),
                 })
             }

@@ -1,25 +1,25 @@
-//! Write-zeroes without `unmap` (virtio 1.2, section 5.2.6.2): the range keeps its space, or is given it, so that no later
-//! write to it fails for want of space. The engine gives zeroed ranges back, so they are written: for each request some
-//! writes of zeroes, one after the other.
+//! Write-zeroes without `unmap` (virtio 1.2, section 5.2.6.2): the range must stay allocated, or be
+//! allocated, so that later writes cannot fail for lack of space. The engine frees zeroed ranges,
+//! so zeroes are written: each request becomes a sequence of writes.
 
 use block::{IoBuf, OpFlags, Segment};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes of a write.
+/// Bytes per write.
 const STEP: u64 = 1 << 20;
-/// Bytes of the zeroes in memory, which a write has several times.
+/// Size of the zero buffer, which a write references several times.
 const ZEROES: usize = 64 << 10;
 
-/// The requests of a queue that are being carried out in this way.
+/// Requests of a queue that are executed this way.
 #[derive(Default)]
 pub(crate) struct Zeroing {
     open: BTreeMap<u16, Part>,
-    /// Whose next write is to be made.
+    /// Requests whose next write is due.
     due: VecDeque<u16>,
 }
 
-/// What is left of a request.
+/// The rest of a request.
 struct Part {
     offset: u64,
     end: u64,
@@ -36,14 +36,14 @@ pub(crate) struct Step {
 }
 
 impl Zeroing {
-    /// Begins with a request; its first write is due.
+    /// Begins a request; its first write is due.
     pub(crate) fn begin(&mut self, head: u16, offset: u64, len: u64, flags: OpFlags) {
         let end = offset + len;
         self.open.insert(head, Part { offset, end, flags });
         self.due.push_back(head);
     }
 
-    /// The next write that is due.
+    /// The next due write.
     pub(crate) fn next(&mut self) -> Option<Step> {
         let head = self.due.pop_front()?;
         let part = self.open.get_mut(&head)?;
@@ -60,7 +60,7 @@ impl Zeroing {
         })
     }
 
-    /// A request's write, or another operation, has ended; true when the request has not, since another write is due.
+    /// A write of the request, or another operation, has completed; true if another write is due.
     pub(crate) fn goes_on(&mut self, head: u16, succeeded: bool) -> bool {
         let Some(part) = self.open.get(&head) else {
             return false;
@@ -73,7 +73,7 @@ impl Zeroing {
         goes_on
     }
 
-    /// Forgets all.
+    /// Drops all requests.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -81,7 +81,7 @@ impl Zeroing {
 
 fn zeroes(len: usize) -> IoBuf {
     struct Memory(*mut u8);
-    // SAFETY: it is never freed, and nobody writes to it.
+    // SAFETY: it is never freed, and never written.
     unsafe impl Send for Memory {}
     // SAFETY: as above.
     unsafe impl Sync for Memory {}

@@ -1,4 +1,4 @@
-//! Who may see and do what, changed while sessions go on; sessions listed and ended; ports' states.
+//! Access rights changed during sessions; listing and ending sessions; portal states.
 
 use crate::support::client::{Client, NO_TAG, Pdu};
 use crate::support::server::Server;
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 const HOST: &str = "iqn.2026-11.test:host";
 const OTHER: &str = "iqn.2026-11.test:other";
 
-/// The status of a login: class and detail.
+/// Status of a login: class and detail.
 fn login_status(server: &Server, initiator: &str) -> [u8; 2] {
     let mut client = Client::connect(server);
     let text = format!("InitiatorName={initiator}\0TargetName={}\0", server.target);
@@ -15,7 +15,7 @@ fn login_status(server: &Server, initiator: &str) -> [u8; 2] {
     [answer.head[36], answer.head[37]]
 }
 
-/// Whether discovery tells an initiator of the target.
+/// Whether discovery reports the target to an initiator.
 fn is_discovered(server: &Server, initiator: &str) -> bool {
     let mut client = Client::connect(server);
     let text = format!("InitiatorName={initiator}\0SessionType=Discovery\0");
@@ -28,7 +28,7 @@ fn is_discovered(server: &Server, initiator: &str) -> bool {
     client.receive().unwrap().text().contains(&server.target)
 }
 
-/// Key, code and qualifier of a TEST UNIT READY that fails; none when it does not.
+/// Key, code and qualifier of a failed TEST UNIT READY; none if it succeeds.
 fn sense(client: &mut Client) -> Option<(u8, u8, u8)> {
     let pdu = client.command(0x81, 0, &[0; 6]);
     client.send(&pdu);
@@ -84,7 +84,7 @@ fn an_export_that_ends_leaves_sessions_their_other_units() {
         std::thread::yield_now();
     }
     let ending = std::thread::spawn(move || drop(second));
-    // While one command is in flight to the unit that goes, the other one is told.
+    // While one command is in flight to the removed unit, the other is informed.
     let told = (0..100_000).find_map(|_| sense(&mut host));
     assert_eq!(told, Some((6, 0x3f, 0x0e)), "other units than before");
     assert!(!ending.is_finished());
@@ -165,7 +165,7 @@ fn a_session_is_listed_with_what_it_does_and_ended_when_asked() {
     server.device.go_on();
     assert_eq!(host.receive().unwrap().head[3], 0);
     assert!(!export.end_session(session.id + 1_000_000));
-    // On a busy machine that time may be over before it has done anything: then once more.
+    // On a busy machine the time may be over before it has done anything: then retry.
     let has_time = (0..20).any(|_| {
         assert!(export.end_session(export.session_list()[0].id));
         let told = host.receive().unwrap();
@@ -187,7 +187,7 @@ fn a_session_is_listed_with_what_it_does_and_ended_when_asked() {
     }
 }
 
-/// Reports the state of a target's groups to a session.
+/// Reports the states of target port groups to a session.
 fn states(client: &mut Client) -> Vec<(u16, u8)> {
     let pdu = client.command(0xc1, 255, &[0xa3, 0x0a, 0, 0, 0, 0, 0, 0, 0, 255, 0, 0]);
     client.send(&pdu);
@@ -198,7 +198,7 @@ fn states(client: &mut Client) -> Vec<(u16, u8)> {
         .collect()
 }
 
-/// The portals of an export.
+/// Portals of an export.
 fn portals(server: &Server) -> Vec<String> {
     let address = server.export.as_ref().unwrap().address();
     let list = address.trim_start_matches("iscsi:").split('/').next();
@@ -229,7 +229,7 @@ fn a_port_is_put_into_standby_and_back_while_the_other_serves() {
     assert_eq!(two.write(0, &[2; 512]), 2);
     assert_eq!(one.write(0, &[1; 512]), 0);
     assert_eq!(server.device.content(0, 512), [1; 512]);
-    // A host sets them: group 2 first.
+    // A host sets the states: group 2 first.
     let list = [0, 0, 0, 0, 0, 0, 0, 2, 2, 0, 0, 1];
     let cdb = [0xa4, 0x0a, 0, 0, 0, 0, 0, 0, 0, 12, 0, 0];
     let pdu = two.command(0xa1, 12, &cdb).data(&list);
@@ -264,18 +264,18 @@ fn a_portal_keeps_its_groups_number_when_an_export_before_it_is_gone() {
     let portal = portal.unwrap().to_owned();
     drop(second);
     drop(first);
-    // The first is gone; the second is started again with what was kept of it.
+    // The first is gone; the second is restarted with its stored parameters.
     let second = own(&portal, "0", &chosen).unwrap();
     let log_in = || Client::log_in_to(portal.parse().unwrap(), &server.target, HOST, "");
     assert_eq!(states(&mut log_in().settle()), [(2, 0)]);
-    // A number is one portal's, and a portal has one number.
+    // A group tag belongs to one portal, and vice versa.
     let refused = own("127.0.0.1:0", "2", "2").err().unwrap().to_string();
     assert!(refused.contains(&format!("{portal}=2")), "{refused}");
     assert!(own(&portal, "2", "7").is_err());
     assert_eq!(own("127.0.0.1:0", "2", "").unwrap().chosen()["groups"], "3");
     let shared = own(&portal, "2", "").unwrap();
     assert_eq!(shared.chosen()["groups"], "2", "the same portal");
-    // What was chosen need not be said when something else changes.
+    // Assigned values need not be repeated in a change.
     let mut changed: std::collections::BTreeMap<_, _> = [
         ("target", &*server.target),
         ("portal", &*portal),

@@ -1,5 +1,5 @@
-//! Several connections of one session (RFC 7143, sections 4.2.2.1, 4.2.3, 6.3 and 11.14): who may add one, the order of
-//! commands over all of them, what becomes of a connection's commands when it ends, functions and log-outs.
+//! Several connections per session (RFC 7143, sections 4.2.2.1, 4.2.3, 6.3 and 11.14): adding
+//! connections, command ordering across them, commands of ended connections, functions and logouts.
 
 use crate::support::client::{Client, NO_TAG, Pdu};
 use crate::support::server::Server;
@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 const HOST: &str = "iqn.2026-11.test:host";
 const KEYS: &str = "MaxConnections=4\0InitialR2T=No\0ImmediateData=Yes\0";
 
-/// A session of two connections, with the unit attention of its nexus taken.
+/// A session of two connections, with the initial unit attention consumed.
 fn two(server: &Server) -> (Client, Client) {
     let one = Client::log_in(server, HOST, KEYS).settle();
     let two = join(server, &one, 2);
@@ -35,7 +35,8 @@ fn send_write(client: &mut Client, number: u32, attribute: u8, lba: u32, fill: u
     client.tag
 }
 
-/// What was sent on a connection has been read: the answer to an immediate ping comes, and nothing before it.
+/// Asserts that the target has read what was sent: an immediate ping is answered, and nothing
+/// before it.
 fn only_read(client: &mut Client) {
     let ping = Pdu::new(0x40, 0x80).word(16, 0x77).word(20, NO_TAG);
     client.send(&ping.word(24, client.command_number));
@@ -43,7 +44,7 @@ fn only_read(client: &mut Client) {
     assert_eq!((echo.opcode(), echo.get(16)), (0x20, 0x77));
 }
 
-/// Acknowledges what has come.
+/// Acknowledges received statuses.
 fn acknowledge(client: &mut Client) {
     let pdu = Pdu::new(0x40, 0x80).word(16, NO_TAG).word(20, NO_TAG);
     client.send(&pdu.word(24, client.command_number));
@@ -55,7 +56,7 @@ fn answered(client: &mut Client, tag: u32) -> u8 {
     answer.head[3]
 }
 
-/// Key, code and qualifier of the sense data of an answer.
+/// Key, code and qualifier of the sense data of a response.
 fn sense(answer: &Pdu) -> (u8, u8, u8) {
     (answer.data[4] & 0x0f, answer.data[14], answer.data[15])
 }
@@ -80,7 +81,7 @@ fn connections(server: &Server) -> Vec<u32> {
     sessions.iter().map(|session| session.connections).collect()
 }
 
-/// Waits until the sessions have so many connections.
+/// Waits until the sessions have these numbers of connections.
 fn until(server: &Server, wanted: &[u32]) {
     while connections(server) != wanted {
         std::thread::yield_now();
@@ -123,7 +124,7 @@ fn an_export_may_allow_fewer_connections_and_a_session_asks_for_none() {
     assert_eq!(refused, Some([2, 6]));
     let alone = Client::log_in(&server, "iqn.2026-11.test:alone", "").settle();
     let refused = Client::join(&alone, "iqn.2026-11.test:alone", &server.target, 2).err();
-    assert_eq!(refused, Some([2, 6]), "one when nobody says more");
+    assert_eq!(refused, Some([2, 6]), "one by default");
 }
 
 #[test]
@@ -151,7 +152,7 @@ fn a_connection_that_is_not_of_the_session_is_refused() {
         assert_eq!(refused(&one, HOST, 1), [2, 0x0a], "a forged TSIH");
     }
     one.handle = right;
-    // The other one has a session of its own: neither gets into the other's.
+    // The other host has its own session: neither can join the other's.
     let mut theirs = Client::log_in(&server, other, KEYS).settle();
     assert_eq!(refused(&theirs, HOST, 1), [2, 0x0a]);
     assert_eq!(connections(&server), [1, 1]);
@@ -165,7 +166,7 @@ fn a_session_has_what_each_of_its_connections_may_see() {
     let (second, device, _) = server.second(&[("addresses", "::1"), open]);
     let port = server.portal().port();
     let log_in = |portal: SocketAddr| Client::log_in_to(portal, &server.target, HOST, KEYS);
-    // One by an address that may see both units: another address, which may see one, is none of its session.
+    // An address with access to both units; another one, with access to one, cannot join.
     let both = log_in((Ipv6Addr::LOCALHOST, port).into());
     let join = |first: &Client, portal: SocketAddr| {
         let mut client = Client::connect_to(portal);
@@ -176,7 +177,7 @@ fn a_session_has_what_each_of_its_connections_may_see() {
     };
     let (_, status) = join(&both, (Ipv4Addr::LOCALHOST, port).into());
     assert_eq!(status, [2, 3], "there is nothing of that for it");
-    // The other way round: it may join, and sees through that session what the session sees.
+    // The reverse: it may join, and accesses what the session does.
     drop(both);
     let mut one = log_in((Ipv4Addr::LOCALHOST, port).into()).settle();
     let (mut two, status) = join(&one, (Ipv6Addr::LOCALHOST, port).into());
@@ -188,7 +189,7 @@ fn a_session_has_what_each_of_its_connections_may_see() {
     let refused = two.receive().unwrap();
     assert_eq!(sense(&refused), (5, 0x25, 0), "no such unit");
     assert_eq!(device.content(0, 512), [0; 512]);
-    // What the address of one of them loses, all lose.
+    // All connections lose the access that the address of one loses.
     one.command_number = two.command_number;
     assert_eq!(one.ready(), 0);
     server.change(&[("addresses", "::1")]).unwrap();
@@ -206,7 +207,7 @@ fn commands_are_carried_out_in_the_order_of_their_numbers() {
     let (mut one, mut two) = two(&server);
     let mut three = join(&server, &one, 3);
     let next = one.command_number;
-    // The last one first: all to one block, each waits for those before it.
+    // The last one first: ordered writes to one block, each waiting for those before it.
     let third = send_write(&mut two, next + 2, 2, 0, 3);
     only_read(&mut two);
     let second = send_write(&mut one, next + 1, 2, 0, 2);
@@ -216,7 +217,7 @@ fn commands_are_carried_out_in_the_order_of_their_numbers() {
         [0; 512],
         "a gap is before them"
     );
-    // What comes twice is left out, and what is immediate waits for nobody.
+    // Duplicates are ignored, and immediate commands do not wait.
     send_write(&mut three, next + 1, 2, 0, 9);
     only_read(&mut three);
     let first = send_write(&mut three, next, 2, 0, 1);
@@ -231,7 +232,7 @@ fn what_comes_unasked_and_what_is_asked_for_belongs_to_the_commands_connection()
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let next = one.command_number;
-    // Unasked data behind a command that waits for its turn.
+    // Unsolicited data of a command that waits for its turn.
     two.command_number = next + 1;
     let early = two.write_10(8, 4, 0x21);
     two.send(&early.data(&[5; 512]));
@@ -243,7 +244,8 @@ fn what_comes_unasked_and_what_is_asked_for_belongs_to_the_commands_connection()
     let tag = two.tag;
     assert_eq!(answered(&mut two, tag), 0);
     assert_eq!(server.device.content(8 * 512, 2048), [5; 2048]);
-    // An R2T comes by the command's connection; its data by another one ends that one, and nothing is written.
+    // An R2T is sent on the command's connection; data on another one ends that connection, and
+    // nothing is written.
     two.command_number = next + 2;
     let asked = two.write_10(16, 1, 0xa1);
     two.send(&asked);
@@ -275,7 +277,7 @@ fn one_window_is_for_all_connections() {
     while server.export.as_ref().unwrap().session_list()[0].commands < 128 {
         std::thread::yield_now();
     }
-    // It is closed: one more, on either, is left out.
+    // The window is closed: a further command, on either connection, is ignored.
     for client in [&mut one, &mut two] {
         send_write(client, next + 128, 1, 2048, 9);
         only_read(client);
@@ -297,7 +299,7 @@ fn a_lost_connection_takes_its_commands_along_and_the_others_go_on() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let next = one.command_number;
-    // One that runs, one that waits for its data, and one that came too early.
+    // One running, one waiting for data, and one that arrived early.
     server.device.hold();
     send_write(&mut two, next, 1, 0, 1);
     two.command_number = next + 1;
@@ -307,7 +309,7 @@ fn a_lost_connection_takes_its_commands_along_and_the_others_go_on() {
     send_write(&mut two, next + 3, 1, 32, 4);
     only_read(&mut two);
     drop(two);
-    // The connection is there until all that it began has ended.
+    // The connection remains until its commands have ended.
     one.command_number = next + 2;
     only_read(&mut one);
     assert_eq!(connections(&server), [2]);
@@ -316,13 +318,13 @@ fn a_lost_connection_takes_its_commands_along_and_the_others_go_on() {
     let ready = send_ready(&mut one, next + 2);
     let answer = one.receive().unwrap();
     assert_eq!((answer.get(16), sense(&answer)), (ready, (6, 0x47, 0x7f)));
-    // The one that came too early was never said to have come: it is sent again.
+    // The early one was never acknowledged: it is sent again.
     assert_eq!(answer.get(28), next + 3);
     assert_eq!(server.device.content(32 * 512, 512), [0; 512]);
     let again = send_write(&mut one, next + 3, 1, 32, 4);
     assert_eq!(answered(&mut one, again), 0);
     assert_eq!(server.device.content(32 * 512, 512), [4; 512]);
-    // The first connection may go as well, and the session stays with another one.
+    // The first connection may leave as well, and the session continues.
     let mut three = join(&server, &one, 3);
     drop(one);
     until(&server, &[1]);
@@ -377,7 +379,7 @@ fn a_command_is_aborted_by_its_own_connection_or_after_that_by_any() {
         "it is not its own"
     );
     drop(two);
-    // Once that connection has failed it may: then it is answered when the command has ended.
+    // After that connection has failed it may: then the response follows the end of the command.
     loop {
         one.send(&abort);
         let ping = Pdu::new(0x40, 0x80).word(16, 0x77).word(20, NO_TAG);
@@ -399,7 +401,7 @@ fn a_command_that_is_aborted_before_it_comes_is_not_carried_out() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let next = one.command_number;
-    // It is on its way by the second connection; the function came first.
+    // The command is in flight on the second connection; the function arrived first.
     one.command_number = next + 1;
     let abort = function(&one, 1, 0x1234).byte(0, 0x42);
     one.send(&abort.clone().word(32, next));
@@ -411,7 +413,7 @@ fn a_command_that_is_aborted_before_it_comes_is_not_carried_out() {
     let after = send_write(&mut two, next + 1, 1, 8, 2);
     assert_eq!(answered(&mut two, after), 0);
     assert_eq!(server.device.content(0, 512), [0; 512]);
-    // One that came too early leaves its number behind.
+    // An aborted early command leaves its number behind.
     let early = send_write(&mut two, next + 3, 1, 16, 3);
     let own = function(&two, 1, early).byte(0, 0x42);
     two.send(&own);
@@ -421,7 +423,7 @@ fn a_command_that_is_aborted_before_it_comes_is_not_carried_out() {
     let ready = send_ready(&mut one, next + 4);
     assert_eq!(answered(&mut one, ready), 0, "the numbers go on");
     assert_eq!(server.device.content(16 * 512, 512), [0; 512]);
-    // Numbers outside of the window, and of commands after the function, name nothing.
+    // Numbers outside of the window, and of later commands, refer to nothing.
     one.command_number = next + 5;
     for number in [next + 4, next + 5, next + 300] {
         one.send(&function(&one, 1, 0x1234).byte(0, 0x42).word(32, number));
@@ -435,20 +437,21 @@ fn a_reset_waits_for_the_commands_before_it_and_none_overtakes_its_answer() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let next = one.command_number;
-    // The answer to this one is not acknowledged yet.
+    // The response to this one is not acknowledged yet.
     let written = send_write(&mut two, next, 1, 0, 1);
     assert_eq!(answered(&mut two, written), 0);
-    // An immediate reset behind a command that comes by the other connection.
+    // An immediate reset behind a command in flight on the other connection.
     one.command_number = next + 2;
     one.send(&function(&one, 5, NO_TAG).byte(0, 0x42));
     only_read(&mut one);
     server.device.hold();
     two.acknowledges = false;
     send_write(&mut two, next + 1, 1, 8, 2);
-    // When its connection reads on, the reset has had its turn.
+    // When its connection reads on, the reset has been executed.
     only_read(&mut two);
     server.device.go_on();
-    // What that one was sent has to arrive before the answer goes: it is asked for that.
+    // Its earlier responses must be acknowledged before the response is sent: an acknowledgement is
+    // requested.
     let ping = two.receive_any().unwrap();
     assert_eq!((ping.opcode(), ping.get(16)), (0x20, NO_TAG));
     only_read(&mut one);
@@ -457,7 +460,7 @@ fn a_reset_waits_for_the_commands_before_it_and_none_overtakes_its_answer() {
     let done = one.receive_any().unwrap();
     assert_eq!((done.opcode(), done.head[2]), (0x22, 0));
     one.status_number = done.get(24) + 1;
-    // Nothing is answered before that one has arrived; then the unit attention, and it is on its own as well.
+    // Nothing is sent before that; then the unit attention, also fenced.
     two.acknowledges = true;
     send_ready(&mut two, next + 2);
     let ping = one.receive_any().unwrap();
@@ -486,7 +489,7 @@ fn connections_and_sessions_log_out() {
     assert_eq!(log_out(&mut one, 1, 2).head[2], 0, "another one");
     assert!(two.receive().is_none());
     until(&server, &[2]);
-    // The number that the other one has brought too early has never come.
+    // The early command of the other connection counts as never received.
     for number in [next, next + 1] {
         let ready = send_ready(&mut one, number);
         assert_eq!(answered(&mut one, ready), 0);

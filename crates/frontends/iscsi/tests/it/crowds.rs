@@ -1,4 +1,4 @@
-//! Many connections: those that do nothing keep nobody away who comes from elsewhere, and do not stay.
+//! Many connections: idle ones do not exclude others, and are closed.
 
 use crate::support::chap::{challenge, log_in, with_secrets};
 use crate::support::client::{Client, is_closed};
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 const HOST: &str = "iqn.2026-11.test:host";
 
-/// As many descriptors as the system allows: a connection takes three here.
+/// Raises the descriptor limit to the maximum: a connection takes three here.
 fn raise_limit() -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: both calls are given a limit that they may write or read.
+    // SAFETY: both calls are passed a valid limit.
     unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
         limit.rlim_cur = limit.rlim_max;
@@ -33,7 +33,7 @@ fn silent_connections_keep_nobody_from_elsewhere_away() {
     let server = Server::start(&[]);
     let portal = server.portal();
     let from = |last: u8| connect_from(Ipv4Addr::new(127, 0, 0, last), portal);
-    // All of one address, and then some of many.
+    // All from one address, and then some from many.
     let mut silent: Vec<_> = (0..1100).map(|_| from(1)).collect();
     let mut logged_in = Vec::new();
     for host in 100..104 {
@@ -82,7 +82,7 @@ fn wrong_proofs_are_slowed_and_hold_up_nobody_else() {
         |client: Client, secret: &[u8]| log_in(&server, HOST, client, ("slowed", secret), "");
     let (own, status) = prove(from(1), secret);
     assert_eq!(status, [0, 0]);
-    // A stranger guesses on many connections at once.
+    // A stranger guesses on many connections in parallel.
     let guesses = std::thread::scope(|scope| {
         let wrong = |_| {
             let guess = move || {
@@ -94,7 +94,7 @@ fn wrong_proofs_are_slowed_and_hold_up_nobody_else() {
             scope.spawn(guess)
         };
         let started: Vec<_> = (0..40).map(wrong).collect();
-        // Its host logs in again meanwhile, and from an address that has proved nothing yet.
+        // The real host logs in meanwhile, and also from an address that has proved nothing.
         for last in [1, 3] {
             let (client, status) = prove(from(last), secret);
             assert_eq!(status, [0, 0], "{last}");

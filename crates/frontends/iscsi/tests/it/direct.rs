@@ -1,4 +1,4 @@
-//! Reads and writes that run without a task: what of them has to wait, or fails, ends as all commands do.
+//! Reads and writes without a task: waiting and failing like all commands.
 
 use crate::support::client::{Client, NO_TAG, Pdu};
 use crate::support::server::Server;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const HOST: &str = "iqn.2026-11.test:host";
 const CHECK_CONDITION: u8 = 2;
 
-/// Waits until the target has read what was sent before: a ping behind it comes back.
+/// Waits until the target has read what was sent: a ping behind it is answered.
 fn wait_until_read(client: &mut Client) {
     let ping = Pdu::new(0x40, 0x80).word(16, 99).word(20, NO_TAG);
     client.send(&ping.word(24, client.command_number));
@@ -21,7 +21,7 @@ fn read_10(client: &mut Client, lba: u8) -> Pdu {
     client.command(0xc1, 512, &[0x28, 0, 0, 0, 0, lba, 0, 0, 1, 0])
 }
 
-/// So many answers by their commands' tags: status and data.
+/// Responses by tag: status and data.
 fn answers(client: &mut Client, count: usize) -> BTreeMap<u32, (u8, Vec<u8>)> {
     let mut all = BTreeMap::new();
     while all.len() < count {
@@ -84,7 +84,7 @@ fn a_comparison_waits_for_a_write_that_is_under_way() {
         "it saw what was written"
     );
     assert_eq!(server.device.content(3 * 512, 512), [2; 512]);
-    // Nobody holds the block any more.
+    // The block is no longer locked.
     assert_eq!(writer.write(3, &[4; 512]), 0);
 }
 
@@ -117,7 +117,7 @@ fn an_attention_is_told_by_the_read_that_comes_next() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
     server.device.resize(16 << 20);
-    // The export hears of it on a loop of its own.
+    // The export processes the change on a loop of its own.
     let mut reads = std::iter::repeat_with(|| client.read(0, 1).1).take(10_000);
     let told = reads.find(|status| *status != 0);
     assert_eq!(told, Some(CHECK_CONDITION));

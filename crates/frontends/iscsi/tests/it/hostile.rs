@@ -1,4 +1,4 @@
-//! What a hostile peer may try: it is refused, and another session goes on undisturbed.
+//! Attacks by a malicious peer: refused, without effect on another session.
 
 use crate::support::client::{Client, NO_TAG, Pdu};
 use crate::support::server::Server;
@@ -7,10 +7,10 @@ use std::io::Write;
 const HOST: &str = "iqn.2026-11.test:host";
 const OTHER: &str = "iqn.2026-11.test:hostile";
 
-/// What the peer sends; and what it must not get.
+/// Sends the attack, and asserts its failure.
 type Attack = fn(&mut Client);
 
-/// The connection ends, after a reject or without a word.
+/// Asserts that the connection ends, with or without a reject.
 fn ended(client: &mut Client) {
     while let Some(pdu) = client.receive() {
         assert!(
@@ -33,7 +33,7 @@ fn data_out(client: &Client, transfer_tag: u32, number: u32, offset: u32) -> Pdu
         .word(40, offset)
 }
 
-/// A write of 16 blocks that waits for its data; the R2T.
+/// A write of 16 blocks waiting for its data; returns the R2T.
 fn asked(client: &mut Client) -> Pdu {
     let command = client.write_10(0, 16, 0xa1);
     client.send(&command);
@@ -41,12 +41,15 @@ fn asked(client: &mut Client) -> Pdu {
 }
 
 const ATTACKS: &[(&str, Attack)] = &[
-    ("a data segment longer than was agreed on", |client| {
-        let mut pdu = client.write_10(0, 1, 0xa1);
-        pdu.head[5..8].copy_from_slice(&[0xff; 3]);
-        client.send(&pdu);
-        ended(client);
-    }),
+    (
+        "a data segment that exceeds the negotiated length",
+        |client| {
+            let mut pdu = client.write_10(0, 1, 0xa1);
+            pdu.head[5..8].copy_from_slice(&[0xff; 3]);
+            client.send(&pdu);
+            ended(client);
+        },
+    ),
     ("more immediate data than the command has", |client| {
         let pdu = client.write_10(0, 1, 0xa1).data(&[0; 1024]);
         client.send(&pdu);
@@ -77,7 +80,7 @@ const ATTACKS: &[(&str, Attack)] = &[
         client.send(&data_out(client, r2t.get(20), 0, u32::MAX - 3).data(&[0; 512]));
         ended(client);
     }),
-    ("less data than was asked for", |client| {
+    ("less data than solicited", |client| {
         let r2t = asked(client);
         client.send(&data_out(client, r2t.get(20), 0, 0).data(&[0; 512]));
         ended(client);
@@ -87,7 +90,7 @@ const ATTACKS: &[(&str, Attack)] = &[
         client.send(&command);
         ended(client);
     }),
-    ("data of no command", |client| {
+    ("data for an unknown command", |client| {
         client.tag = 4711;
         client.send(&data_out(client, 1, 0, 0).data(&[0; 512]));
         client.tag = 0;
@@ -155,8 +158,7 @@ fn a_wrong_digest_of_a_header_ends_the_connection() {
     ended(&mut client);
 }
 
-/// What is sent as a first login, and the class and detail of the answer; none where the
-/// connection ends.
+/// First login requests, and the class and detail of the response; none if the connection ends.
 const LOGINS: &[(u8, &str, Option<[u8; 2]>)] = &[
     (0x87, "", Some([2, 7])),
     (0x87, "InitiatorName=host\0TargetName=T\0", Some([2, 0])),
@@ -216,7 +218,7 @@ fn a_flood_of_logins_leaves_a_session_as_it_is() {
     for number in 0..600 {
         let mut client = Client::connect(&server);
         if number % 2 == 0 {
-            // Half of a header, and no more.
+            // Half of a header.
             let _ = client.stream.write_all(&[0x43; 20]);
         }
         open.push(client);
@@ -251,7 +253,7 @@ fn without_the_secret_there_is_no_way_in() {
     let (path, server) = secrets();
     std::fs::remove_file(path).unwrap();
     let names = format!("InitiatorName={OTHER}\0TargetName={}\0", server.target);
-    // Straight to the operational stage, or with no method, or with none.
+    // Directly to the operational stage, without a method, or with none.
     for (flags, keys) in [
         (0x87, ""),
         (0x83, ""),
@@ -262,7 +264,7 @@ fn without_the_secret_there_is_no_way_in() {
         let answer = client.login(flags, &format!("{names}{keys}"));
         assert_eq!(answer.head[36..38], [2, 1], "{keys}");
     }
-    // The target's own challenge given back, and a proof of another challenge.
+    // The target's own challenge reflected, and a proof of another challenge.
     for reflect in [true, false] {
         let mut client = Client::connect(&server);
         let answer = client.login(0x81, &format!("{names}AuthMethod=CHAP\0"));
@@ -295,7 +297,7 @@ fn without_the_secret_there_is_no_way_in() {
         );
         assert!(client.receive().is_none());
     }
-    // Nor is the target shown.
+    // The target is not listed either.
     let mut client = Client::connect(&server);
     let answer = client.login(
         0x87,
@@ -333,7 +335,7 @@ fn descriptor(serial: &str) -> [u8; 32] {
     entry
 }
 
-/// EXTENDED COPY of one block from unit 0 to the other; the status and the sense key.
+/// EXTENDED COPY of one block from unit 0 to the other; status and sense key.
 fn copy(client: &mut Client, from: &str, to: &str) -> (u8, Option<u8>) {
     let mut list = vec![0; 16];
     (list[3], list[11]) = (64, 28);

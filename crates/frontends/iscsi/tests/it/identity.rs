@@ -1,4 +1,4 @@
-//! Whose session it is: names can be said by everybody, so who has proved a secret keeps what is its own.
+//! Ownership of sessions: names are not authenticated, so authenticated hosts keep their sessions.
 
 use crate::support::chap::{log_in, with_secrets};
 use crate::support::client::Client;
@@ -7,14 +7,14 @@ use crate::support::server::Server;
 const VICTIM: &str = "iqn.2026-11.test:victim";
 const A: (&str, &[u8]) = ("hosta", b"secret-of-a-12345");
 const B: (&str, &[u8]) = ("hostb", b"secret-of-b-12345");
-/// The same name as A's with another secret.
+/// A's name with another secret.
 const C: (&str, &[u8]) = ("hosta", b"secret-of-c-12345");
 
 fn file((name, secret): (&str, &[u8])) -> String {
     format!("name {name}\nsecret {}\n", String::from_utf8_lossy(secret))
 }
 
-/// A target whose unit 0 is for who proves A, and unit 1 for who proves `second`.
+/// A target whose unit 0 requires A's secret, and unit 1 `second`.
 fn target(test: &str, second: (&str, &[u8])) -> (Server, Box<dyn reactor::Export>) {
     let server = with_secrets(test, &file(A), |path| Server::start(&[("chap", path)]));
     let export = with_secrets(test, &file(second), |path| {
@@ -62,7 +62,11 @@ fn who_has_proved_nothing_ends_no_session_of_one_who_has_but_the_other_way_round
     let (mut nobody, status) = unproved();
     assert_eq!(status, [0, 0], "unit 0 asks for no secret");
     let (a, status) = try_log_in(&server, A);
-    assert_eq!(status, [0, 0], "whoever says its name does not keep it out");
+    assert_eq!(
+        status,
+        [0, 0],
+        "a host that claims its name does not exclude it"
+    );
     assert!(nobody.receive().is_none());
     let mut a = a.settle();
     assert_eq!(unproved().1, [2, 2]);

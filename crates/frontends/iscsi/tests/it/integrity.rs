@@ -1,5 +1,5 @@
-//! Eight initiators count in one block by COMPARE AND WRITE, with digests, while connections are cut:
-//! no count is lost and none counts twice.
+//! Eight initiators increment counters in one block with COMPARE AND WRITE and digests, while
+//! connections are cut: no increment is lost or duplicated.
 
 use crate::support::client::Client;
 use crate::support::server::Server;
@@ -10,7 +10,7 @@ const COUNTS: u64 = 60;
 const KEYS: &str = "HeaderDigest=CRC32C\0DataDigest=CRC32C\0";
 const BLOCK: usize = 512;
 
-/// Where the target is.
+/// Address of the target.
 #[derive(Clone)]
 struct At(SocketAddr, String);
 
@@ -19,12 +19,12 @@ fn session(at: &At, number: usize) -> Client {
     Client::log_in_to(at.0, &at.1, &initiator, KEYS).settle()
 }
 
-/// Where an initiator counts within the block.
+/// The initiator's counter within the block.
 fn own(block: &mut [u8], number: usize) -> &mut [u8; 8] {
     (&mut block[8 * number..8 * number + 8]).try_into().unwrap()
 }
 
-/// COMPARE AND WRITE of block 3; none when the connection was cut before the answer.
+/// COMPARE AND WRITE of block 3; none if the connection was cut before the response.
 fn compare_and_write(client: &mut Client, expected: &[u8], new: &[u8], cut: bool) -> Option<u8> {
     let mut cdb = [0; 16];
     (cdb[0], cdb[9], cdb[13]) = (0x89, 3, 1);
@@ -53,7 +53,7 @@ fn count(at: &At, number: usize) {
         match compare_and_write(&mut client, &block, &new, cut) {
             Some(0) => done += 1,
             Some(status) => assert_eq!(status, 2, "somebody else was faster"),
-            // Whether it was done the block tells.
+            // The block tells whether it was executed.
             None => client = session(at, number),
         }
     }

@@ -1,5 +1,6 @@
-//! Ordered writes over four connections of one session, sent in a thousand orders: what is written is what the order of
-//! their numbers says (RFC 7143, section 4.2.2.1), whatever came first and whichever connection was cut before.
+//! Ordered writes over four connections of one session in a thousand orders: the result follows the
+//! command numbers (RFC 7143, section 4.2.2.1), regardless of the order of arrival and of cut
+//! connections.
 
 use crate::support::client::{Client, Pdu};
 use crate::support::server::Server;
@@ -12,7 +13,7 @@ fn join(server: &Server, first: &Client, number: u16) -> Client {
     Client::join(first, HOST, &server.target, number).expect("it may join")
 }
 
-/// Steele, Lea and Flood's generator, for orders that come again.
+/// SplitMix64 (Steele, Lea and Flood), for reproducible orders.
 struct Random(u64);
 
 impl Random {
@@ -25,7 +26,7 @@ impl Random {
     }
 }
 
-/// Takes what a connection gets until a command is answered, and sends the data that its commands ask for.
+/// Receives until a command is answered, sending solicited data.
 fn settle(client: &mut Client, wanted: u32, fills: &BTreeMap<u32, u8>) {
     loop {
         let pdu = client.receive().expect("an answer");
@@ -47,14 +48,14 @@ fn settle(client: &mut Client, wanted: u32, fills: &BTreeMap<u32, u8>) {
     }
 }
 
-/// A write that waits to be sent.
+/// A write to be sent.
 #[derive(Clone)]
 struct Write {
     number: u32,
     lba: usize,
     len: usize,
     fill: u8,
-    /// Its data goes with it.
+    /// With immediate data.
     at_once: bool,
 }
 
@@ -71,7 +72,7 @@ fn a_thousand_interleavings_leave_what_the_order_of_numbers_says() {
     let mut random = Random(7);
     let mut content = [0u8; BLOCKS];
     for round in 0..1000u32 {
-        // Ordered writes that overlap, each by some connection; each connection's own are in order.
+        // Overlapping ordered writes on random connections; those of each connection in order.
         let mut queues: Vec<Vec<Write>> = vec![Vec::new(); clients.len()];
         for _ in 0..1 + random.below(8) {
             let lba = random.below(BLOCKS);
@@ -89,7 +90,7 @@ fn a_thousand_interleavings_leave_what_the_order_of_numbers_says() {
             });
             number += 1;
         }
-        // Of each number the connection and the tag; of each tag what is written.
+        // Connection and tag by number; data by tag.
         let (mut sent, mut fills) = (BTreeMap::new(), BTreeMap::new());
         while queues.iter().any(|queue| !queue.is_empty()) {
             let by = random.below(queues.len());
@@ -116,7 +117,7 @@ fn a_thousand_interleavings_leave_what_the_order_of_numbers_says() {
             assert_eq!(found, [*fill; 512], "round {round}, block {block}");
         }
         if round % 50 == 49 {
-            // One is cut and comes again by the same number.
+            // One connection is cut and reconnects with the same CID.
             let at = 1 + random.below(clients.len() - 1);
             let id = clients[at].connection;
             clients[0].command_number = number;

@@ -1,4 +1,4 @@
-//! Persistent reservations that outlive the target (APTPL).
+//! Persistent reservations across restarts of the target (APTPL).
 
 use crate::support::client::Client;
 use crate::support::server::Server;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 const HOST: &str = "iqn.2026-11.test:host";
 const OTHER: &str = "iqn.2026-11.test:other";
 
-/// What becomes of a call.
+/// Result of a call.
 #[derive(Default)]
 struct State {
     text: Option<String>,
@@ -80,8 +80,8 @@ fn a_reservation_fences_after_a_restart() {
     assert_eq!(other.write(0, &[1; 512]), 0, "it was cleared");
 }
 
-/// Each command that changes the medium is a conflict for whom a reservation shuts out, whatever it would do; what
-/// reads is one where reads are shut out as well (SPC-4 table 62, SBC-3 table 13).
+/// Every command that changes the medium conflicts with a reservation of another host, whatever its
+/// effect; reads conflict if they are excluded as well (SPC-4 table 62, SBC-3 table 13).
 #[test]
 fn every_command_to_the_medium_respects_reservations() {
     let writes: [&[u8]; 18] = [

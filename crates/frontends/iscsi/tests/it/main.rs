@@ -1,4 +1,4 @@
-//! The iSCSI target, as initiators see it.
+//! The iSCSI target from the initiators' perspective.
 
 mod access;
 mod connections;

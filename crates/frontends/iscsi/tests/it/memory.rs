@@ -1,5 +1,5 @@
-//! Memory by the peer's choice: what a host makes the target keep is bounded, and who neither takes nor sends what others
-//! wait for goes.
+//! Memory under control of peers: bounded, and peers that make no progress while others wait are
+//! disconnected.
 
 use crate::support::client::{Client, NO_TAG, Pdu, is_closed};
 use crate::support::connect::connect_from;
@@ -13,7 +13,7 @@ const MIB: usize = 1 << 20;
 const FLOODS: usize = 20;
 const LIMIT: Duration = Duration::from_secs(100);
 
-/// A session of its own from an address.
+/// A session from an address.
 fn log_in(server: &Server, [third, last]: [u8; 2], name: usize, keys: &str) -> Client {
     let source = Ipv4Addr::new(127, 0, third, last);
     let mut client = Client::over(connect_from(source, server.portal()));
@@ -25,7 +25,7 @@ fn log_in(server: &Server, [third, last]: [u8; 2], name: usize, keys: &str) -> C
     client
 }
 
-/// Sends as many bytes as the target takes, again and again the same; how many.
+/// Sends the same bytes repeatedly until the target stops reading; returns their number.
 fn flood(client: &mut Client, bytes: &[u8]) -> usize {
     client.stream.set_nonblocking(true).unwrap();
     let (mut sent, mut idle) = (0, 0);
@@ -66,12 +66,12 @@ fn pings_whose_answers_nobody_reads_take_little_and_leave_others_theirs() {
     }
     let mut host = log_in(&server, [4, 2], 1000, "").settle();
     let began = Instant::now();
-    // Whether or not the volume's memory is all taken by now: it goes on.
+    // It makes progress even if the volume's memory is exhausted.
     for _ in 0..20 {
         assert_eq!(host.write(0, &[5; 8192]), 0);
         assert_eq!(host.read(0, 8192).1, 0);
     }
-    // Those who never read are gone in the end: they keep memory that somebody waits for, or took too long.
+    // Peers that never read are disconnected eventually.
     let mut gone = 0;
     while gone == 0 && began.elapsed() < LIMIT {
         assert_eq!(host.read(0, 8192).1, 0);
@@ -138,7 +138,7 @@ fn what_was_taken_is_given_back() {
     while server.memory.used() > 0 && began.elapsed() < LIMIT {
         assert_eq!(client.ready(), 0);
     }
-    // A granule may stay with a session that is at work.
+    // An active session may keep a granule.
     assert!(
         server.memory.used() <= 512 << 10,
         "{}",

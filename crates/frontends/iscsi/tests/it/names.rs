@@ -1,5 +1,5 @@
-//! Names: those of initiators as they are, those of targets that nobody may learn, addresses as they are told, and two
-//! hosts of one name.
+//! Names: unusual initiator names, hidden target names, reported addresses, and hosts with the same
+//! name.
 
 use crate::support::chap::{hex, with_secrets};
 use crate::support::client::{Client, NO_TAG, Pdu};
@@ -37,7 +37,7 @@ fn initiators_have_capitals_and_what_else_real_ones_have_in_their_names() {
     }
 }
 
-/// What SendTargets tells who comes to an address.
+/// SendTargets response at an address.
 fn told(portal: SocketAddr) -> String {
     let mut client = Client::connect_to(portal);
     let text = format!("InitiatorName={HOST}\0SessionType=Discovery\0");
@@ -91,7 +91,7 @@ fn two_hosts_of_one_name_are_told_of() {
     drop((first, second, third));
 }
 
-/// All answers to log-ins of one kind, without what is drawn by lot.
+/// All login responses, without random values.
 fn answers(server: &Server, initiator: &str, target: &str, texts: &[(u8, &str)]) -> String {
     let mut client = Client::connect(server);
     let mut all = String::new();
@@ -145,7 +145,7 @@ fn a_target_that_there_is_not_is_answered_as_one_whose_secret_is_not_known() {
             assert_eq!(answers(&server, HOST, other, login), secret, "{other}");
         }
     }
-    // Where nothing asks for a secret there is nothing to hide behind, and who may not see it sees nothing.
+    // Without required secrets nothing is hidden, and hosts without access see nothing.
     for other in ["iqn.2026-11.test:none", &server.target, &forbidden] {
         assert_eq!(try_log_in(&elsewhere, HOST, other), [2, 3]);
     }

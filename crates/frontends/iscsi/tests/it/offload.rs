@@ -1,4 +1,4 @@
-//! Copies by tokens (Windows' offloaded transfers), EXTENDED COPY(LID4), and space that is told.
+//! Token-based copies (Windows ODX), EXTENDED COPY(LID4), and reported space.
 
 use crate::support::client::Client;
 use crate::support::server::Server;
@@ -7,7 +7,7 @@ use reactor::Space;
 const HOST: &str = "iqn.2026-11.test:host";
 const OTHER: &str = "iqn.2026-11.test:other";
 
-/// Sends a command with a parameter list; status, and key with code where it fails.
+/// Sends a command with a parameter list; status, and key and code on failure.
 fn out(client: &mut Client, cdb: &[u8], list: &[u8]) -> Result<(), (u8, u8, u8)> {
     let pdu = client.command(0xa1, list.len() as u32, cdb).data(list);
     client.send(&pdu);
@@ -110,7 +110,7 @@ fn data_goes_by_a_token_to_a_unit_of_another_target() {
     let copied = [&data[..10 * 512], &data[12 * 512..]].concat();
     assert_eq!(target.device.content(0, 4 * 512), copied[..4 * 512]);
     assert_eq!(target.device.content(8 * 512, 10 * 512), copied[4 * 512..]);
-    // From the middle, and more than there is.
+    // From the middle, and beyond the end.
     assert_eq!(write_using(&mut to, &token, 12, &[(50, 8)]), Ok(()));
     assert_eq!(information(&mut to), (3, 2, Vec::new()));
     assert_eq!(target.device.content(50 * 512, 1024), copied[12 * 512..]);
@@ -153,7 +153,7 @@ fn a_token_is_for_its_initiator_while_its_session_lasts() {
     while source.sessions() > 0 {
         std::thread::yield_now();
     }
-    // Whoever makes a token meanwhile, as other tests do, forgets those that have ended.
+    // Creating a token, as other tests do, drops expired ones.
     let refused = write_using(&mut to, &token, 0, &[(0, 8)]);
     assert!(matches!(refused, REVOKED | UNKNOWN), "{refused:?}");
 }

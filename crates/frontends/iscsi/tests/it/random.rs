@@ -1,5 +1,5 @@
-//! Commands and PDUs at random, over sessions: each is answered or its connection ends, and another host's session goes
-//! on. The same seed does the same; `CONVECT_RANDOM_ROUNDS` and `CONVECT_RANDOM_SEED` ask for more.
+//! Random commands and PDUs: each is answered or its connection ends, and another host's session is
+//! unaffected. Reproducible by seed; see `CONVECT_RANDOM_ROUNDS` and `CONVECT_RANDOM_SEED`.
 
 use crate::support::client::{Client, NO_TAG, Pdu};
 use crate::support::server::Server;
@@ -10,13 +10,13 @@ const HOST: &str = "iqn.2026-11.test:host";
 const OTHER: &str = "iqn.2026-11.test:random";
 const ROUNDS: u64 = 60;
 
-/// What comes of a number from outside, or of one that is usual.
+/// A setting from the environment, or its default.
 fn setting(name: &str, usual: u64) -> u64 {
     let given = std::env::var(name).ok();
     given.map_or(usual, |given| given.parse().expect("a number"))
 }
 
-/// Numbers that follow from a seed (xorshift64*).
+/// Pseudo-random numbers (xorshift64*).
 struct Random(u64);
 
 impl Random {
@@ -40,7 +40,7 @@ impl Random {
     }
 
     fn byte(&mut self) -> u8 {
-        // Numbers at borders are worth more than others.
+        // Prefer boundary values.
         match self.below(4) {
             0 => [0, 1, 2, 0x7f, 0x80, 0xff][self.below(6) as usize],
             1 => 0,
@@ -53,7 +53,7 @@ impl Random {
     }
 }
 
-/// A CDB, mostly of a command that there is.
+/// A CDB, mostly of a supported command.
 fn cdb(random: &mut Random, known: &[(u8, u8)]) -> [u8; 16] {
     let mut cdb = [0; 16];
     let (opcode, action) = match random.one_in(10) {
@@ -72,7 +72,7 @@ fn cdb(random: &mut Random, known: &[(u8, u8)]) -> [u8; 16] {
     cdb
 }
 
-/// Operation codes and service actions that the unit lists.
+/// Operation codes and service actions that the unit reports.
 fn known(client: &mut Client) -> Vec<(u8, u8)> {
     let pdu = client.command(0xc1, 4096, &[0xa3, 0x0c, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0]);
     client.send(&pdu);
@@ -81,7 +81,8 @@ fn known(client: &mut Client) -> Vec<(u8, u8)> {
     rows.map(|row| (row[0], row[3])).collect()
 }
 
-/// Sends a command and what it is asked for; whether it was answered. None when the connection has ended.
+/// Sends a command and its solicited data; returns once it was answered. None if the connection has
+/// ended.
 fn carry_out(client: &mut Client, random: &mut Random, known: &[(u8, u8)]) -> Option<()> {
     let cdb = cdb(random, known);
     let data = match random.below(3) {
@@ -129,14 +130,14 @@ fn carry_out(client: &mut Client, random: &mut Random, known: &[(u8, u8)]) -> Op
                 assert!(own, "an answer to another command: {answer:02x?}");
                 return Some(());
             }
-            // Somebody wants this session to end.
+            // The session is asked to end.
             0x32 => {}
             other => panic!("opcode {other:02x} for {cdb:02x?}"),
         }
     }
 }
 
-/// The other host's session goes on, whatever is reserved or stopped.
+/// Asserts that the other host's session works, whatever is reserved or stopped.
 fn is_served(host: &mut Client) {
     let pdu = host.command(0xc1, 36, &[0x12, 0, 0, 0, 36, 0]);
     host.send(&pdu);
@@ -168,7 +169,7 @@ fn every_command_is_answered_or_its_connection_ends() {
     }
 }
 
-/// A PDU of any kind, more or less as it has to be.
+/// A PDU of any kind, valid or not.
 fn any_pdu(client: &mut Client, random: &mut Random, known: &[(u8, u8)]) -> Vec<u8> {
     let opcodes = [0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x10, 0x1f];
     let opcode = opcodes[random.below(9) as usize];
@@ -208,7 +209,7 @@ fn any_pdu(client: &mut Client, random: &mut Random, known: &[(u8, u8)]) -> Vec<
     bytes
 }
 
-/// Sends no more, and reads until the target has ended the connection.
+/// Stops sending, and reads until the target has closed the connection.
 fn ends(client: &mut Client) {
     // It may have ended already.
     let _ = client.stream.shutdown(Shutdown::Write);
@@ -284,7 +285,7 @@ fn whatever_comes_as_a_login_ends_no_session_and_ends_in_time() {
                 0x43,
                 [0x87, 0x81, 0x83, 0x00, 0x40][random.below(5) as usize],
             )
-            // Another session's ports are not this one's.
+            // Another session's ports are distinct.
             .byte(8, 0x80)
             .data(text.as_bytes());
             if random.one_in(4) {

@@ -1,5 +1,4 @@
-//! What went over the wire once is of no use to somebody who has listened: proofs that are sent again or given back, and
-//! numbers that were used.
+//! Replay attacks: repeated or reflected proofs, and reused numbers.
 
 use crate::support::chap::{challenge, hex, log_in, proof, with_secrets};
 use crate::support::client::{Client, NO_TAG, Pdu};
@@ -15,7 +14,7 @@ fn server(name: &str) -> Server {
     with_secrets(name, text, |path| Server::start(&[("chap", path)]))
 }
 
-/// A connection that has its challenge: the identifier and the challenge.
+/// A connection with its challenge: identifier and challenge.
 fn challenged(server: &Server) -> (Client, u8, Vec<u8>) {
     challenge(&server.target, HOST, Client::connect(server))
 }
@@ -47,7 +46,7 @@ fn a_proof_lets_in_once_and_not_when_it_is_sent_again() {
         "{}",
         answer.text()
     );
-    // The very same words, while that connection is there, and once more after it.
+    // The same proof while that connection exists, and after it.
     let (mut again, _, other) = challenged(&server);
     assert_ne!(other, challenge, "no challenge comes twice");
     refused(&mut again, &sent);
@@ -59,7 +58,7 @@ fn a_proof_lets_in_once_and_not_when_it_is_sent_again() {
 fn every_connection_of_a_session_proves_the_same() {
     let server = server("connections");
     let text = "name other\nsecret another-secret-1\n";
-    // Whoever proves the other secret may log in as well, to another unit.
+    // The other secret gives access to another unit.
     let second = with_secrets("other", text, |path| server.second(&[("chap", path)]));
     let log_in = |client: Client, name: &str, secret: &[u8]| {
         log_in(&server, HOST, client, (name, secret), "MaxConnections=4\0")
@@ -90,7 +89,7 @@ fn every_connection_of_a_session_proves_the_same() {
 #[test]
 fn the_target_proves_nothing_that_would_let_somebody_in() {
     let server = server("back");
-    // Its challenge to one connection is asked of it on another.
+    // The target's challenge to one connection is reflected on another.
     let (mut one, identifier, challenge) = challenged(&server);
     let (mut two, own_identifier, own) = challenged(&server);
     let asked = format!("CHAP_I={identifier}\0CHAP_C=0x{}\0", hex(&challenge));
@@ -98,13 +97,13 @@ fn the_target_proves_nothing_that_would_let_somebody_in() {
         &mut two,
         &format!("CHAP_N=host\0CHAP_R=0x{}\0{asked}", hex(&[0; 16])),
     );
-    // What it would have answered with does not let in either: it is of another secret.
+    // Its own response is not accepted: the secrets differ.
     let reflected = proof(identifier, TARGET_SECRET, &challenge);
     refused(
         &mut one,
         &format!("CHAP_N=t\0CHAP_R=0x{}\0", hex(&reflected)),
     );
-    // With the right secret, a challenge given back to it is refused (RFC 7143, section 12.1.3).
+    // With the right secret, a reflected challenge is refused (RFC 7143, section 12.1.3).
     let (mut three, identifier, challenge) = challenged(&server);
     let right = hex(&proof(identifier, SECRET, &challenge));
     let back = format!("CHAP_I={identifier}\0CHAP_C=0x{}\0", hex(&challenge));
@@ -112,13 +111,14 @@ fn the_target_proves_nothing_that_would_let_somebody_in() {
         &mut three,
         &format!("CHAP_N=host\0CHAP_R=0x{right}\0{back}"),
     );
-    // Nor is one proof good for another connection.
+    // A proof is not valid for another connection.
     let (mut four, _, _) = challenged(&server);
     let taken = hex(&proof(own_identifier, SECRET, &own));
     refused(&mut four, &format!("CHAP_N=host\0CHAP_R=0x{taken}\0"));
 }
 
-/// What is forged, and what must not come of it: it is sent after a write of 16 blocks that waits for its data.
+/// A forged PDU, sent after a write of 16 blocks that waits for its data; and the assertion that it
+/// has no effect.
 type Forged = fn(&mut Client, &Pdu);
 
 fn out(client: &Client, r2t: &Pdu) -> Pdu {
@@ -138,7 +138,7 @@ fn not_done(client: &mut Client) {
     }
 }
 
-/// The target has read what was sent before: a ping behind it comes back, and nothing else.
+/// Asserts that the target has read what was sent: only a ping behind it is answered.
 fn only_read(client: &mut Client) {
     let ping = Pdu::new(0x40, 0x80).word(16, 9).word(20, NO_TAG);
     client.send(&ping.word(24, client.command_number));
@@ -176,7 +176,8 @@ const FORGED: &[(&str, Forged)] = &[
         only_read(client);
     }),
     ("data asked for again", |client, r2t| {
-        // A SNACK (RFC 7143, section 11.16) is of error recovery level 1, which was not agreed on.
+        // SNACK (RFC 7143, section 11.16) requires error recovery level 1, which was not
+        // negotiated.
         let snack = Pdu::new(0x10, 0x80).word(16, client.tag);
         client.send(&snack.word(20, r2t.get(20)).word(44, 1));
         assert_eq!(client.receive().unwrap().opcode(), 0x3f, "a reject");

@@ -1,4 +1,4 @@
-//! What a host that may only read can do to a unit that others write to: nothing, by whatever command.
+//! A read-only host cannot affect a unit that others write to, by any command.
 
 use crate::support::client::{Client, NO_TAG, Pdu};
 use crate::support::server::Server;
@@ -6,10 +6,10 @@ use crate::support::server::Server;
 const WRITER: &str = "iqn.2026-11.test:writer";
 const OTHER: &str = "iqn.2026-11.test:other";
 
-/// A command with its data-out.
+/// A CDB with its data-out.
 type Command = (Vec<u8>, Vec<u8>);
 
-/// Sends a command with all of its data: status, and data or sense data.
+/// Sends a command with its data: status, and data or sense data.
 fn run(client: &mut Client, (cdb, data): &Command) -> (u8, Vec<u8>) {
     let (flags, expected) = match data.len() {
         0 => (0xc1, 4096),
@@ -29,12 +29,12 @@ fn run(client: &mut Client, (cdb, data): &Command) -> (u8, Vec<u8>) {
     }
 }
 
-/// Key, code and qualifier of fixed sense data, after its length.
+/// Key, code and qualifier of fixed-format sense data, after its length.
 fn sense(data: &[u8]) -> (u8, u8, u8) {
     (data[4], data[14], data[15])
 }
 
-/// Everything of the unit that its writer can see or be told.
+/// The complete state of the unit as visible to its writer.
 fn state(server: &Server, writer: &mut Client) -> Vec<(u8, Vec<u8>)> {
     let commands: [&[u8]; 5] = [
         &[0; 6],
@@ -49,7 +49,7 @@ fn state(server: &Server, writer: &mut Client) -> Vec<(u8, Vec<u8>)> {
     state
 }
 
-/// A CDB: these bytes, and zeroes.
+/// A CDB: these bytes, padded with zeroes.
 fn cdb(bytes: &[u8]) -> Vec<u8> {
     let mut cdb = bytes.to_vec();
     cdb.resize(16, 0);
@@ -62,7 +62,7 @@ fn reserve_out(action: u8, kind: u8, key: u8, flags: u8) -> Command {
     (cdb(&[0x5f, action, kind, 0, 0, 0, 0, 0, 24]), list)
 }
 
-/// A copy within the unit, of block 8 to block 0.
+/// A copy of block 8 to block 0 within the unit.
 fn copy_list(server: &Server, long: bool) -> Vec<u8> {
     let serial = server.target.rsplit(':').next().unwrap();
     let name = scsi::Identity::new(serial).name();
@@ -84,7 +84,7 @@ fn copy_list(server: &Server, long: bool) -> Vec<u8> {
     list
 }
 
-/// What a host may send to make a command with this code and action change the unit.
+/// Attempts to change the unit with this operation code and service action.
 fn attempts(server: &Server, opcode: u8, action: u8) -> Vec<Command> {
     let block = vec![0xee; 512];
     let control = |head: usize| {
@@ -152,7 +152,7 @@ fn attempts(server: &Server, opcode: u8, action: u8) -> Vec<Command> {
             long[13] = list.len() as u8;
             vec![(long, list)]
         }
-        // The token of zeroes, for block 0.
+        // The zero token, for block 0.
         (0x83, 0x11) => {
             let mut list = vec![0; 536 + 16];
             list[..2].copy_from_slice(&550u16.to_be_bytes());
@@ -167,7 +167,7 @@ fn attempts(server: &Server, opcode: u8, action: u8) -> Vec<Command> {
             cdb(&[0xa4, 0x0a, 0, 0, 0, 0, 0, 0, 0, 8]),
             vec![0, 0, 0, 0, 2, 0, 0, 1],
         )],
-        // Whatever it is: to no block, and to the first one.
+        // Any command: to no block, and to the first one.
         _ => vec![
             (cdb(&[opcode, action]), Vec::new()),
             (cdb(&[opcode, action, 0, 0, 0, 0, 0, 0, 1]), Vec::new()),
@@ -175,7 +175,7 @@ fn attempts(server: &Server, opcode: u8, action: u8) -> Vec<Command> {
     }
 }
 
-/// Operation codes with their service actions, as the unit lists them.
+/// Operation codes and service actions that the unit reports.
 fn commands(client: &mut Client) -> Vec<(u8, u8)> {
     let cdb = cdb(&[0xa3, 0x0c, 0, 0, 0, 0, 0, 0, 16, 0]);
     let (status, list) = run(client, &(cdb, Vec::new()));
@@ -184,7 +184,7 @@ fn commands(client: &mut Client) -> Vec<(u8, u8)> {
     rows.map(|row| (row[0], row[3])).collect()
 }
 
-/// A volume that one host writes to, with content, and another host's session to it.
+/// A volume with content and a writing host, and another host's session to it.
 struct Shared {
     server: Server,
     writer: Client,
@@ -265,10 +265,10 @@ fn what_would_change_the_unit_is_refused_as_write_protected_and_does_so_for_a_wr
     ];
     let mut reader = shared("yes");
     for (opcode, action) in changing {
-        // This shows that the attempts are such as the other test thinks.
+        // Verifies that the attempts of the other test would be effective.
         let mut writers = shared("no");
         let list = attempts(&writers.server, opcode, action);
-        // The copy is of what lies behind, which is to be another content.
+        // The source of the copy must have different content.
         if opcode == 0x83 {
             assert_eq!(run(&mut writers.other, &write_of(8)).0, 0);
         }
@@ -280,7 +280,7 @@ fn what_would_change_the_unit_is_refused_as_write_protected_and_does_so_for_a_wr
             }
         }
         let after = state(&writers.server, &mut writers.writer);
-        // States of ports belong to the target that the other host has logged in to.
+        // Portal states belong to the target that the other host has logged in to.
         let changes = after != before || opcode == 0xa4;
         assert!(changes, "{opcode:02x}/{action:02x} changes something");
         let (status, data) = run(
@@ -288,7 +288,7 @@ fn what_would_change_the_unit_is_refused_as_write_protected_and_does_so_for_a_wr
             &attempts(&reader.server, opcode, action)[0],
         );
         let expected = match opcode {
-            // The unit that cannot be written to is one that the list names.
+            // The read-only unit is one of those in the list.
             0x83 if action < 2 => (0x0a, 0x0d, 0x01),
             _ => (0x07, 0x27, 0x00),
         };
@@ -296,7 +296,7 @@ fn what_would_change_the_unit_is_refused_as_write_protected_and_does_so_for_a_wr
     }
 }
 
-/// Writes one block.
+/// A write of one block.
 fn write_of(lba: u8) -> Command {
     let command = cdb(&[0x2a, 0, 0, 0, 0, lba, 0, 0, 1]);
     (command, vec![0x77; 512])
@@ -332,7 +332,7 @@ fn resets_of_a_host_that_may_only_read_end_its_own_commands_alone() {
         "it was written"
     );
     assert_eq!(all.writer.ready(), 0, "and nothing is told");
-    // The reservation is still there.
+    // The reservation is unchanged.
     let (status, _) = run(
         &mut all.other,
         &(cdb(&[0x28, 0, 0, 0, 0, 0, 0, 0, 1]), Vec::new()),

@@ -1,4 +1,4 @@
-//! Sessions as the RFC has them: data in every way, digests, windows, functions, discovery.
+//! Sessions according to the RFC: data transfers, digests, windows, functions, discovery.
 
 use crate::support::client::{Client, NO_TAG, Pdu};
 use crate::support::server::Server;
@@ -131,7 +131,7 @@ fn pings_are_echoed_and_logging_out_ends_the_connection() {
     assert!(client.receive().is_none());
 }
 
-/// Waits until the target has read what was sent before: a ping behind it comes back.
+/// Waits until the target has read what was sent: a ping behind it is answered.
 fn wait_until_read(client: &mut Client) {
     client.send(
         &Pdu::new(0x40, 0x80)
@@ -247,7 +247,7 @@ fn as_much_is_taken_unasked_as_the_initiator_was_told() {
         let told = told
             .lines()
             .find_map(|line| line.strip_prefix("FirstBurstLength="));
-        // What is not named is 64 KiB (RFC 7143, section 13.14).
+        // The default is 64 KiB (RFC 7143, section 13.14).
         let told: usize = told.map_or(65536, |told| told.parse().unwrap());
         let mut client = client.settle();
         let data = pattern(told);

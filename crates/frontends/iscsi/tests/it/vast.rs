@@ -1,5 +1,5 @@
-//! Commands for much of a large volume: each does a bounded part, in pieces between which others have their turn, and
-//! none goes on when nobody waits for it.
+//! Commands over large ranges: executed in bounded pieces that interleave with others, and
+//! abandoned when no response is needed.
 
 use crate::support::client::{Client, Pdu};
 use crate::support::server::{export, portal_of};
@@ -17,7 +17,7 @@ const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 const HOST: &str = "iqn.2026-11.test:host";
 
-/// One operation, as the volume was given it.
+/// An operation submitted to the volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Seen {
     kind: OpKind,
@@ -34,7 +34,7 @@ struct State {
     held: bool,
 }
 
-/// A volume of zeroes with nothing behind it: blocks of 1 GiB at multiples of 1 TiB have data.
+/// A volume of zeroes without storage: 1 GiB at each multiple of 1 TiB has data.
 struct Vast {
     size: u64,
     serial: String,
@@ -54,7 +54,7 @@ impl Vast {
         self.lock().held = true;
     }
 
-    /// Lets one operation end that waits; whether there was one.
+    /// Completes one waiting operation; returns whether there was one.
     fn let_one_go(&self) -> bool {
         let next = self.lock().waiting.pop_front();
         next.map(Self::end).is_some()
@@ -67,7 +67,7 @@ impl Vast {
     fn end(mut op: Op) {
         let mut extents = Vec::new();
         if op.kind == OpKind::Status {
-            // One run, perhaps less than was asked for.
+            // A single run, possibly shorter than requested.
             let data = Self::is_data(op.offset);
             let border = match data {
                 true => op.offset / TIB * TIB + GIB,
@@ -184,7 +184,7 @@ fn command(client: &mut Client, cdb: &[u8], data: &[u8]) -> Pdu {
     }
 }
 
-/// A CDB of 16 bytes with a block and a count.
+/// A 16-byte CDB with a block and a count.
 fn sixteen(opcode: u8, flags: u8, lba: u64, count: u32) -> [u8; 16] {
     let mut cdb = [0; 16];
     (cdb[0], cdb[1]) = (opcode, flags);
@@ -193,7 +193,7 @@ fn sixteen(opcode: u8, flags: u8, lba: u64, count: u32) -> [u8; 16] {
     cdb
 }
 
-/// What GET LBA STATUS tells from a block on: first block, count, and whether it is a hole.
+/// GET LBA STATUS from a block on: first block, count, and whether it is a hole.
 fn lba_status(client: &mut Client, lba: u64, allocation: u32) -> Vec<(u64, u64, bool)> {
     let (status, data) = run(client, &sixteen(0x9e, 0x12, lba, allocation), &[]);
     assert_eq!(status, 0);
@@ -238,7 +238,7 @@ fn lba_status_of_a_large_volume_is_told_in_bounded_parts_without_gaps() {
         }
         assert_eq!(data * 512, 5 * GIB);
     }
-    // The last blocks, and past them.
+    // The last blocks, and beyond.
     assert_eq!(lba_status(&mut client, 5 * TIB / 512 - 1, 4096).len(), 1);
     assert_eq!(
         run(&mut client, &sixteen(0x9e, 0x12, 5 * TIB / 512, 64), &[]).0,
@@ -246,8 +246,8 @@ fn lba_status_of_a_large_volume_is_told_in_bounded_parts_without_gaps() {
     );
 }
 
-/// A command with its data; the kind of operation that it takes, the bytes of the longest and of all of them, and
-/// whether their space is to stay.
+/// A command with its data; the kind of its operations, the maximum and total size, and whether
+/// space is kept.
 type Case<'a> = (&'a [u8], &'a [u8], OpKind, u64, u64, bool);
 
 #[test]
@@ -263,7 +263,7 @@ fn what_is_changed_or_verified_at_once_is_done_in_pieces() {
     let same = |flags| sixteen(0x93, flags, 100, 65_535);
     let cases: [Case<'_>; 5] = [
         (&unmap, &list, OpKind::Discard, 256 * MIB, 512 * MIB, false),
-        // With UNMAP the space is given back, and without it is taken.
+        // With UNMAP space is freed, without it is allocated.
         (
             &same(0x08),
             &zeroes,
@@ -309,15 +309,15 @@ fn what_is_changed_or_verified_at_once_is_done_in_pieces() {
         let sum: u64 = seen.iter().map(|op| op.len).sum();
         assert_eq!(sum, all, "{cdb:02x?}");
     }
-    // One command looks at no more than so much.
+    // The range of a command is limited.
     let verify = sixteen(0x8f, 0, 0, 256 * 2048 + 1);
     assert_eq!(run(&mut client, &verify, &[]).0, 2);
-    // ANCHOR is not offered.
+    // ANCHOR is not supported.
     assert_eq!(run(&mut client, &same(0x18), &zeroes).0, 2);
     assert_eq!(run(&mut client, &same(0x10), &zeroes).0, 2);
 }
 
-/// Commands that take many pieces, with their data.
+/// Commands of many pieces, with their data.
 fn long_commands(served: &Served) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut list = vec![0; 8];
     (list[1], list[3]) = (6, 0);
@@ -359,7 +359,7 @@ fn long_commands(served: &Served) -> Vec<(Vec<u8>, Vec<u8>)> {
     ]
 }
 
-/// How nobody waits for a command any more.
+/// Why no response is needed any more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Close,
@@ -383,7 +383,7 @@ fn a_long_command_stops_when_its_connection_ends_or_it_is_aborted() {
             assert!(served.device.let_one_go());
             match end {
                 End::Close => client.stream.shutdown(Shutdown::Both).unwrap(),
-                // Nothing more comes; what is sent could be read.
+                // No further requests; responses could still be read.
                 End::HalfClose => client.stream.shutdown(Shutdown::Write).unwrap(),
                 End::Abort => {
                     let abort = Pdu::new(0x42, 0x81).word(16, 77).word(20, client.tag);
@@ -391,7 +391,7 @@ fn a_long_command_stops_when_its_connection_ends_or_it_is_aborted() {
                     client.stream.set_nonblocking(true).unwrap();
                 }
             }
-            // One piece after the other, with time for the end to be noticed; all of them would be more.
+            // One piece after the other, with time to notice the end; there would be more.
             let has_ended = || match end {
                 End::Abort => client.stream.peek(&mut [0]).is_ok(),
                 _ => served.export.sessions() == 0,

@@ -1,4 +1,4 @@
-//! What the parser makes of single chains.
+//! Parsing of single chains.
 
 use super::*;
 use crate::chain::Chain;
@@ -123,7 +123,7 @@ fn a_request_larger_than_the_limit_fails() {
 fn a_chain_of_more_segments_than_promised_is_served_or_fails_with_a_status() {
     for kind in [VIRTIO_BLK_T_IN, VIRTIO_BLK_T_OUT] {
         let flags = if kind == VIRTIO_BLK_T_IN { WRITE } else { 0 };
-        // Apart from one another: what follows one another is one segment.
+        // Not adjacent: adjacent ones are merged.
         let segments = |count: u64| {
             let data: Vec<_> = (0..count)
                 .map(|at| (DATA + 1024 * at, 512, flags))
@@ -168,7 +168,7 @@ fn the_status_of_a_malformed_chain_is_found_where_its_end_is() {
     }
 }
 
-/// Reads a request whose chain is in an indirect table.
+/// Parses a request whose chain is in an indirect table.
 fn parse_table(kind: u32, data: &[Data]) -> Request {
     let ranges = [(GuestAddress(0), MEMORY)];
     let map = Arc::new(GuestMap::from(
@@ -197,7 +197,7 @@ fn parse_table(kind: u32, data: &[Data]) -> Request {
 #[test]
 fn ranges_are_checked_with_their_flags() {
     let range = |kind, sector: u64, sectors: u32, flags: u32, len: u32| {
-        // The header's page has room behind the header for the range.
+        // The page of the header has space for the range after it.
         let ranges = [(GuestAddress(0), MEMORY)];
         let map = Arc::new(GuestMap::from(
             GuestMemoryMmap::from_ranges(&ranges).unwrap(),

@@ -1,4 +1,4 @@
-//! The ring against what a driver does, and does wrong.
+//! The ring against a correct and a faulty driver.
 
 use super::*;
 use virtio_queue::QueueT;
@@ -100,8 +100,8 @@ fn the_event_index_says_which_answers_are_notified() {
         ring.publish();
         ring.wants_call()
     };
-    assert!(wants(1, 0), "the first answer was waited for");
-    assert!(!wants(1, 5), "the sixth is");
+    assert!(wants(1, 0), "the first response was requested");
+    assert!(!wants(1, 5), "the sixth is requested");
     assert!(!wants(2, 5));
     assert!(wants(3, 5), "it is among these");
     assert!(!wants(1, 5));

@@ -1,4 +1,4 @@
-//! What a ring's task does about a guest or monitor that broke the rules.
+//! Handling of guests or monitors that violate the protocol.
 
 use super::{Broken, Server};
 use std::future::poll_fn;
@@ -12,23 +12,23 @@ impl Server {
         log.warn(format_args!("queue {queue}: malformed request: {reason}"));
     }
 
-    /// Fails when a part of the memory was cut off its file: what was read from there were zeroes, and what was written
-    /// reaches nobody. The look is one load, as the thread finds out by the access itself.
+    /// Fails if a part of the memory was truncated: data read from there was zeroes, and written
+    /// data is lost. The check is a single load, as the fault handler runs on the accessing thread.
     pub(super) fn check_memory(&self) -> Result<(), Broken> {
         match self.parts.cut.load(Ordering::Acquire) {
-            true => Err(Broken("the guest's memory was cut off its file".into())),
+            true => Err(Broken("the guest's memory file was truncated".into())),
             false => Ok(()),
         }
     }
 
-    /// Says that the ring is served no more, and ends the session if its memory is gone.
+    /// Logs that the ring is no longer served, and ends the session if its memory is gone.
     pub(super) fn give_up(&mut self, reason: &str) {
-        // The first reason may follow from the other.
+        // A truncation may be the cause of the given reason.
         let is_cut = self.check_memory().err();
         let reason = is_cut.as_ref().map_or(reason, |Broken(cut)| cut);
         let queue = self.parts.index;
         self.parts.log.error(format_args!(
-            "queue {queue} is served no more until the guest resets the disk: {reason}"
+            "queue {queue} stopped until the guest resets the disk: {reason}"
         ));
         if is_cut.is_some() {
             return (self.parts.hang_up)();
@@ -39,7 +39,7 @@ impl Server {
         }
     }
 
-    /// Waits for what the volume still has, without answering it.
+    /// Waits for submitted operations, without answering them.
     pub(super) async fn wait_for_device(&mut self) {
         self.refused = None;
         self.zeroing.clear();

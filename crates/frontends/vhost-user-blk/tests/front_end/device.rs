@@ -1,4 +1,4 @@
-//! A volume for tests: a file, answered by a thread of its own in an order that nobody asked for.
+//! A test volume: a file served by a thread of its own in arbitrary order.
 
 use block::{BlockDevice, Completion, ErrorKind, Geometry, IoBuf, IoError, Op, OpFlags, OpKind};
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::Waker;
 
-/// What happened so far.
+/// Statistics.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Counts {
     pub reads: u64,
@@ -41,19 +41,19 @@ struct Shared {
 /// The volume.
 pub struct TestDevice {
     shared: Arc<Shared>,
-    /// Operations that it takes at a time.
+    /// Maximum operations in flight.
     limit: usize,
-    /// Completes within `submit`.
+    /// Complete within `submit`.
     inline: bool,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 /// A file in memory.
 pub fn memory_file(size: u64) -> File {
-    // SAFETY: plain system call with a constant name.
+    // SAFETY: a system call with a constant name.
     let fd = unsafe { libc::memfd_create(c"volume".as_ptr(), libc::MFD_CLOEXEC) };
     assert!(fd >= 0, "no memory file");
-    // SAFETY: a fresh descriptor.
+    // SAFETY: a new descriptor.
     let file = unsafe { File::from_raw_fd(fd) };
     file.set_len(size).unwrap();
     file
@@ -87,18 +87,18 @@ impl TestDevice {
         self.shared.state.lock().unwrap().counts
     }
 
-    /// Answers nothing until it is released.
+    /// Delays all completions until it is released.
     pub fn hold(&self, held: bool) {
         self.shared.state.lock().unwrap().held = held;
         self.shared.changed.notify_all();
     }
 
-    /// Operations that wait for their answer.
+    /// Number of delayed operations.
     pub fn waiting(&self) -> usize {
         self.shared.state.lock().unwrap().waiting.len()
     }
 
-    /// Those of them that somebody still waits for.
+    /// Number of these whose result is still needed.
     pub fn wanted(&self) -> usize {
         let state = self.shared.state.lock().unwrap();
         state
@@ -108,7 +108,7 @@ impl TestDevice {
             .count()
     }
 
-    /// Answers every operation with this error.
+    /// Fails all operations with this error.
     pub fn fail_with(&self, kind: Option<ErrorKind>) {
         self.shared.state.lock().unwrap().fail_with = kind;
     }
@@ -123,7 +123,7 @@ impl TestDevice {
         self.wake_listeners();
     }
 
-    /// The volume ends.
+    /// Ends the volume.
     pub fn end(&self) {
         self.shared.state.lock().unwrap().gone = true;
         self.wake_listeners();
@@ -153,7 +153,7 @@ impl Shared {
             }
             let mut batch = std::mem::take(&mut state.waiting);
             drop(state);
-            // Later ones first: nobody may rely on the order.
+            // In reverse: the order must not matter.
             batch.reverse();
             for op in batch {
                 self.complete(op);
@@ -211,7 +211,7 @@ impl Shared {
             OpKind::Discard | OpKind::WriteZeroes => {
                 let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
                 let (offset, len) = (offset as i64, len as i64);
-                // SAFETY: plain system call on a descriptor that `file` owns.
+                // SAFETY: a system call on a descriptor owned by `file`.
                 if unsafe { libc::fallocate(self.file.as_raw_fd(), mode, offset, len) } != 0 {
                     return Err(failed(std::io::Error::last_os_error()));
                 }

@@ -1,4 +1,4 @@
-//! A guest or monitor that breaks the rules harms only itself.
+//! Protocol violations by a guest or monitor only affect itself.
 
 use crate::support::*;
 use std::io::Write;
@@ -17,7 +17,7 @@ fn options() -> Options {
     }
 }
 
-/// The disk still serves: another queue, and a new connection.
+/// Asserts that another queue and a new connection are served.
 fn still_serves(served: &Served, mut client: Client) {
     assert_eq!(write(client.queue(1), 0, &[4; 512]), OK);
     drop(client);
@@ -138,7 +138,7 @@ fn requests_of_more_segments_than_the_ring_has_entries_are_served_or_fail() {
             ..options()
         });
         let queue = client.queue(0);
-        // Every other sector, then the others: no two segments follow one another.
+        // Every other sector, then the rest: no two segments are adjacent.
         queue.set_segment_order(512, 2);
         let len = count * 512;
         let bytes = pattern(count as u64, len);
@@ -282,7 +282,7 @@ fn nonsense_on_the_control_socket_ends_that_connection() {
             &[0, 40, 107, 238, 16, 0, 0, 0],
         ]
         .concat(),
-        // SET_BACKEND_REQ_FD without one.
+        // SET_BACKEND_REQ_FD without a descriptor.
         vec![21, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
         vec![1, 0],
     ] {

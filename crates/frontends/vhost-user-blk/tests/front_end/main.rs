@@ -1,4 +1,4 @@
-//! The front end from outside: a client with rings of its own on one side, a volume on the other.
+//! Tests of the protocol from outside: a client with rings of its own, and a test volume.
 
 mod device;
 mod hostile;

@@ -1,4 +1,4 @@
-//! A monitor that turns what it shares against the daemon harms only its own session.
+//! A malicious monitor only affects its own session.
 
 use crate::support::*;
 use std::io::Write;
@@ -23,7 +23,7 @@ pub fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A connection with its features negotiated.
+/// A connection with negotiated features.
 pub fn negotiated(served: &Served) -> RawConnection {
     let connection = RawConnection::connect(&served.path, TIMEOUT).unwrap();
     let get = |request| {
@@ -46,14 +46,14 @@ pub fn table(guest: u64, user: u64, size: u64, offset: u64) -> Vec<u8> {
 }
 
 pub fn event() -> std::fs::File {
-    // SAFETY: plain system call.
+    // SAFETY: a system call without memory access.
     let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     assert!(fd >= 0, "no event descriptor");
-    // SAFETY: a fresh descriptor.
+    // SAFETY: a new descriptor.
     unsafe { std::fs::File::from_raw_fd(fd) }
 }
 
-/// A new connection is served.
+/// Asserts that a new connection is served.
 fn serves_others(served: &Served) {
     until("the session has ended", || {
         served.export.as_ref().unwrap().sessions() == 0
@@ -123,7 +123,7 @@ fn in_flight_memory_that_is_cut_ends_its_session_alone() {
     );
     assert_eq!(ask(message::SET_VRING_ENABLE, &number(0, 1), &[]), 0);
     inflight.set_len(0).unwrap();
-    // An available entry, which is noted there.
+    // An available entry, which is recorded there.
     memory.write_all_at(&[0, 0, 1, 0], 0x1000).unwrap();
     (&mut &kick).write_all(&1u64.to_ne_bytes()).unwrap();
     serves_others(&served);
@@ -170,11 +170,11 @@ fn a_full_call_descriptor_that_blocks_stops_nobody() {
         ..options()
     });
     let fd = client.queue(0).notifications();
-    // What was told at the start is taken out, so that the counter can be filled.
+    // Consume the initial notification, so that the counter can be filled.
     assert_eq!(write(client.queue(0), 0, &[1; 512]), OK);
     client.queue(0).disarm();
     let full = (u64::MAX - 1).to_ne_bytes();
-    // SAFETY: plain system calls on a descriptor that the client owns.
+    // SAFETY: system calls on a descriptor owned by the client.
     unsafe {
         assert_eq!(libc::write(fd, full.as_ptr().cast(), 8), 8);
         let flags = libc::fcntl(fd, libc::F_GETFL);
@@ -195,7 +195,7 @@ fn a_full_call_descriptor_that_blocks_stops_nobody() {
         };
         assert_eq!(done.status, OK);
     }
-    // The loops serve others, too: of each export one queue runs on either.
+    // The loops also serve others: one queue of each export runs on each.
     let other = serve_on(&served.loops, volume());
     let mut second: Client = other.connect(options());
     for index in 0..2 {
@@ -209,7 +209,7 @@ fn a_full_call_descriptor_that_blocks_stops_nobody() {
 fn connections_that_send_other_files_or_parts_of_messages_are_ended() {
     let served = serve(volume());
     let (mut pipe, null) = ([0; 2], std::fs::File::open("/dev/null").unwrap());
-    // SAFETY: room for two descriptors.
+    // SAFETY: space for two descriptors.
     let made = unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) };
     assert_eq!(made, 0);
     for (name, bytes, files) in [

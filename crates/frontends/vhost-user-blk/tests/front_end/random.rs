@@ -1,6 +1,6 @@
-//! Messages and rings by chance: whatever they are, each message is answered or its connection ended, each ring can be
-//! stopped, and others are served. `CONVECT_RANDOM_ROUNDS` says how many connections are made, `CONVECT_RANDOM_SEED` from
-//! which numbers on.
+//! Random messages and rings: each message is answered or its connection closed, each ring can be
+//! stopped, and others are served. `CONVECT_RANDOM_ROUNDS`: number of connections;
+//! `CONVECT_RANDOM_SEED`: seed.
 
 use crate::monitor::{event, message, negotiated, table, words};
 use crate::support::*;
@@ -13,7 +13,7 @@ use vhost_client::{Options, RawConnection, memory_file};
 const ROUNDS: u64 = 300;
 const USER: u64 = 0x7f00_0000_0000;
 const MEMORY: u64 = 1 << 20;
-/// Where the parts of a ring are: what is before them is data.
+/// Offsets of the parts of a ring; data is before them.
 const TABLE: u64 = 0x8_0000;
 const AVAILABLE: u64 = 0xa_0000;
 const USED: u64 = 0xc_0000;
@@ -39,7 +39,7 @@ impl Chance {
         values[self.below(values.len() as u64) as usize]
     }
 
-    /// A number that is often at some limit.
+    /// A number that is often at a limit.
     fn number(&mut self) -> u64 {
         let near = self.of(&[
             0,
@@ -64,10 +64,10 @@ impl Chance {
     }
 }
 
-/// What can be sent with a message.
+/// Descriptors to send with messages.
 struct Files {
     memory: File,
-    /// Shorter than it is said to be.
+    /// Shorter than claimed.
     short: File,
     event: File,
     call: File,
@@ -103,7 +103,7 @@ impl Files {
     }
 }
 
-/// A body that is right for some message, or nearly so.
+/// A body that is valid for some message, or nearly.
 fn body(chance: &mut Chance) -> Vec<u8> {
     let pair = |low: u64, high: u64| words(&[low & 0xffff_ffff | high << 32]);
     let mut body = match chance.below(8) {
@@ -160,7 +160,7 @@ fn body(chance: &mut Chance) -> Vec<u8> {
     body
 }
 
-/// Waits until the other side has answered a question, or has ended the connection: false.
+/// Waits until the peer has answered a request; false if it has closed the connection.
 fn is_there(connection: &RawConnection) -> bool {
     if connection.send(message::GET_FEATURES, 0, &[], &[]).is_err() {
         return false;
@@ -178,7 +178,7 @@ fn is_there(connection: &RawConnection) -> bool {
     }
 }
 
-/// Sends messages until the connection is ended; true when it is not.
+/// Sends messages until the connection is closed; true if it is still open.
 fn say(connection: &RawConnection, chance: &mut Chance, files: &Files, count: u64) -> bool {
     (0..count).all(|_| {
         let request = match chance.one_in(16) {
@@ -191,7 +191,7 @@ fn say(connection: &RawConnection, chance: &mut Chance, files: &Files, count: u6
     })
 }
 
-/// Sets a ring up as it should be.
+/// Sets a ring up correctly.
 fn set_up(connection: &RawConnection, files: &Files, index: u32) -> std::io::Result<()> {
     let number = |number: u32| [index.to_le_bytes(), number.to_le_bytes()].concat();
     let fd = |file: &File| [file.as_raw_fd()];
@@ -222,7 +222,7 @@ fn set_up(connection: &RawConnection, files: &Files, index: u32) -> std::io::Res
     Ok(())
 }
 
-/// Fills memory and ring by chance, much of it nearly right.
+/// Fills memory and ring at random, much of it nearly valid.
 fn fill(chance: &mut Chance, files: &Files, available: u16) {
     let put = |at: u64, bytes: &[u8]| files.memory.write_all_at(bytes, at).unwrap();
     for at in 0..8 {
@@ -329,7 +329,7 @@ fn every_message_is_answered_or_its_connection_ended_whatever_is_sent() {
     );
     let served = serve(volume());
     for seed in first..first + rounds {
-        // Seen when it fails.
+        // Printed on failure.
         println!("seed {seed}");
         round(&served, seed);
         if seed % 16 == 15 {

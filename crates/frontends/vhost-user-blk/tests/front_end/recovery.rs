@@ -1,4 +1,4 @@
-//! A guest outlives its storage daemon.
+//! A guest survives a restart of its storage daemon.
 
 use crate::device::TestDevice;
 use crate::support::*;
@@ -12,7 +12,7 @@ fn requests_that_were_not_taken_or_not_answered_are_served_after_a_restart() {
     let mut served = serve(volume());
     let mut client = served.connect(Options::default());
     assert_eq!(write(client.queue(0), 0, &[1; 512]), OK);
-    // The volume ends: what it answers now must not reach the guest.
+    // The volume ends: later results must not reach the guest.
     served.device.fail_with(Some(block::ErrorKind::Gone));
     let queue = client.queue(0);
     let slot = queue.take_slot().unwrap();
@@ -107,7 +107,7 @@ fn a_write_cache_that_was_switched_off_stays_off_after_a_restart() {
 
 const CHILD: &str = "CONVECT_TEST_SERVE";
 
-/// Not a test of its own: the daemon that the next one kills.
+/// Not a test: the daemon that is killed by the next one.
 #[test]
 fn serves_when_it_is_asked_to() {
     let Ok(folder) = std::env::var(CHILD) else {
@@ -124,7 +124,7 @@ fn serves_when_it_is_asked_to() {
     let path = folder.join("disk.sock");
     let _export = start(device, &path, &loops).unwrap();
     println!("serving");
-    // It ends by being killed, or with the test that reads what it prints.
+    // It is killed, or ends with the test that reads its output.
     std::io::stdin().read_line(&mut String::new()).unwrap();
 }
 
@@ -158,7 +158,7 @@ impl Daemon {
     }
 }
 
-/// Keeps every slot busy with writes of numbered blocks; returns what was acknowledged.
+/// Keeps every slot busy with writes of numbered blocks; returns the acknowledged ones.
 struct Writer {
     next: u64,
     in_slot: Vec<u64>,

@@ -1,4 +1,4 @@
-//! What a guest can ask of the disk, over real sockets and rings.
+//! Requests of a guest over real sockets and rings.
 
 use crate::device::{Counts, TestDevice, memory_file};
 use crate::support::*;
@@ -85,7 +85,7 @@ fn flush_discard_zeroes_and_identify_are_served() {
 
 #[test]
 fn zeroes_without_unmap_are_written_so_that_the_range_has_its_space() {
-    // One that refuses operations in between, too.
+    // Including a volume that rejects operations in between.
     for limit in [64, 1] {
         let served = serve(TestDevice::new(memory_file(SIZE), 512, limit, false));
         let mut client = served.connect(Options::default());
@@ -100,7 +100,7 @@ fn zeroes_without_unmap_are_written_so_that_the_range_has_its_space() {
             sectors,
             unmap: false,
         };
-        // Three at a time, which are each written in steps.
+        // Three at a time, each executed in steps.
         let commands = [zeroes(1, 6), zeroes(8, 10_000), zeroes(20_000, 5_000)];
         for command in commands {
             let slot = queue.take_slot().unwrap();
@@ -163,7 +163,7 @@ fn a_write_is_durable_when_the_guest_has_no_write_cache() {
     assert_eq!(client.config().unwrap()[32], 0);
     write(client.queue(0), 0, &[1; 512]);
     assert_eq!(served.device.counts().durable_writes, 1);
-    // Zeroes are writes, too.
+    // Zeroes are executed as writes.
     for unmap in [false, true] {
         let zeroes = Command::WriteZeroes {
             sector: 0,
@@ -326,13 +326,14 @@ fn a_request_does_not_wait_for_another_one_to_complete() {
     until("the first waits in the volume", || {
         served.device.waiting() == 1
     });
-    // Identify needs nothing of the volume, so it can be answered at once.
+    // Identify needs no operation and can be answered immediately.
     assert_eq!(ask(queue, Command::Identify).status, OK);
     served.device.hold(false);
     assert_eq!(queue.wait(TIMEOUT).unwrap().status, OK);
 }
 
-/// A volume that takes some operations, and more only once the guest has been answered these.
+/// A volume that accepts some operations, and more only once the guest has received their
+/// responses.
 struct Pausing {
     volume: TestDevice,
     taken: AtomicUsize,

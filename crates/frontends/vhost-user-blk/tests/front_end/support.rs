@@ -1,4 +1,4 @@
-//! An export in a temporary folder, and the words that the tests speak in.
+//! An export in a temporary directory, and helpers.
 
 use crate::device::{TestDevice, memory_file};
 use block::BlockDevice;
@@ -19,7 +19,7 @@ pub const UNSUPPORTED: u8 = 2;
 
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
-/// A folder that is removed in the end.
+/// A directory that is removed on drop.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -47,7 +47,7 @@ pub struct Served {
     _folder: Folder,
 }
 
-/// Starts an export of a device with `loops` loops.
+/// Starts an export of a device on `loops` event loops.
 pub fn start(
     device: Arc<dyn BlockDevice>,
     path: &std::path::Path,
@@ -79,7 +79,7 @@ pub fn serve(device: TestDevice) -> Served {
     served
 }
 
-/// Serves a volume on loops that are there.
+/// Serves a volume on existing loops.
 pub fn serve_on(loops: &[ReactorThread], device: TestDevice) -> Served {
     let folder = Folder::new();
     let path = folder.0.join("disk.sock");
@@ -105,14 +105,14 @@ impl Served {
         Client::connect(&self.path, options).unwrap()
     }
 
-    /// Ends the export and starts it again, as a daemon does that is started anew.
+    /// Stops the export and starts it again, like a restarted daemon.
     pub fn restart(&mut self) {
         self.export = None;
         self.export = Some(start(self.device.clone(), &self.path, &self.loops).unwrap());
     }
 }
 
-/// Waits for a condition that another thread brings about.
+/// Waits for a condition.
 pub fn until(what: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + TIMEOUT;
     while !condition() {
@@ -121,14 +121,14 @@ pub fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Bytes that tell where they belong.
+/// Position-dependent bytes.
 pub fn pattern(seed: u64, len: usize) -> Vec<u8> {
     (0..len as u64)
         .map(|index| (seed.wrapping_mul(31) + index.wrapping_mul(7) + (index >> 9)) as u8)
         .collect()
 }
 
-/// Sends one request in a fresh slot.
+/// Sends one request in a free slot.
 pub fn ask(queue: &mut ClientQueue, command: Command) -> Done {
     let slot = queue.take_slot().expect("a free slot");
     queue.call(slot, command, TIMEOUT).unwrap()
@@ -150,8 +150,8 @@ pub fn read(queue: &mut ClientQueue, sector: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Keeps `depth` reads and writes of 4 KiB outstanding, from a sector on, until `count` were sent; returns how many kicks the
-/// disk wanted.
+/// Keeps `depth` reads and writes of 4 KiB in flight, beginning at a sector, until `count` were
+/// sent; returns the number of kicks requested by the device.
 pub fn keep_busy(queue: &mut ClientQueue, depth: u64, first: u64, count: u64) -> u64 {
     let (mut sent, mut answered, mut kicks) = (0, 0, 0);
     loop {

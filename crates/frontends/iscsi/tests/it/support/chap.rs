@@ -1,4 +1,4 @@
-//! Secrets of hosts, and how they are proved.
+//! CHAP secrets and proofs.
 
 use super::client::Client;
 use super::server::Server;
@@ -6,7 +6,7 @@ use md5::{Digest, Md5};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// What comes of starting something with a file of secrets.
+/// Result of starting something with a file of secrets.
 pub fn with_secrets<T>(name: &str, text: &str, start: impl FnOnce(&str) -> T) -> T {
     let file = format!("convect-iscsi-{name}-{}", std::process::id());
     let path = std::env::temp_dir().join(file);
@@ -31,7 +31,7 @@ pub fn unhex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The response of CHAP (RFC 1994, section 4.1) by MD5.
+/// CHAP response (RFC 1994, section 4.1) with MD5.
 pub fn proof(identifier: u8, secret: &[u8], challenge: &[u8]) -> Vec<u8> {
     let hash = Md5::new().chain_update([identifier]);
     hash.chain_update(secret)
@@ -40,7 +40,7 @@ pub fn proof(identifier: u8, secret: &[u8], challenge: &[u8]) -> Vec<u8> {
         .to_vec()
 }
 
-/// Has a connection challenged: it, the identifier and the challenge.
+/// Requests a challenge: connection, identifier and challenge.
 pub fn challenge(target: &str, initiator: &str, mut client: Client) -> (Client, u8, Vec<u8>) {
     let names = format!("InitiatorName={initiator}\0TargetName={target}\0");
     client.login(0x81, &format!("{names}AuthMethod=CHAP\0"));

@@ -1,4 +1,4 @@
-//! An initiator that says what the test wants byte by byte.
+//! An initiator under byte-level control of the test.
 
 use super::server::Server;
 use std::io::{Read, Write};
@@ -64,19 +64,19 @@ pub struct Client {
     pub stream: TcpStream,
     pub command_number: u32,
     pub tag: u32,
-    /// Digests of header and data.
+    /// Header and data digests.
     pub digests: bool,
-    /// What to turn over in the next digest of data, and of the header.
+    /// Bits to flip in the next data and header digest.
     pub spoil: (u8, u8),
-    /// The session's handle (TSIH) and the connection's number (CID).
+    /// Session handle (TSIH) and connection ID (CID).
     pub handle: u16,
     pub connection: u16,
-    /// The next status that is expected (ExpStatSN); it is told with every PDU unless it is not to be.
+    /// Next expected status number (ExpStatSN); acknowledged with every PDU unless disabled.
     pub status_number: u32,
     pub acknowledges: bool,
 }
 
-/// Whether a PDU has a status number of its own.
+/// Whether a PDU consumes a status number.
 fn takes_status(pdu: &Pdu) -> bool {
     match pdu.opcode() {
         0x20 => pdu.get(16) != NO_TAG,
@@ -99,7 +99,7 @@ impl Client {
         let limit = Some(Duration::from_secs(120));
         stream.set_read_timeout(limit).unwrap();
         stream.set_write_timeout(limit).unwrap();
-        // Else small requests one after the other wait for each other.
+        // Avoid delays of small consecutive requests (Nagle's algorithm).
         stream.set_nodelay(true).unwrap();
         Self {
             stream,
@@ -114,7 +114,7 @@ impl Client {
         }
     }
 
-    /// A session with these keys beside the names.
+    /// A session with these keys besides the names.
     pub fn log_in(server: &Server, initiator: &str, keys: &str) -> Self {
         Self::log_in_to(server.portal(), &server.target, initiator, keys)
     }
@@ -133,7 +133,7 @@ impl Client {
         client
     }
 
-    /// A session over a connection that is there.
+    /// A session over an open connection.
     pub fn log_in_over(stream: TcpStream, target: &str, initiator: &str) -> Self {
         let mut client = Self::over(stream);
         let answer = client.login(
@@ -144,7 +144,7 @@ impl Client {
         client
     }
 
-    /// One more connection of the session of `first`: it, or the status that refuses it.
+    /// A further connection of the session of `first`, or the status of its refusal.
     pub fn join(first: &Self, initiator: &str, target: &str, number: u16) -> Result<Self, [u8; 2]> {
         let mut client = Self::connect_to(first.stream.peer_addr().unwrap());
         client.be_of(first, number);
@@ -156,14 +156,14 @@ impl Client {
         }
     }
 
-    /// Says to be a connection of this number of another one's session.
+    /// Claims to be the connection with this number of another session.
     pub fn be_of(&mut self, first: &Self, number: u16) {
         (self.handle, self.connection) = (first.handle, number);
         self.command_number = first.command_number;
         self.tag = u32::from(number) << 16;
     }
 
-    /// One login request and its answer.
+    /// One login request and its response.
     pub fn login(&mut self, flags: u8, text: &str) -> Pdu {
         let pdu = Pdu::new(0x43, flags)
             .byte(13, 1)
@@ -199,11 +199,11 @@ impl Client {
                 bytes.extend(digest);
             }
         }
-        // The peer may have ended the connection already.
+        // The peer may have closed the connection already.
         let _ = self.stream.write_all(&bytes);
     }
 
-    /// The next PDU, after pings, which are answered; none when the connection has ended.
+    /// The next PDU, answering pings; none if the connection has ended.
     pub fn receive(&mut self) -> Option<Pdu> {
         loop {
             let pdu = self.receive_any()?;
@@ -218,7 +218,7 @@ impl Client {
         }
     }
 
-    /// The next PDU, whatever it is.
+    /// The next PDU of any kind.
     pub fn receive_any(&mut self) -> Option<Pdu> {
         let mut head = [0; 48];
         self.stream.read_exact(&mut head).ok()?;
@@ -239,7 +239,7 @@ impl Client {
         Some(Pdu { head, data })
     }
 
-    /// A command's PDU; the numbers go on.
+    /// A command PDU; advances the numbers.
     pub fn command(&mut self, flags: u8, expected: u32, cdb: &[u8]) -> Pdu {
         self.tag += 1;
         let mut pdu = Pdu::new(0x01, flags)
@@ -258,7 +258,7 @@ impl Client {
         self.command(flags, u32::from(blocks) * 512, &cdb)
     }
 
-    /// Writes with all data at once; the status.
+    /// Writes with immediate data; returns the status.
     pub fn write(&mut self, lba: u32, data: &[u8]) -> u8 {
         let pdu = self.write_10(lba, (data.len() / 512) as u16, 0xa1);
         self.send(&pdu.data(data));
@@ -267,7 +267,7 @@ impl Client {
         answer.head[3]
     }
 
-    /// Reads; the data of all PDUs and the status.
+    /// Reads; returns data and status.
     pub fn read(&mut self, lba: u32, blocks: u16) -> (Vec<u8>, u8) {
         let mut cdb = [0x28, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         cdb[2..6].copy_from_slice(&lba.to_be_bytes());
@@ -281,7 +281,7 @@ impl Client {
             match answer.opcode() {
                 0x25 if answer.head[1] & 1 == 0 => {}
                 0x25 => return (data, answer.head[3]),
-                // What is in it then is sense data.
+                // The data is sense data.
                 0x21 => return (data, answer.head[3]),
                 other => panic!("opcode {other:02x}"),
             }
@@ -297,7 +297,7 @@ impl Client {
         answer.head[3]
     }
 
-    /// Takes the unit attention of a new nexus.
+    /// Consumes the unit attention of a new nexus.
     pub fn settle(mut self) -> Self {
         assert_eq!(self.ready(), 2);
         assert_eq!(self.ready(), 0);
@@ -305,7 +305,7 @@ impl Client {
     }
 }
 
-/// Whether a connection is closed by the target within a time.
+/// Whether the target closes a connection within a time.
 pub fn is_closed(stream: &TcpStream, wait: Duration) -> bool {
     stream.set_read_timeout(Some(wait)).unwrap();
     matches!((&*stream).read(&mut [0]), Ok(0))

@@ -1,4 +1,4 @@
-//! What the tests of this front end share.
+//! Shared support of this protocol's tests.
 
 pub mod chap;
 pub mod client;

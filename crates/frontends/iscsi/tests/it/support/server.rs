@@ -1,4 +1,4 @@
-//! An export on loops of its own.
+//! An export on event loops of its own.
 
 use super::memory_device::MemoryDevice;
 use block::BlockDevice;
@@ -14,17 +14,17 @@ pub struct Server {
     pub export: Option<Box<dyn Export>>,
     pub target: String,
     pub loops: Vec<ReactorThread>,
-    /// What its hosts' requests may take.
+    /// Memory budget of its hosts.
     pub memory: Budget,
     keeper: Arc<dyn Keeper>,
     parameters: Vec<(String, String)>,
 }
 
-/// A volume of 8 MiB with a serial number of its own.
+/// A volume of 8 MiB with a unique serial number.
 fn device() -> (Arc<MemoryDevice>, String) {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let device = MemoryDevice::new(8 << 20, 512);
-    // What is reserved of a volume is known by its serial number.
+    // Reservations are identified by the serial number.
     let serial = format!("memory{number}");
     device.set_serial(&serial);
     (device, serial)
@@ -52,7 +52,7 @@ pub fn export(
     })
 }
 
-/// The one portal of an export.
+/// The only portal of an export.
 pub fn portal_of(export: &dyn Export) -> SocketAddr {
     let address = export.address();
     let portal = address.trim_start_matches("iscsi:").split('/').next();
@@ -60,17 +60,17 @@ pub fn portal_of(export: &dyn Export) -> SocketAddr {
 }
 
 impl Server {
-    /// A volume as unit 0 of a target that no other test has.
+    /// A volume as unit 0 of a unique target.
     pub fn start(parameters: &[(&str, &str)]) -> Self {
         Self::keeping(Arc::new(NoKeeper), parameters)
     }
 
-    /// The same, with a place for what is reserved.
+    /// The same with storage for reservations.
     pub fn keeping(keeper: Arc<dyn Keeper>, parameters: &[(&str, &str)]) -> Self {
         Self::kept_in((keeper, Budget::new(64 << 20)), parameters)
     }
 
-    /// A volume whose hosts' requests may take so many bytes.
+    /// A volume whose hosts have a memory budget.
     pub fn with_memory(bytes: usize) -> Self {
         Self::kept_in((Arc::new(NoKeeper), Budget::new(bytes)), &[])
     }
@@ -107,7 +107,7 @@ impl Server {
         }
     }
 
-    /// Another volume as unit 1 of the same target, at the same portal; and its serial number.
+    /// Another volume as unit 1 of the same target and portal; with its serial number.
     pub fn second(
         &self,
         parameters: &[(&str, &str)],
@@ -123,14 +123,14 @@ impl Server {
         )
     }
 
-    /// Another volume of the same target, with nothing but these parameters.
+    /// Another volume of the same target, with only these parameters.
     pub fn another(&self, parameters: &[(&str, &str)]) -> std::io::Result<Box<dyn Export>> {
         let mut all = vec![("target", &*self.target)];
         all.extend(parameters);
         export(device().0, self.kept(), &self.loops, &all)
     }
 
-    /// The same volume once more, at the same portal, with these parameters.
+    /// A further export of the same volume at the same portal.
     pub fn also(&self, parameters: &[(&str, &str)]) -> Box<dyn Export> {
         let portal = self.portal().to_string();
         let mut all = vec![("portal", &*portal)];
@@ -142,7 +142,7 @@ impl Server {
         (Arc::new(NoKeeper), self.memory.clone())
     }
 
-    /// Changes parameters while sessions go on.
+    /// Changes parameters during sessions.
     pub fn change(&mut self, parameters: &[(&str, &str)]) -> std::io::Result<()> {
         for (name, value) in parameters {
             self.parameters.retain(|(known, _)| known != name);
@@ -153,7 +153,7 @@ impl Server {
         self.export.as_ref().unwrap().change(&all)
     }
 
-    /// Ends the export and starts it again, as another process would.
+    /// Stops the export and starts it again, like another process.
     pub fn restart(&mut self) {
         self.export = None;
         let pairs = self.parameters.iter();
