@@ -20,7 +20,7 @@ mib=$((1 << 20))
 start_daemon
 create_pool pool 256M 256M
 convect volume create pool/disk --size 4G --quota 16M | tee made
-grep -q 'quota: *16 MiB (0.0 % taken)' made || fail "$(cat made)"
+grep -q 'quota: *16 MiB (0.0 % used)' made || fail "$(cat made)"
 convect volume create pool/other --size 4G
 export_nbd disk pool/disk
 export_nbd other pool/other

@@ -202,18 +202,18 @@ mod tests {
         assert!(unmet(&PROMISED, &minute(900, 0.02, 20)));
         assert!(
             !unmet(&PROMISED, &minute(900, 0.009, 20)),
-            "under one in a hundred"
+            "below one percent"
         );
         assert!(
             !unmet(&PROMISED, &minute(1500, 0.02, 20)),
-            "it asks for more than was promised"
+            "its demand exceeds the target"
         );
         let any = Targets {
             iops: 0,
             ..PROMISED
         };
         assert!(unmet(&any, &minute(1500, 0.02, 20)));
-        assert!(!unmet(&PROMISED, &minute(1, 0.5, 20)), "too few to tell");
+        assert!(!unmet(&PROMISED, &minute(1, 0.5, 20)), "too few operations");
         // Indistinguishable from the target.
         assert!(!unmet(&PROMISED, &minute(900, 1.0, 2)));
         let text = judge(&PROMISED, &minute(900, 0.02, 20)).unwrap();
@@ -236,7 +236,10 @@ mod tests {
             iops: 400,
             ..only_iops
         };
-        assert!(!unmet(&few, &minute(100, 1.0, 5)), "it waits by itself");
+        assert!(
+            !unmet(&few, &minute(100, 1.0, 5)),
+            "the load is limited by its queue depth"
+        );
         // 400 IOPS of 10 ms: queue depth 4, so 4,000 IOPS of demand at 1 ms each.
         assert!(unmet(&only_iops, &minute(400, 1.0, 10)));
         // Queue depth 1 at 4 ms: 250 IOPS, 1,000 at 1 ms each.

@@ -78,10 +78,10 @@ fn pinned(pin: &Pin) -> String {
         Tier::Slow => "slow",
     };
     match (pin.offset, pin.length) {
-        (0, None) => format!("whole volume to {tier}"),
-        (offset, None) => format!("from {} on to {tier}", format_bytes(offset)),
+        (0, None) => format!("{tier}: whole volume"),
+        (offset, None) => format!("{tier}: from {}", format_bytes(offset)),
         (offset, Some(length)) => format!(
-            "{} from {} on to {tier}",
+            "{tier}: {} at {}",
             format_bytes(length),
             format_bytes(offset)
         ),

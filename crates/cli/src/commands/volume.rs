@@ -78,7 +78,7 @@ fn show(volume: &Volume) -> String {
     };
     let quota = volume.quota.map(|quota| {
         let part = 100.0 * volume.held as f64 / quota.max(1) as f64;
-        format!("{} ({part:.1} % taken)", format_bytes(quota))
+        format!("{} ({part:.1} % used)", format_bytes(quota))
     });
     let reservation = volume.reservation.map(|bytes| {
         format!(

@@ -184,7 +184,7 @@ fn an_export_is_asked_for_with_the_parameters_of_its_front_end() {
         assert_eq!(
             daemon.asked().len(),
             before + 1,
-            "only the front ends were asked for"
+            "only the protocols were requested"
         );
     }
 }
@@ -260,7 +260,7 @@ fn a_job_can_be_left() {
         .unwrap();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(300);
     while daemon.asked().is_empty() {
-        assert!(std::time::Instant::now() < deadline, "it never asked");
+        assert!(std::time::Instant::now() < deadline, "no request was sent");
         std::thread::yield_now();
     }
     let process = child.id().to_string();

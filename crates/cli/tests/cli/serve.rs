@@ -51,7 +51,7 @@ impl<'a> Daemon<'a> {
             if let Some(status) = self.process.try_wait().unwrap() {
                 return status.code();
             }
-            assert!(Instant::now() < deadline, "it does not end");
+            assert!(Instant::now() < deadline, "the daemon does not stop");
             std::thread::yield_now();
         }
     }
@@ -118,7 +118,7 @@ fn a_pool_is_checked_and_mended_while_no_daemon_has_it() {
     assert_eq!(said.code, 0, "{said:?}");
     assert!(
         said.out.contains("\"mends\": []"),
-        "again there is nothing to do: {said:?}"
+        "a second repair has nothing to do: {said:?}"
     );
 
     let copy = folder.path().join("copy");

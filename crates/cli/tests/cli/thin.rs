@@ -81,7 +81,7 @@ fn a_quota_is_a_size_or_none() {
         "volume create tank/v --size 8M --quota 99999999T",
     ]);
     let set = daemon.convect("volume set tank/v --quota 3M").out;
-    for words in ["1.5 MiB with its snapshots\n", "3 MiB (50.0 % taken)\n"] {
+    for words in ["1.5 MiB with its snapshots\n", "3 MiB (50.0 % used)\n"] {
         assert!(set.contains(words), "{words}: {set}");
     }
     assert!(!set.contains("note:"), "{set}");
@@ -183,7 +183,7 @@ fn placement_is_asked_for_in_words() {
     }
     let shown = daemon.convect("volume set tank/v --promotion off").out;
     for words in [
-        "64 KiB from 0 B on to fast, from 64 KiB on to slow\n",
+        "fast: 64 KiB at 0 B, slow: from 64 KiB\n",
         "1 MiB per day (4 KiB written so far, 0 B available now)\n",
         "thrifty\n",
         "backup, veeam (12 reads and 3 writes so far, of 400 blocks)\n",

@@ -133,7 +133,7 @@ mod tests {
         let written = serde_json::to_string(&tokens).unwrap();
         assert!(
             !written.contains(&secret[30..]),
-            "the secret is kept: {written}"
+            "the secret is stored: {written}"
         );
     }
 

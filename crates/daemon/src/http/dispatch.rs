@@ -149,7 +149,7 @@ impl Arguments {
     /// Number of live updates before the stream ends.
     fn looks(&self) -> Result<Option<u64>> {
         match self.asked_number("looks")? {
-            Some(0) => Err(Problem::invalid("looks is 1 or more, not 0".to_owned())),
+            Some(0) => Err(Problem::invalid("looks must be 1 or more".to_owned())),
             looks => Ok(looks),
         }
     }

@@ -201,14 +201,14 @@ mod tests {
         let (keys, now) = (Arc::new(Keys::default()), Instant::now());
         let ticket = first(&keys, "k", now);
         let Ok(Begun::Wait(waiting)) = keys.begin("a", "k", &[b"make"], now) else {
-            panic!("it is under way");
+            panic!("it is in progress");
         };
         assert_eq!(waiting.has_changed().ok(), Some(false));
         ticket.keep(kept("made"));
         drop(ticket);
-        assert!(waiting.has_changed().is_err(), "nobody is woken");
+        assert!(waiting.has_changed().is_err(), "the waiter is not woken");
         let Ok(Begun::Again(again)) = keys.begin("a", "k", &[b"make"], now) else {
-            panic!("it was made");
+            panic!("it was executed");
         };
         assert_eq!(again, kept("made"));
         // Keys of other callers are distinct.

@@ -28,7 +28,7 @@ fn opened(folder: &Path, now_s: u64) -> Ledger {
 }
 
 fn none(kind: &str, _: &str) -> Fate {
-    panic!("nobody asks for {kind}")
+    panic!("unexpected call for {kind}")
 }
 
 /// Number, state, bytes done, begin and end of each job, newest first.

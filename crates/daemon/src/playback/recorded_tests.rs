@@ -85,7 +85,7 @@ fn memory_stays_below_its_limit_and_the_oldest_goes_first() {
     }
     let counted = recorded.bytes();
     recorded.tidy(500, |_| true);
-    assert_eq!(recorded.bytes(), counted, "what is counted as it goes");
+    assert_eq!(recorded.bytes(), counted, "incremental accounting");
     // Frames of one volume were dropped before those of the other.
     let old = recorded.was(&key("a"), "s", 0, u64::MAX).unwrap();
     recorded.fit(counted - 5000);

@@ -92,7 +92,7 @@ fn asked(servers: &Servers) -> Server {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    panic!("it was never asked");
+    panic!("it was never polled");
 }
 
 #[test]
@@ -106,7 +106,10 @@ fn a_server_is_told_at_a_glance_and_its_token_to_nobody_else() {
         (made.state, made.url.as_str()),
         (ServerState::Asking, fake.url.as_str())
     );
-    assert!(fake.heads.lock().unwrap().is_empty(), "nobody looks yet");
+    assert!(
+        fake.heads.lock().unwrap().is_empty(),
+        "no client is interested yet"
+    );
     let server = asked(&servers);
     assert_eq!((server.state, server.error), (ServerState::Online, None));
     assert_eq!(

@@ -237,7 +237,7 @@ mod tests {
         let text = String::from_utf8_lossy(bytes);
         match text.starts_with("good") {
             true => Ok(text.into_owned()),
-            false => Err("it is not good".to_owned()),
+            false => Err("the content is invalid".to_owned()),
         }
     }
 
@@ -295,7 +295,7 @@ mod tests {
         };
         assert_eq!(names(), ["f", "g"]);
         files.probe();
-        assert_eq!(names(), ["g"], "space was made, and g is broken by itself");
+        assert_eq!(names(), ["g"], "only g is still faulty once there is space");
         files.write("g", b"good", 0o600).unwrap();
         assert_eq!(names(), Vec::<&str>::new());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

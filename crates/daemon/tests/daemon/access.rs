@@ -450,7 +450,7 @@ fn a_token_that_is_taken_back_ends_its_sessions_and_streams() {
     );
     // Updates sent before, then the end.
     let told = (0..20).take_while(|_| matches!(stream.read(&mut part), Ok(1..)));
-    assert!(told.count() < 20, "the stream goes on");
+    assert!(told.count() < 20, "the stream continues");
     assert_eq!(
         site.ask("GET", "/v1/pools", &[("Cookie", &cookie)], "")
             .status,
@@ -569,7 +569,7 @@ fn viewers_are_told_all_first_then_what_changed_and_their_number_is_bounded() {
     assert_eq!(site.ask("GET", "/v1/live", &headers, "").status, 429);
     let another = site.token("another", "viewer");
     let looked = site.with_token("GET", "/v1/live?looks=1", &another, "");
-    assert_eq!(looked.status, 200, "one caller takes all streams");
+    assert_eq!(looked.status, 200, "one caller uses all streams");
     drop(others);
     let again = || site.ask("GET", "/v1/live", &headers, "").status;
     // Disconnected viewers are noticed with the next event.

@@ -110,7 +110,7 @@ fn a_change_of_what_was_changed_meanwhile_is_refused() {
         assert_eq!(
             ask(&daemon, &get, &[], &Value::Null).body,
             shown,
-            "{path}: it was changed"
+            "{path}: the tag has changed"
         );
         // Invalid requests are rejected first.
         let wrong = ask(&daemon, &put, &[("If-Match", &tag)], &json!({"no": 1}));

@@ -66,7 +66,7 @@ fn a_target_that_is_not_met_for_a_minute_is_told_until_it_is_met_for_five() {
     assert_eq!(
         unmet(&manager).len(),
         1,
-        "it is met for less than five minutes"
+        "it was met for less than five minutes"
     );
     for up_s in 400..570 {
         second(&world, &manager, up_s, false);

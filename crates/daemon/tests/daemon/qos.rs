@@ -56,7 +56,7 @@ fn promise_that_is_not_kept_for_a_minute_is_told_until_it_is_kept_for_five() {
     assert_eq!(
         shown.and_then(|qos| qos.bottleneck),
         None,
-        "it has no policy now"
+        "the policy was removed"
     );
     for up_s in 80..500 {
         let told = look(up_s, true);
@@ -176,7 +176,7 @@ fn policies_and_checks_are_asked_for_by_http() {
     assert_eq!(check["total_percent"], json!(75.0));
     assert_eq!(check["verdict"], json!("accepted"));
     assert_eq!(check["tiers"][0]["tier"], json!("slow"));
-    assert_eq!(check.get("needs_fast"), None, "there is one tier");
+    assert_eq!(check.get("needs_fast"), None, "a single tier");
     let status = get("/v1/pools/tank/qos");
     assert_eq!(status["volumes"], json!([]));
     for (path, code) in [

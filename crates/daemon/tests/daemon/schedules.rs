@@ -177,7 +177,7 @@ fn a_clock_that_jumps_neither_floods_nor_stops_it() {
     walk.run(LOOK * 5);
     assert_eq!((walk.taken.len(), walk.missed), (3, 3650 * 24 - 1));
     walk.run(40 * MINUTE);
-    assert_eq!(walk.taken.len(), 4, "it goes on there");
+    assert_eq!(walk.taken.len(), 4, "it continues from there");
     // And back: one now, then as before.
     walk.now.now_s -= 3650 * DAY;
     let back = walk.now.now_s;

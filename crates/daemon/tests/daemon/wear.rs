@@ -57,7 +57,7 @@ fn it_is_told_by_what_it_was_for_and_by_the_day() {
     assert_eq!((wear.hosts, wear.promotion), (GIB, 2 * GIB));
     assert_eq!((wear.upkeep, wear.metadata), (4 * GIB, 8 * GIB));
     assert!(wear.daily.is_some_and(|daily| daily < GIB), "{wear:?}");
-    assert_eq!(wear.daily_since_start, None, "it was not seen yet");
+    assert_eq!(wear.daily_since_start, None, "no observation yet");
     let listed = manager.pools.vdrive_list("tank").unwrap().items;
     assert_eq!(listed[0].drives[0].wear.total, wear.total);
 }

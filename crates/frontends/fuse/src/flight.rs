@@ -105,7 +105,7 @@ mod tests {
         while daemon.waiting() == 0 {
             std::thread::yield_now();
         }
-        assert!(take.try_recv().is_err(), "others have it");
+        assert!(take.try_recv().is_err(), "the memory is in use");
         others.give(900 << 10);
         let long = take.recv_timeout(Duration::from_secs(60)).unwrap();
         thread.join().unwrap().unwrap();

@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(
             (agreed.burst_max, agreed.first_burst_max),
             (1024, 64 << 10),
-            "the default of what was not named"
+            "the default of a key that was not offered"
         );
         assert!(one("DataDigest", "CRC32C").1.data_digest);
         let bad = vec![("MaxRecvDataSegmentLength".to_owned(), "1".to_owned())];

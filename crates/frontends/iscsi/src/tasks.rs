@@ -442,7 +442,7 @@ mod tests {
         tasks.add(2, task(1), false);
         tasks.add(1, task(ORDERED), false);
         tasks.give_turn(1);
-        assert_eq!(tasks.ready(), [1], "the one before it has come");
+        assert_eq!(tasks.ready(), [1], "the earlier command has arrived");
         tasks.give_turn(2);
         assert_eq!(tasks.ready(), [1]);
         tasks.remove(1);

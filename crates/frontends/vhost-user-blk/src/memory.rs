@@ -193,7 +193,7 @@ mod tests {
             ),
             ("nothing", 0, 0, 0, 0, false),
             (
-                "more than memory there is",
+                "beyond the limit of memory",
                 1 << 40,
                 0,
                 MEMORY_MAX,

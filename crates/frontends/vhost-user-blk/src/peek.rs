@@ -266,7 +266,7 @@ mod tests {
         drop(listener.accept().unwrap());
         drop(other);
         let speaker = std::thread::spawn(move || theirs.write_all(&[1]).map(|()| theirs));
-        assert!(!silent(Duration::ZERO), "nobody else waits");
+        assert!(!silent(Duration::ZERO), "no other connection waits");
         drop(speaker.join());
         std::fs::remove_file(&path).unwrap();
     }

@@ -172,7 +172,7 @@ mod tests {
         let fast = looks_for(70, 1);
         assert!((100..200).contains(&fast), "{fast}");
         assert_eq!(looks_for(4_000, 1), 20, "a disk");
-        assert_eq!(looks_for(70, 0), 0, "nothing is under way");
+        assert_eq!(looks_for(70, 0), 0, "nothing in flight");
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
         looking.came(1, true);
         looking.goes_on(Polling::Adaptive, 111 * US, 0);
         let looks = looking.goes_on(Polling::Adaptive, 112 * US, 0);
-        assert!(!looks, "it does not send one after the other");
+        assert!(!looks, "not at queue depth 1");
     }
 
     /// Tenths of a microsecond of idle polling in a hundred rounds with nine of work each, after

@@ -120,7 +120,7 @@ mod tests {
             (3, offset + 2 * STEP, 512),
         ];
         assert_eq!(written, right);
-        assert!(!zeroing.goes_on(3, true), "it has ended");
+        assert!(!zeroing.goes_on(3, true), "the request has ended");
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn one_whose_peer_neither_sends_nor_takes_is_active_for_a_while_only() {
         let now = Instant::now() + STALL_TIME * later;
         shares.lock().admitted.held[&share.0.number].is_active(now)
     };
-    assert!(active(100), "it is the daemon that is waited for");
+    assert!(active(100), "the daemon is busy, not the peer");
     busy.0.waits();
     assert!(active(0) && !active(1));
     busy.0.works();

@@ -345,6 +345,6 @@ mod tests {
             last.counted,
             vec![drive("a", 7, 100), drive("c", 9000, 100)],
         );
-        assert_eq!(of(&anew, "drive/tank/a")[0], 7.0, "it counts from 0 on");
+        assert_eq!(of(&anew, "drive/tank/a")[0], 7.0, "counters restart at 0");
     }
 }

@@ -85,7 +85,7 @@ impl Fake {
                     ..=2 => QosVerdict::Accepted,
                     _ => QosVerdict::Refused,
                 },
-                message: "it is as it is".to_owned(),
+                message: "feasible".to_owned(),
             })
         })
     }

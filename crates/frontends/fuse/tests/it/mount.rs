@@ -143,11 +143,13 @@ fn an_export_waits_for_what_is_in_flight() {
     let file = volume.open();
     volume.device.hold();
     let writer = std::thread::spawn(move || file.write_all_at(&[9; 512], 0));
-    wait_until("it is in flight", || volume.device.in_flight() == 1);
+    wait_until("the request is in flight", || {
+        volume.device.in_flight() == 1
+    });
     let device = volume.device.clone();
     let export = volume.export.take();
     let ending = std::thread::spawn(move || drop(export));
-    wait_until("it is unmounted", || !volume.place.is_mounted());
+    wait_until("the directory is unmounted", || !volume.place.is_mounted());
     device.go_on();
     writer.join().unwrap().unwrap();
     ending.join().unwrap();
@@ -164,10 +166,12 @@ fn a_long_request_ends_with_the_export() {
         // SAFETY: a system call on an open descriptor.
         unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, 5 << 30) }
     });
-    wait_until("it is in flight", || volume.device.in_flight() == 1);
+    wait_until("the request is in flight", || {
+        volume.device.in_flight() == 1
+    });
     let export = volume.export.take();
     let ending = std::thread::spawn(move || drop(export));
-    wait_until("it is unmounted", || !volume.place.is_mounted());
+    wait_until("the directory is unmounted", || !volume.place.is_mounted());
     volume.device.go_on();
     assert_eq!(puncher.join().unwrap(), -1);
     ending.join().unwrap();
@@ -193,7 +197,9 @@ fn the_mount_of_a_killed_daemon_is_cleared_away() {
         .env("CONVECT_FUSE_TEST_FOLDER", &place.folder)
         .spawn()
         .unwrap();
-    wait_until("it has mounted", || place.folder.join("disk").exists());
+    wait_until("the directory is mounted", || {
+        place.folder.join("disk").exists()
+    });
     daemon.kill().unwrap();
     daemon.wait().unwrap();
     assert_eq!(code(std::fs::metadata(&place.folder)), libc::ENOTCONN);

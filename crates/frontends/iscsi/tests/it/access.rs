@@ -86,20 +86,20 @@ fn an_export_that_ends_leaves_sessions_their_other_units() {
     let ending = std::thread::spawn(move || drop(second));
     // While one command is in flight to the removed unit, the other is informed.
     let told = (0..100_000).find_map(|_| sense(&mut host));
-    assert_eq!(told, Some((6, 0x3f, 0x0e)), "other units than before");
+    assert_eq!(told, Some((6, 0x3f, 0x0e)), "the inventory has changed");
     assert!(!ending.is_finished());
     device.go_on();
     let answer = host.receive().unwrap();
     assert_eq!(
         (answer.opcode(), answer.head[3]),
         (0x21, 0),
-        "it was in flight"
+        "it completed in flight"
     );
     ending.join().unwrap();
     assert_eq!(device.content(0, 512), [2; 512]);
     assert_eq!(sense(&mut idle), Some((6, 0x3f, 0x0e)));
     for client in [&mut host, &mut idle] {
-        assert_eq!(sense(client), None, "the session goes on");
+        assert_eq!(sense(client), None, "the session continues");
         let refused = write_second(client, 3);
         client.send(&refused);
         let answer = client.receive().unwrap();
@@ -175,13 +175,16 @@ fn a_session_is_listed_with_what_it_does_and_ended_when_asked() {
         let answer = host.receive();
         if let Some(answer) = &answer {
             assert_eq!(answer.head[3], 0);
-            assert!(host.receive().is_none(), "who does not is cut off");
+            assert!(
+                host.receive().is_none(),
+                "otherwise the connection is closed"
+            );
         } else {
             host = Client::log_in(&server, HOST, "").settle();
         }
         answer.is_some()
     });
-    assert!(has_time, "it has some time for that");
+    assert!(has_time, "there is time to log out");
     while !export.session_list().is_empty() {
         std::thread::yield_now();
     }
@@ -221,10 +224,18 @@ fn a_port_is_put_into_standby_and_back_while_the_other_serves() {
     let standby = format!("{second}=standby,{first}=active-nonoptimized");
     server.change(&[("states", &standby)]).unwrap();
     for client in [&mut one, &mut two] {
-        assert_eq!(sense(client), Some((6, 0x2a, 0x06)), "each is told");
+        assert_eq!(
+            sense(client),
+            Some((6, 0x2a, 0x06)),
+            "each nexus gets a unit attention"
+        );
     }
     assert_eq!(states(&mut one), [(1, 1), (2, 2)]);
-    assert_eq!(states(&mut two), [(1, 1), (2, 2)], "a standby port tells");
+    assert_eq!(
+        states(&mut two),
+        [(1, 1), (2, 2)],
+        "a standby port reports states"
+    );
     assert_eq!(sense(&mut two), Some((2, 0x04, 0x0b)));
     assert_eq!(two.write(0, &[2; 512]), 2);
     assert_eq!(one.write(0, &[1; 512]), 0);
@@ -243,7 +254,11 @@ fn a_port_is_put_into_standby_and_back_while_the_other_serves() {
     let pdu = two.command(0xa1, 12, &cdb).data(&strange);
     two.send(&pdu);
     assert_eq!(two.receive().unwrap().head[3], 2, "no such group");
-    assert_eq!(states(&mut two), [(1, 2), (2, 0)], "nothing was done");
+    assert_eq!(
+        states(&mut two),
+        [(1, 2), (2, 0)],
+        "the states are unchanged"
+    );
     let refused = server.change(&[("states", "192.0.2.1:3260=standby")]);
     assert!(refused.unwrap_err().to_string().contains("192.0.2.1"));
 }

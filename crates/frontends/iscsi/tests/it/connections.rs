@@ -112,7 +112,7 @@ fn as_many_connections_as_were_agreed_on_carry_commands() {
         );
         one.command_number = client.command_number;
     }
-    assert_eq!(one.ready(), 0, "it is one session: nobody has a new nexus");
+    assert_eq!(one.ready(), 0, "one session: no new nexus");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_session_has_what_each_of_its_connections_may_see() {
         (client, [answer.head[36], answer.head[37]])
     };
     let (_, status) = join(&both, (Ipv4Addr::LOCALHOST, port).into());
-    assert_eq!(status, [2, 3], "there is nothing of that for it");
+    assert_eq!(status, [2, 3], "none of it is accessible");
     // The reverse: it may join, and accesses what the session does.
     drop(both);
     let mut one = log_in((Ipv4Addr::LOCALHOST, port).into()).settle();
@@ -253,7 +253,7 @@ fn what_comes_unasked_and_what_is_asked_for_belongs_to_the_commands_connection()
     assert_eq!(r2t.opcode(), 0x31);
     let data = Pdu::new(0x05, 0x80).word(16, two.tag).word(20, r2t.get(20));
     one.send(&data.clone().data(&[6; 512]));
-    assert!(one.receive().is_none(), "what is not its own");
+    assert!(one.receive().is_none(), "data of another connection");
     let told = two.receive().unwrap();
     assert_eq!((told.opcode(), told.head[36]), (0x32, 2), "one was dropped");
     assert_eq!(told.get(36) & 0xffff, u32::from(one.connection));
@@ -376,7 +376,7 @@ fn a_command_is_aborted_by_its_own_connection_or_after_that_by_any() {
     assert_eq!(
         (answer.opcode(), answer.head[2]),
         (0x22, 255),
-        "it is not its own"
+        "the command of another connection"
     );
     drop(two);
     // After that connection has failed it may: then the response follows the end of the command.
@@ -421,7 +421,7 @@ fn a_command_that_is_aborted_before_it_comes_is_not_carried_out() {
     let ready = send_ready(&mut one, next + 2);
     assert_eq!(answered(&mut one, ready), 0);
     let ready = send_ready(&mut one, next + 4);
-    assert_eq!(answered(&mut one, ready), 0, "the numbers go on");
+    assert_eq!(answered(&mut one, ready), 0, "numbering continues");
     assert_eq!(server.device.content(16 * 512, 512), [0; 512]);
     // Numbers outside of the window, and of later commands, refer to nothing.
     one.command_number = next + 5;

@@ -81,7 +81,7 @@ fn a_comparison_waits_for_a_write_that_is_under_way() {
     assert_eq!(
         other.receive().unwrap().head[3],
         0,
-        "it saw what was written"
+        "it read the written data"
     );
     assert_eq!(server.device.content(3 * 512, 512), [2; 512]);
     // The block is no longer locked.

@@ -60,12 +60,12 @@ const ATTACKS: &[(&str, Attack)] = &[
         client.send(&pdu);
         rejected(client);
     }),
-    ("data for an R2T that nobody sent", |client| {
+    ("data for an unknown R2T", |client| {
         let r2t = asked(client);
         client.send(&data_out(client, r2t.get(20) + 1, 0, 0).data(&[0; 512]));
         ended(client);
     }),
-    ("data past what was asked for", |client| {
+    ("data beyond the solicited range", |client| {
         let r2t = asked(client);
         client.send(&data_out(client, r2t.get(20), 0, 0).data(&[0; 16 * 512 + 4]));
         ended(client);
@@ -85,7 +85,7 @@ const ATTACKS: &[(&str, Attack)] = &[
         client.send(&data_out(client, r2t.get(20), 0, 0).data(&[0; 512]));
         ended(client);
     }),
-    ("data that nobody may send unasked", |client| {
+    ("unsolicited data that was not negotiated", |client| {
         let command = client.write_10(0, 16, 0x21);
         client.send(&command);
         ended(client);
@@ -94,7 +94,7 @@ const ATTACKS: &[(&str, Attack)] = &[
         client.tag = 4711;
         client.send(&data_out(client, 1, 0, 0).data(&[0; 512]));
         client.tag = 0;
-        assert_eq!(client.ready(), 2, "it is dropped");
+        assert_eq!(client.ready(), 2, "the session was dropped");
     }),
     ("one tag for two commands", |client| {
         asked(client);
@@ -273,11 +273,7 @@ fn without_the_secret_there_is_no_way_in() {
             "{}",
             answer.text()
         );
-        assert_eq!(
-            answer.head[1] & 0x80,
-            0,
-            "it does not go on without a proof"
-        );
+        assert_eq!(answer.head[1] & 0x80, 0, "authentication cannot be skipped");
         let answer = client.login(0x01, "CHAP_A=7,5\0");
         let text = answer.text();
         let challenge = text
@@ -293,7 +289,7 @@ fn without_the_secret_there_is_no_way_in() {
         assert_eq!(answer.head[36..38], [2, 1]);
         assert!(
             !answer.text().contains("CHAP_R"),
-            "no proof for who has none"
+            "the target proves nothing to an unauthenticated host"
         );
         assert!(client.receive().is_none());
     }

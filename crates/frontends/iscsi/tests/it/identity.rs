@@ -38,11 +38,11 @@ fn a_session_is_reinstated_by_who_has_proved_the_same_and_by_nobody_else() {
             let (mut b, status) = try_log_in(&server, other);
             assert_eq!(status, [2, 2], "{other:?}");
             assert!(b.receive().is_none());
-            assert_eq!(a.ready(), 0, "its session goes on");
+            assert_eq!(a.ready(), 0, "its session continues");
         }
         let (again, status) = try_log_in(&server, A);
         assert_eq!(status, [0, 0]);
-        assert!(a.receive().is_none(), "its own login ends it");
+        assert!(a.receive().is_none(), "its own login replaces it");
         again.settle();
     }
 }
@@ -60,7 +60,7 @@ fn who_has_proved_nothing_ends_no_session_of_one_who_has_but_the_other_way_round
         (client, [answer.head[36], answer.head[37]])
     };
     let (mut nobody, status) = unproved();
-    assert_eq!(status, [0, 0], "unit 0 asks for no secret");
+    assert_eq!(status, [0, 0], "unit 0 requires no secret");
     let (a, status) = try_log_in(&server, A);
     assert_eq!(
         status,

@@ -52,7 +52,7 @@ fn count(at: &At, number: usize) {
         let cut = (tries + number).is_multiple_of(7);
         match compare_and_write(&mut client, &block, &new, cut) {
             Some(0) => done += 1,
-            Some(status) => assert_eq!(status, 2, "somebody else was faster"),
+            Some(status) => assert_eq!(status, 2, "another initiator was faster"),
             // The block tells whether it was executed.
             None => client = session(at, number),
         }

@@ -73,11 +73,11 @@ fn a_reservation_fences_after_a_restart() {
     let mut other = Client::log_in(&server, OTHER, "").settle();
     assert_eq!(other.write(0, &[1; 512]), CONFLICT);
     let mut client = Client::log_in(&server, HOST, "").settle();
-    assert_eq!(client.write(0, &[1; 512]), 0, "it is registered still");
+    assert_eq!(client.write(0, &[1; 512]), 0, "it is still registered");
     assert_eq!(out(&mut client, (3, 0), 7, 0, 0), 0);
     server.restart();
     let mut other = Client::log_in(&server, OTHER, "").settle();
-    assert_eq!(other.write(0, &[1; 512]), 0, "it was cleared");
+    assert_eq!(other.write(0, &[1; 512]), 0, "the reservation was cleared");
 }
 
 /// Every command that changes the medium conflicts with a reservation of another host, whatever its
@@ -150,7 +150,7 @@ fn nothing_is_answered_before_it_is_durable() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         keeper.0.lock().unwrap().held.take()
     });
-    let held = taken.next().expect("it is to be kept");
+    let held = taken.next().expect("a call to store it");
     assert!(held.0.unwrap().contains(HOST));
     assert_eq!(client.ready(), 0, "a later command is answered before it");
     held.1(true);

@@ -100,7 +100,7 @@ fn writes_that_never_come_keep_no_memory_that_others_wait_for() {
     let mut host = log_in(&server, [5, 99], 99, "").settle();
     let asked = host.write_10(0, 4096, 0xa1);
     host.send(&asked);
-    let r2t = host.receive().expect("it is asked for its data");
+    let r2t = host.receive().expect("an R2T");
     assert_eq!(r2t.opcode(), 0x31);
     let gone = silent.iter().filter(|client| {
         while client.stream.peek(&mut [0]).is_ok_and(|count| count > 0) {
@@ -115,7 +115,7 @@ fn writes_that_never_come_keep_no_memory_that_others_wait_for() {
         }
         is_closed(&client.stream, Duration::from_millis(50))
     });
-    assert!(gone.count() > 0, "who had it and did not use it is gone");
+    assert!(gone.count() > 0, "idle holders of memory were disconnected");
     assert!(server.memory.used() <= server.memory.most());
 }
 

@@ -164,7 +164,7 @@ fn the_destination_is_checked_and_bounds_are_kept() {
     let mut host = Client::log_in(&server, HOST, "").settle();
     assert!(
         populate(&mut host, &[(0, 8), (4, 8)]).is_err(),
-        "they overlap"
+        "overlapping ranges"
     );
     assert!(populate(&mut host, &[(1 << 40, 1)]).is_err());
     assert!(populate(&mut host, &vec![(0, 1); 65]).is_err());
@@ -179,7 +179,7 @@ fn the_destination_is_checked_and_bounds_are_kept() {
         "too many since"
     );
     server.change(&[("read-only", "yes")]).unwrap();
-    assert!(host.ready() == 2, "it is told");
+    assert!(host.ready() == 2, "a unit attention");
     assert_eq!(
         write_using(&mut host, &many[19], 0, &[(900, 8)]),
         Err((7, 0x27, 0))
@@ -232,7 +232,7 @@ fn hosts_are_warned_when_the_pool_fills_and_may_ask() {
     let server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     let page = |host: &mut Client| read_in(host, 0, &[0x4d, 0, 0x4c, 0, 0, 0, 0, 1, 0, 0]);
-    assert_eq!(page(&mut host)[2..4], [0, 0], "nobody has told");
+    assert_eq!(page(&mut host)[2..4], [0, 0], "no space was reported");
     let space = Space {
         used: 81 << 20,
         capacity: 100 << 20,

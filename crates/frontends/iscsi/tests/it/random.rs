@@ -141,7 +141,7 @@ fn carry_out(client: &mut Client, random: &mut Random, known: &[(u8, u8)]) -> Op
 fn is_served(host: &mut Client) {
     let pdu = host.command(0xc1, 36, &[0x12, 0, 0, 0, 36, 0]);
     host.send(&pdu);
-    let answer = host.receive().expect("its session goes on");
+    let answer = host.receive().expect("its session continues");
     assert_eq!((answer.opcode(), answer.head[3]), (0x25, 0));
 }
 

@@ -24,7 +24,7 @@ fn refused(client: &mut Client, text: &str) {
     assert_eq!(answer.head[36..38], [2, 1], "{}", answer.text());
     assert!(
         !answer.text().contains("CHAP_R"),
-        "no proof for who has none"
+        "the target proves nothing to an unauthenticated host"
     );
     assert!(client.receive().is_none());
 }
@@ -71,7 +71,7 @@ fn every_connection_of_a_session_proves_the_same() {
     let (mut first, status) = log_in(Client::connect(&server), "host", SECRET);
     assert_eq!(status, [0, 0]);
     let (mut other, status) = log_in(further(&first), "other", b"another-secret-1");
-    assert_eq!(status, [2, 1], "the right proof of the wrong one");
+    assert_eq!(status, [2, 1], "a valid proof of another secret");
     assert!(other.receive().is_none());
     let mut unproved = further(&first);
     let names = format!("InitiatorName={HOST}\0TargetName={}\0", server.target);
@@ -132,7 +132,7 @@ fn out(client: &Client, r2t: &Pdu) -> Pdu {
 fn not_done(client: &mut Client) {
     while let Some(pdu) = client.receive() {
         if pdu.opcode() == 0x21 {
-            assert_eq!(pdu.head[3], 2, "it was written");
+            assert_eq!(pdu.head[3], 2, "the write was executed");
             return;
         }
     }
@@ -175,7 +175,7 @@ const FORGED: &[(&str, Forged)] = &[
         assert_eq!(client.receive().unwrap().opcode(), 0x21);
         only_read(client);
     }),
-    ("data asked for again", |client, r2t| {
+    ("retransmission request", |client, r2t| {
         // SNACK (RFC 7143, section 11.16) requires error recovery level 1, which was not
         // negotiated.
         let snack = Pdu::new(0x10, 0x80).word(16, client.tag);

@@ -19,7 +19,7 @@ fn run(client: &mut Client, (cdb, data): &Command) -> (u8, Vec<u8>) {
     client.send(&pdu);
     let mut all = Vec::new();
     loop {
-        let answer = client.receive().expect("the session goes on");
+        let answer = client.receive().expect("the session continues");
         all.extend(&answer.data);
         match answer.opcode() {
             0x25 if answer.head[1] & 1 == 0 => {}
@@ -329,9 +329,9 @@ fn resets_of_a_host_that_may_only_read_end_its_own_commands_alone() {
     assert_eq!(
         (answer.opcode(), answer.head[3]),
         (0x21, 0),
-        "it was written"
+        "the write completed"
     );
-    assert_eq!(all.writer.ready(), 0, "and nothing is told");
+    assert_eq!(all.writer.ready(), 0, "without a unit attention");
     // The reservation is unchanged.
     let (status, _) = run(
         &mut all.other,

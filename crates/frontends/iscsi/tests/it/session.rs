@@ -104,7 +104,7 @@ fn commands_out_of_the_window_are_left_out() {
         client.command_number -= 1;
         client.send(&pdu);
     }
-    assert_eq!(client.ready(), 0, "the next one is answered, and no other");
+    assert_eq!(client.ready(), 0, "only the next command is answered");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_volume_that_grows_is_told() {
     assert_eq!(
         client.read(20_000, 1),
         (vec![0; 512], 0),
-        "what is new can be read"
+        "the added range is readable"
     );
 }
 

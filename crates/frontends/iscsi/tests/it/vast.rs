@@ -234,7 +234,7 @@ fn lba_status_of_a_large_volume_is_told_in_bounded_parts_without_gaps() {
                 seen.len()
             );
             commands += 1;
-            assert!(commands < 4096, "each tells a good part");
+            assert!(commands < 4096, "each reports a large part");
         }
         assert_eq!(data * 512, 5 * GIB);
     }
@@ -400,7 +400,7 @@ fn a_long_command_stops_when_its_connection_ends_or_it_is_aborted() {
             while !has_ended() {
                 std::thread::sleep(Duration::from_millis(20));
                 pieces += u32::from(served.device.let_one_go());
-                assert!(pieces < 25, "{:02x} goes on", cdb[0]);
+                assert!(pieces < 25, "{:02x} was not abandoned", cdb[0]);
             }
             if end == End::Abort {
                 client.stream.set_nonblocking(false).unwrap();

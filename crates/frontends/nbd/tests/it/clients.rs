@@ -209,7 +209,7 @@ fn clients_say_why_a_connection_too_many_is_refused() {
     let text = String::from_utf8_lossy(&told.stderr).into_owned();
     assert!(text.contains("server replied with error"), "{text}");
     drop(first);
-    wait_until("it has left", || server.sessions() == 0);
+    wait_until("the client has disconnected", || server.sessions() == 0);
     good("nbdinfo", &[&server.uri()]);
 }
 

@@ -61,7 +61,7 @@ fn silent_connections_of_one_address_push_out_each_other_and_nobody_else() {
     let (server, at) = by_tcp(&[]);
     let other = silent(at, 2);
     let mut crowd: Vec<TcpStream> = (0..3 * HANDSHAKES).map(|_| silent(at, 3)).collect();
-    wait_until("only its newest are left", || {
+    wait_until("only the newest remain", || {
         crowd.retain(is_open);
         crowd.len() <= HANDSHAKES
     });
@@ -101,7 +101,7 @@ fn an_address_has_a_share_of_the_connections_and_the_limit_may_change() {
     assert_eq!(kind, ERR_POLICY);
     assert!(text.contains("raise max-connections"), "{text}");
     drop(first);
-    wait_until("it has left", || server.sessions() == 3);
+    wait_until("the client has disconnected", || server.sessions() == 3);
     assert_eq!(go(&mut third).0, ACK);
     let more = [
         ("listen", "tcp:127.0.0.1:0"),

@@ -82,7 +82,7 @@ fn nothing_is_begun_of_what_a_peer_sent_that_has_reset_its_connection_since() {
     let mut server = Server::start(MemoryDevice::new(64 * MIB, 512));
     for command in [READ, TRIM, WRITE_ZEROES] {
         let mut client = by_tcp(&mut server);
-        wait_until("it is there", || server.sessions() == 1);
+        wait_until("the session exists", || server.sessions() == 1);
         // All of it arrives while the server's loops are busy.
         let (begun, has_begun) = std::sync::mpsc::channel();
         let ends = server.loops.iter().map(|one| {
@@ -140,7 +140,7 @@ fn a_long_request_ends_at_its_next_piece_when_the_peer_goes() {
         if let End::HalfThenReset = end {
             client.stream.shutdown(Shutdown::Write).unwrap();
             server.device.let_one_end();
-            wait_until("it is continued for a peer that may still read", || {
+            wait_until("it continues for a peer that may still read", || {
                 server.device.in_flight() == PIECES && !server.device.seen().is_empty()
             });
         }

@@ -136,7 +136,7 @@ fn a_peer_that_breaks_the_protocol_is_dropped_and_others_are_served() {
             &[&[0, 0, 0, 3], b"IHAVEOPT", &[0, 0, 0, 1, 0, 0, 0, 1], b"x"],
         ),
         (
-            "a name that is no text",
+            "a name that is not UTF-8",
             &[&[0, 0, 0, 3], b"IHAVEOPT", &[0, 0, 0, 1, 0, 0, 0, 1, 0xff]],
         ),
     ];
@@ -174,7 +174,7 @@ fn silent_peers_keep_nobody_out_and_are_dropped_after_the_time_for_a_handshake()
     // The limit of handshakes was reached: the oldest one was closed.
     silent.remove(0).expect_end();
     drop(client);
-    wait_until("it has left", || server.sessions() == 0);
+    wait_until("the client has disconnected", || server.sessions() == 0);
     silent.remove(0).expect_end();
 }
 
@@ -210,7 +210,7 @@ fn a_connection_too_many_is_told_so_and_may_ask_again() {
     old.option(1, b"disk");
     old.expect_end();
     drop(second);
-    wait_until("the second has left", || server.sessions() == 1);
+    wait_until("the second has disconnected", || server.sessions() == 1);
     assert_eq!(go(&mut third).0, 1);
     third.request(0, 0, 5, 0, 512);
     assert_eq!(third.simple_reply(), (0, 5));

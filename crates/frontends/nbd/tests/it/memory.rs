@@ -41,7 +41,7 @@ fn peers_that_do_not_read_are_bounded_together_and_leave_when_another_waits() {
     });
     assert!(watched <= server.memory.most(), "{watched}");
     drop(slow);
-    wait_until("the others have left", || server.sessions() == 1);
+    wait_until("the others have disconnected", || server.sessions() == 1);
     // Small requests need none of the shared memory.
     other.request(0, READ, 2, 0, 4096);
     assert_eq!(other.simple_reply(), (0, 2));
@@ -65,7 +65,7 @@ fn a_small_request_is_served_though_others_have_all_memory() {
     assert_eq!(client.take(4096), [7; 4096]);
     // A large one waits until memory is available.
     client.request(0, READ, 3, 0, MIB as u32);
-    wait_until("it waits", || server.memory.waiting() == 1);
+    wait_until("the request waits", || server.memory.waiting() == 1);
     drop(hoard);
     assert_eq!(client.simple_reply(), (0, 3));
     client.take(MIB);
@@ -78,8 +78,8 @@ fn a_peer_that_goes_while_it_waits_for_memory_is_noticed() {
     assert!(hoard.try_take(64 * MIB + reactor::OWN));
     let mut client = Client::transmission(&server, false);
     client.request(0, READ, 1, 0, MIB as u32);
-    wait_until("it waits", || server.memory.waiting() == 1);
+    wait_until("the request waits", || server.memory.waiting() == 1);
     drop(client);
-    wait_until("it has left", || server.sessions() == 0);
+    wait_until("the client has disconnected", || server.sessions() == 0);
     assert_eq!(server.memory.waiting(), 0);
 }

@@ -162,7 +162,9 @@ fn an_operation_that_is_given_back_is_tried_again() {
         client.request(0, WRITE, cookie, cookie * 512, 512);
         client.send(&[cookie as u8; 512]);
     }
-    wait_until("one was given back", || server.device.given_back() > 0);
+    wait_until("an operation was rejected", || {
+        server.device.given_back() > 0
+    });
     server.device.go_on();
     for _ in 0..50 {
         assert_eq!(client.simple_reply().0, 0);
@@ -176,7 +178,9 @@ fn another_front_end_that_fills_the_device_does_not_stall_a_session() {
     server.device.limit(0);
     let mut client = Client::transmission(&server, false);
     client.request(0, FLUSH, 1, 0, 0);
-    wait_until("it was given back", || server.device.given_back() > 0);
+    wait_until("the operation was rejected", || {
+        server.device.given_back() > 0
+    });
     server.device.limit(1);
     assert_eq!(client.simple_reply(), (0, 1));
 }
@@ -284,7 +288,9 @@ fn disconnect_answers_what_is_in_flight_and_closes() {
     let mut client = Client::transmission(&server, false);
     client.request(0, TRIM, 1, 0, 512);
     client.request(0, DISC, 2, 0, 0);
-    wait_until("it is in flight", || server.device.in_flight() == 1);
+    wait_until("the request is in flight", || {
+        server.device.in_flight() == 1
+    });
     server.device.go_on();
     assert_eq!(client.simple_reply(), (0, 1));
     client.expect_end();
@@ -340,7 +346,7 @@ fn a_volume_that_ends_takes_its_sessions_and_its_socket_with_it() {
     let client = Client::transmission(&server, false);
     server.device.end();
     client.expect_end();
-    wait_until("the socket is gone", || !server.socket().exists());
+    wait_until("the socket is removed", || !server.socket().exists());
     wait_until("the session has ended", || server.sessions() == 0);
 }
 
@@ -351,11 +357,13 @@ fn an_export_that_ends_answers_what_is_in_flight_and_frees_its_address() {
     let _silent = UnixStream::connect(server.socket()).unwrap();
     server.device.hold();
     client.request(0, TRIM, 1, 0, 512);
-    wait_until("it is in flight", || server.device.in_flight() == 1);
+    wait_until("the request is in flight", || {
+        server.device.in_flight() == 1
+    });
     let device = server.device.clone();
     let export = server.export.take();
     let ending = std::thread::spawn(move || drop(export));
-    wait_until("the socket is gone", || !server.socket().exists());
+    wait_until("the socket is removed", || !server.socket().exists());
     device.go_on();
     assert_eq!(client.simple_reply(), (0, 1));
     client.expect_end();

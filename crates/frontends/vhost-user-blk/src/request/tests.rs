@@ -92,7 +92,7 @@ fn a_read_is_passed_on_with_all_of_its_segments() {
         (OpKind::Read, 4096, 4096)
     );
     assert_eq!(parser.take_buf().len(), 4096);
-    assert!(parser.take_buf().is_empty(), "it was taken");
+    assert!(parser.take_buf().is_empty(), "the buffer was taken");
     assert_eq!(read.answer.written, 4097);
     assert_eq!(read.answer.status_at, GuestAddress(STATUS));
 }

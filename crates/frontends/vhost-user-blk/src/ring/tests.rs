@@ -103,7 +103,7 @@ fn the_event_index_says_which_answers_are_notified() {
     assert!(wants(1, 0), "the first response was requested");
     assert!(!wants(1, 5), "the sixth is requested");
     assert!(!wants(2, 5));
-    assert!(wants(3, 5), "it is among these");
+    assert!(wants(3, 5), "the requested one is among these");
     assert!(!wants(1, 5));
 }
 
@@ -120,7 +120,7 @@ fn without_event_indices_flags_say_it() {
     assert!(!ring.enable_kicks());
     assert_eq!(driver.half(USED), 0);
     driver.make_available(&[1]);
-    assert!(ring.enable_kicks(), "it came before the kick was asked for");
+    assert!(ring.enable_kicks(), "it arrived before kicks were enabled");
 }
 
 #[test]

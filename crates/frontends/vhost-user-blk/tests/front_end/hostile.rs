@@ -37,7 +37,7 @@ fn malformed_chains_without_an_end_come_back_with_nothing_written() {
             queue.raw_descriptor(0, data, 16, NEXT, 1);
             queue.raw_descriptor(1, data, 16, NEXT, 0);
         }),
-        ("a next that passes the table", |queue, data| {
+        ("a next index beyond the table", |queue, data| {
             queue.raw_descriptor(0, data, 16, NEXT, 16);
         }),
         ("a status outside of the memory", |queue, data| {
@@ -207,7 +207,7 @@ fn a_corrupted_ring_stops_that_queue_alone() {
     type Corrupt = fn(&mut ClientQueue);
     let corruptions: [(&str, Corrupt); 3] = [
         ("an index that jumps", |queue| queue.raw_avail_index(1000)),
-        ("a head past the end", |queue| queue.raw_publish(16)),
+        ("a head beyond the end", |queue| queue.raw_publish(16)),
         ("a chain that is available twice", |queue| {
             let slot = queue.take_slot().unwrap();
             queue.push(slot, Command::Flush);

@@ -65,10 +65,10 @@ fn what_a_front_end_that_is_gone_asked_for_is_given_up_and_taken_up_again() {
         },
     );
     queue.kick();
-    until("it is under way", || served.device.wanted() == 1);
+    until("the request is in flight", || served.device.wanted() == 1);
     let device = served.device.clone();
     let released = std::thread::spawn(move || {
-        until("nobody waits for it", || device.wanted() == 0);
+        until("its result is not needed", || device.wanted() == 0);
         device.hold(false);
     });
     served.restart();

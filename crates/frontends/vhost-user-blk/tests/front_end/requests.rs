@@ -243,7 +243,7 @@ fn requests_outside_of_the_disk_or_off_its_blocks_fail() {
     assert_eq!(
         served.device.counts(),
         Counts::default(),
-        "nothing reaches the volume"
+        "no operation is submitted"
     );
     assert_eq!(read(queue, end - 8, 4096), [0; 4096]);
 }
@@ -349,7 +349,7 @@ impl BlockDevice for Pausing {
     fn submit(&self, op: Op) -> Result<(), Op> {
         if self.taken.fetch_add(1, Ordering::Relaxed) >= self.first {
             let is_answered = || self.answered.load(Ordering::Acquire);
-            until("the guest was answered the first", is_answered);
+            until("the guest has received the first responses", is_answered);
         }
         self.volume.submit(op)
     }
@@ -422,7 +422,9 @@ fn memory_can_be_exchanged_and_a_ring_stopped_while_requests_run() {
         },
     );
     queue.kick();
-    until("it waits in the volume", || served.device.waiting() == 1);
+    until("it is submitted to the volume", || {
+        served.device.waiting() == 1
+    });
     let exchanged = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -433,7 +435,7 @@ fn memory_can_be_exchanged_and_a_ring_stopped_while_requests_run() {
         while Instant::now() < deadline {
             assert!(
                 !exchanged.load(Ordering::Acquire),
-                "memory was taken away beneath a request"
+                "memory was unmapped during a request"
             );
             std::thread::yield_now();
         }

@@ -116,7 +116,7 @@ impl Served {
 pub fn until(what: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + TIMEOUT;
     while !condition() {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        assert!(Instant::now() < deadline, "timeout waiting until {what}");
         std::thread::yield_now();
     }
 }

@@ -151,7 +151,7 @@ pub fn good(program: &str, arguments: &[&str]) -> String {
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(120);
     while !condition() {
-        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        assert!(Instant::now() < deadline, "timeout waiting until {what}");
         std::thread::yield_now();
     }
 }

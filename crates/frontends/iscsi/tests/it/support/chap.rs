@@ -65,7 +65,7 @@ pub fn log_in(
     let (mut client, identifier, challenge) = challenge(&server.target, initiator, client);
     let proof = hex(&proof(identifier, secret, &challenge));
     let answer = client.login(0x81, &format!("CHAP_N={name}\0CHAP_R=0x{proof}\0"));
-    assert_eq!(answer.head[36..38], [0, 0], "it is proved");
+    assert_eq!(answer.head[36..38], [0, 0], "authentication succeeds");
     let answer = client.login(0x87, keys);
     (client, [answer.head[36], answer.head[37]])
 }

@@ -124,11 +124,7 @@ impl Client {
         let text = format!("InitiatorName={initiator}\0TargetName={target}\0{keys}");
         let answer = client.login(0x87, &text);
         assert_eq!(answer.head[36..38], [0, 0], "{}", answer.text());
-        assert_eq!(
-            answer.head[1] & 0x83,
-            0x83,
-            "it is in the full feature phase"
-        );
+        assert_eq!(answer.head[1] & 0x83, 0x83, "full feature phase");
         client.digests = keys.contains("Digest=CRC32C");
         client
     }

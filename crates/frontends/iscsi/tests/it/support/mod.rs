@@ -4,7 +4,7 @@ pub mod chap;
 pub mod client;
 #[path = "../../../../nbd/tests/it/support/connect.rs"]
 pub mod connect;
-#[expect(dead_code, reason = "the tests of other front ends use the rest")]
+#[expect(dead_code, reason = "used by the tests of other protocols")]
 #[path = "../../../../nbd/tests/it/support/memory_device.rs"]
 pub mod memory_device;
 pub mod server;

@@ -3,6 +3,6 @@
 pub mod certificates;
 pub mod client;
 pub mod connect;
-#[expect(dead_code, reason = "the tests of other front ends use the rest")]
+#[expect(dead_code, reason = "used by the tests of other protocols")]
 pub mod memory_device;
 pub mod server;
