@@ -771,7 +771,7 @@ mod tests {
     }
 
     #[test]
-    fn no_command_has_an_option_with_the_name_of_one_that_all_have() {
+    fn no_option_shadows_a_global_option() {
         let command = Arguments::command();
         let everywhere = longs(&command, true);
         assert!(everywhere.iter().any(|name| name == "server"));

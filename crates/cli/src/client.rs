@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_person_writes_cannot_leave_its_segment() {
+    fn user_input_cannot_leave_its_path_segment() {
         for (name, path) in [
             ("tank", "/v1/pools/tank"),
             ("../x", "/v1/pools/..%2Fx"),

@@ -135,7 +135,7 @@ mod tests {
     use api::v1::MapFrame;
 
     #[test]
-    fn a_map_as_it_was_is_read_from_its_digits() {
+    fn recorded_map_is_decoded() {
         let told = |all: &str| MapFrames {
             volume: "tank/v".to_owned(),
             size: 3000,

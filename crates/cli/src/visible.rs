@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_act_on_is_written_out() {
+    fn terminal_control_characters_are_escaped() {
         assert_eq!(
             lines("a\u{1b}[2J\n\rb\u{9b}c\u{7f}"),
             "a\\u001b[2J\n\\u000db\\u009bc\\u007f"

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn latency_below_a_read_of_the_slow_tier_holds_only_on_the_fast_one() {
+    fn latency_below_slow_tier_reads_holds_only_on_the_fast_tier() {
         let policies = [policy(None, None, 10), policy(None, None, 40)];
         let told = needs_fast(&tiers(0, 12), policies.iter()).unwrap();
         assert!(
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn peak_is_of_the_second_with_most() {
+    fn peak_is_the_maximum_of_seconds() {
         let peak = Peak::default().with(10.0, 5.0).with(3.0, 9.0);
         assert_eq!((peak.iops, peak.bandwidth), (10.0, 9.0));
     }

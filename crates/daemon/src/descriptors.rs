@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_is_the_most_that_there_may_be() {
+    fn soft_limit_is_raised_to_the_hard_limit() {
         raise_descriptors();
         let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
         let line = limits

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_steadily_is_full_when_a_line_says_so() {
+    fn steady_growth_gives_the_linear_forecast() {
         // 10 MiB per second, starting at 20 GiB.
         let used = |up_s: u64| 20 * GIB + up_s * 10 * MIB;
         for seconds in [130, 10 * MINUTE, 3 * HOUR] {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_does_not_hide_the_line() {
+    fn forecast_is_robust_against_noise() {
         let used = |up_s: u64| 20 * GIB + up_s * 10 * MIB + up_s * 7919 % 600 * MIB / 10;
         let due = (80 * GIB / (10 * MIB)) as f64;
         let found = full_s(after(HOUR, 100 * GIB + HOUR * 10 * MIB, used)) as f64;
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_tells_nothing() {
+    fn few_samples_give_no_forecast() {
         let used = |up_s: u64| up_s * MIB;
         assert_eq!(Gauge::default().trend(GIB), Trend::Unknown);
         assert_eq!(after(110, GIB, used), Trend::Unknown);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_or_falls_is_never_full() {
+    fn constant_or_shrinking_usage_is_never_full() {
         assert_eq!(after(HOUR, GIB, |_| 5 * MIB), Trend::Steady);
         let falling = |up_s: u64| 50 * GIB - up_s * MIB;
         assert_eq!(after(HOUR, 100 * GIB, falling), Trend::Falling);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_is_no_trend() {
+    fn jump_is_not_a_trend() {
         for at in (0..10 * MINUTE).step_by(50) {
             let jump = |up_s: u64| if up_s > at { 50 * GIB } else { 10 * GIB };
             let trend = after(10 * MINUTE, 100 * GIB, jump);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_are_seen_over_the_day_and_the_day_is_forgotten() {
+    fn bursts_are_averaged_over_a_day_and_dropped_after() {
         // 1 GiB every ten minutes: 144 GiB per day.
         let bursts = |up_s: u64| up_s / (10 * MINUTE) * GIB;
         let trend = after(20 * HOUR, 240 * GIB, bursts);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn samples_are_bounded() {
         let mut gauge = Gauge::default();
         for up_s in 0..3 * DAY {
             gauge.note(up_s, up_s);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_holds_until_it_is_missed_by_a_point() {
+    fn level_has_hysteresis_of_one_point() {
         let levels = [80, 90, 95];
         let mut at = 0;
         for (per_mille, due) in [

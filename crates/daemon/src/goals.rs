@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn latency_is_promised_up_to_the_promised_operations() {
+    fn latency_target_applies_up_to_the_iops_target() {
         assert!(unmet(&PROMISED, &minute(900, 0.02, 20)));
         assert!(
             !unmet(&PROMISED, &minute(900, 0.009, 20)),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_little_is_not_below_its_operations() {
+    fn low_demand_does_not_miss_the_iops_target() {
         let only_iops = Targets {
             latency_ns: 0,
             ..PROMISED
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_minute_is_judged_and_counters_that_begin_anew_begin_a_minute() {
+    fn whole_minute_is_evaluated_and_reset_counters_restart_it() {
         let mut goal = Goal::default();
         let mut spread = IoSpread::default();
         let mut counters = IoCounters::default();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn other_targets_are_not_judged_by_what_was_said_of_those_before() {
+    fn changed_targets_restart_the_evaluation() {
         let mut goal = Goal {
             targets: PROMISED,
             unmet: Some("late".to_owned()),

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_without_a_size_are_left_out() {
+    fn devices_without_size_are_skipped() {
         let sys = tempfile::tempdir().unwrap();
         for (name, sectors) in [
             ("sdb", "16\n"),

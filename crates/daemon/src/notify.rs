@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manager_in_the_file_system_is_told() {
+    fn notification_over_a_path_socket() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notify");
         let manager = UnixDatagram::bind(&path).unwrap();
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manager_in_the_abstract_namespace_is_told() {
+    fn notification_over_an_abstract_socket() {
         let name = format!("convect-notify-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let manager = UnixDatagram::bind_addr(&address).unwrap();
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manager_that_is_gone_is_an_error_that_ends_nothing() {
+    fn missing_manager_is_a_harmless_error() {
         assert!(send(OsStr::new("/nonexistent/notify"), "READY=1").is_err());
     }
 }

@@ -114,7 +114,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_change_reaches_the_engine_as_it_was_asked_for() {
+    fn placement_change_is_converted_unmodified() {
         let asked = json!({
             "promotion": false,
             "pins": [{"to": "slow"}, {"offset": 65536, "length": 4096, "to": "fast"}, {"to": "none"}],
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_chose_is_left_out() {
+    fn defaults_are_omitted() {
         let status = engine::KnobsStatus {
             promotion: true,
             pins: vec![engine::Pin {

@@ -37,7 +37,7 @@ fn look(promise: &mut Promise, qos: &VolumeQos, up_s: u64) -> Option<String> {
 }
 
 #[test]
-fn a_whole_minute_is_judged() {
+fn whole_minute_is_evaluated() {
     let mut promise = Promise::default();
     for up_s in 0..60 {
         assert_eq!(look(&mut promise, &qos(up_s * 10, up_s * 9, 1), up_s), None);
@@ -52,7 +52,7 @@ fn a_whole_minute_is_judged() {
 }
 
 #[test]
-fn few_windows_and_other_policies_say_nothing() {
+fn few_windows_or_a_changed_policy_give_no_result() {
     let mut promise = Promise::default();
     for up_s in 0..=70 {
         assert_eq!(look(&mut promise, &qos(up_s / 10, 0, 1), up_s), None);
@@ -66,7 +66,7 @@ fn few_windows_and_other_policies_say_nothing() {
 }
 
 #[test]
-fn bottleneck_is_where_operations_spent_most_of_their_time() {
+fn bottleneck_is_the_largest_share_of_time() {
     // Queued, throttled, fast tier, slow tier and writes, per ten seconds.
     let cases = [
         ([0; 5], Written::Fast, None),

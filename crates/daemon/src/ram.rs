@@ -68,7 +68,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn what_is_lacking_is_given_up_at_once_and_comes_back_in_steps() {
+    fn ram_share_shrinks_immediately_and_grows_in_steps() {
         let memory = |available: u64, used: u64| Memory {
             available: available * MIB,
             reserve: 500 * MIB,
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_has_its_own_size_or_that_of_all() {
+    fn pool_ram_is_specific_or_default() {
         let plan = RamPlan {
             each: 5,
             pools: BTreeMap::from([("tank".to_owned(), 7)]),

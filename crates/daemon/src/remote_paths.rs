@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn only_paths_in_the_folders_of_their_kind_can_be_named() {
+    fn only_paths_in_permitted_folders_are_accepted() {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().canonicalize().unwrap();
         for name in ["sockets", "mounts", "secrets", "other", "sockets/within"] {
@@ -191,7 +191,7 @@ mod tests {
 
     /// Every new parameter must be classified here.
     #[test]
-    fn every_parameter_is_known_to_name_a_path_or_not_to() {
+    fn every_parameter_is_classified_as_path_or_not() {
         let without = [
             "addresses",
             "allow-other",

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_are_hosts_with_ports_and_nothing_else() {
+    fn server_address_is_host_and_port() {
         for (text, host, port, shown) in [
             ("https://a.b:9443", "a.b", 9443, "https://a.b:9443"),
             ("https://a.b", "a.b", 443, "https://a.b:443"),

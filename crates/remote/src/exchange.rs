@@ -338,7 +338,7 @@ mod tests {
     const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
 
     #[test]
-    fn bodies_end_where_the_answer_says() {
+    fn bodies_end_as_framed() {
         for (answer, status, body) in [
             (GOOD, 200, Some(&b"{}"[..])),
             (b"HTTP/1.1 204 No Content\r\ndate: x\r\n\r\n", 204, Some(b"")),
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_none() {
+    fn malformed_responses_are_errors() {
         for answer in [
             &b""[..],
             b"HTTP/1.1 200 OK\r\ncontent-length: 2",
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_sent_with_their_length_or_in_chunks() {
+    fn bodies_are_sent_with_length_or_chunked() {
         let sized = request("DELETE", &[("content-length", "2")]);
         let (answered, sent) = ask(sized, &mut &b"{}"[..], GOOD, 1 << 10);
         assert_eq!(answered.unwrap().0, 200);
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_before_the_server_takes_it() {
+    fn body_is_sent_after_continue() {
         let expecting = || request("PUT", &[("expect", "100-continue")]);
         let (answered, sent) = ask(expecting(), &mut &b"abc"[..], GOOD, 1 << 10);
         assert_eq!(answered.unwrap().0, 200);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_read_though_the_server_takes_no_more() {
+    fn early_refusal_is_read() {
         let refused = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno";
         let long = vec![0; 3 * BODY_PART];
         let length = long.len().to_string();
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_not_longer_than_it_may_be() {
+    fn response_size_is_limited() {
         let mut sent = Vec::new();
         let peer = Peer {
             answer: GOOD,

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fingerprints_are_read_as_programs_write_them() {
+    fn fingerprints_are_parsed_in_common_forms() {
         let plain = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let pin = Pin::parse(plain).unwrap();
         assert_eq!(pin.to_string(), format!("sha256:{plain}"));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_known_certificate_is_taken() {
+    fn only_the_pinned_certificate_is_accepted() {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let shown = CertificateDer::from(b"abc".to_vec());
         let name = ServerName::try_from("a").unwrap();

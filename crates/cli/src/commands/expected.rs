@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_a_unit() {
+    fn durations_require_a_unit() {
         for (text, ns) in [
             ("2ms", 2_000_000),
             ("500us", 500_000),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_whole() {
+    fn iops_are_whole_numbers() {
         assert_eq!((iops("5000").unwrap(), iops("none").unwrap()), (5000, 0));
         for text in ["", "0", "-1", "1.5", "5k"] {
             assert!(iops(text).is_err(), "{text}");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_expected_is_shown() {
+    fn only_configured_targets_are_shown() {
         let targets = Targets {
             iops: Some(5000),
             bandwidth: None,

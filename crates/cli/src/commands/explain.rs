@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moved_a_second_is_told_the_most_first() {
+    fn move_rates_are_sorted_descending() {
         let count = |reason: &str, dropped, moves, bytes| MoveCount {
             from: "fast".to_owned(),
             to: "slow".to_owned(),

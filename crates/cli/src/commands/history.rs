@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_show_the_greatest_and_gaps_stay_gaps() {
+    fn sparkline_shows_maxima_and_keeps_gaps() {
         let values = [Some(0.0), Some(7.0), None, Some(3.5)];
         assert_eq!(sparkline(&values, 10), "▁█ ▅");
         assert_eq!(sparkline(&values, 2), "█▅");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_object_has_a_name() {
+    fn object_names_by_kind() {
         let of = |of: &str| Arguments {
             of: of.to_owned(),
             tier: None,
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_shown_by_their_unit() {
+    fn values_are_formatted_by_unit() {
         for (value, unit, text) in [
             (0.00125, "s", "1.250 ms"),
             (4096.0, "B/s", "4 KiB/s"),

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_never_read_has_no_times() {
+    fn tier_without_reads_has_no_latency() {
         let fast = SourceLatency {
             counts: vec![3, 1],
             ns: 8_000_000,

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scrub_is_said_in_one_line() {
+    fn scrub_is_summarised_in_one_line() {
         let mut scrub = Scrub {
             state: "done".to_owned(),
             began_s: 1_735_689_600,

@@ -51,7 +51,7 @@ mod tests {
     use api::v1::LiveState;
 
     #[test]
-    fn states_are_taken_and_the_end_is_told() {
+    fn states_are_parsed_and_end_of_stream_is_an_error() {
         let state = r#"{"at_ms":1,"whole":true,"changes":0,"pools":[],"volumes":[]}"#;
         let text = format!("event: map\ndata: {{}}\n\nevent: state\ndata: {state}\n\n");
         let mut states = told::<LiveState>(text.as_bytes(), "state");

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_then_the_busiest_volumes_then_jobs() {
+    fn screen_lists_pools_then_busiest_volumes_then_jobs() {
         let size = Size {
             columns: 100,
             lines: 24,
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_longer_or_wider_than_the_terminal() {
+    fn screen_fits_the_terminal() {
         for (columns, lines) in [(40, 10), (10, 3), (200, 50), (1, 1)] {
             let text = screen(&watched(100), Size { columns, lines }, Paint::Letters);
             assert!(text.lines().count() <= lines, "{columns} {lines}\n{text}");

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_are_what_happened_between_two_events() {
+    fn load_is_the_difference_between_events() {
         let mut watched = Watched::default();
         watched.take(event(1000, true, &[("a", 100), ("b", 100)]));
         assert!(
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_are_told_by_what_their_volumes_attained_between_two_events() {
+    fn policies_show_what_their_volumes_attained() {
         let with = |at_ms, did| LiveState {
             policies: Some(vec![LivePolicy {
                 pool: "tank".to_owned(),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_is_gone_takes_its_volumes_along() {
+    fn removed_pool_takes_its_volumes_along() {
         let mut watched = Watched::default();
         watched.take(event(1000, true, &[("a", 1)]));
         let gone = LiveState {

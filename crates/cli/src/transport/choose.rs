@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_counts_before_the_environment_and_that_before_the_current_context() {
+    fn command_line_precedes_environment_precedes_context() {
         let folder = folder();
         let folder = folder.path();
         let (s, a, b) = (Some("/s"), Some("a"), Some("b"));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_twice_or_by_half_is_refused_with_what_to_do() {
+    fn ambiguous_or_incomplete_selection_is_refused_with_advice() {
         let folder = folder();
         let (s, a, b) = (Some("/s"), Some("a"), Some("b"));
         let (server, pin, token) = (Some("https://c:3"), Some(PIN), Some("given"));

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_is_there_until_it_is_removed() {
+    fn contexts_are_stored_until_removed() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("convect");
         assert_eq!(Contexts::load(&folder).unwrap(), Contexts::default());
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_words() {
+    fn invalid_context_names_are_refused() {
         let mut all = Contexts::default();
         let long = "x".repeat(NAME_MAX + 1);
         for name in ["", "a b", "a/b", "ä", LOCAL, &long] {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_may_write_or_that_is_none_is_not_believed() {
+    fn invalid_or_foreign_writable_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         std::fs::write(&path, "{}").unwrap();

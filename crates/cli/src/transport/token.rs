@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_one_word_of_a_file_that_is_its_owners_alone() {
+    fn token_file_must_be_private_and_contain_one_token() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         for (text, mode, good) in [

@@ -19,7 +19,7 @@ fn job(state: &str, percent: f64) -> String {
 }
 
 #[test]
-fn without_a_daemon_the_error_says_how_to_start_one() {
+fn missing_daemon_error_says_how_to_start_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none");
     let said = convect(&format!("--socket {} pool list", path.display()));
@@ -32,7 +32,7 @@ fn without_a_daemon_the_error_says_how_to_start_one() {
 }
 
 #[test]
-fn what_answers_and_is_no_daemon_is_not_believed() {
+fn response_of_another_server_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -48,7 +48,7 @@ fn what_answers_and_is_no_daemon_is_not_believed() {
 }
 
 #[test]
-fn wrong_usage_ends_with_2_and_asks_nothing() {
+fn wrong_usage_exits_with_2_and_sends_nothing() {
     let daemon = Scripted::new();
     daemon.is_never_asked(&[
         "",
@@ -70,7 +70,7 @@ fn wrong_usage_ends_with_2_and_asks_nothing() {
 }
 
 #[test]
-fn a_refusal_is_one_line_and_1() {
+fn refusal_is_one_line_and_exits_with_1() {
     let daemon = Scripted::new().on(
         "POST /v1/volumes",
         409,
@@ -83,7 +83,7 @@ fn a_refusal_is_one_line_and_1() {
 }
 
 #[test]
-fn what_is_lost_is_asked_for_first() {
+fn destructive_commands_require_confirmation() {
     let daemon = Scripted::new();
     for arguments in [
         "pool destroy tank",
@@ -103,7 +103,7 @@ fn what_is_lost_is_asked_for_first() {
 }
 
 #[test]
-fn json_is_what_the_daemon_answered() {
+fn json_output_is_the_daemons_response() {
     let text = r#"{"items":[],"absent":[],"later":1}"#;
     let daemon = Scripted::new().on("GET /v1/pools", 200, text);
     for arguments in ["--json pool list", "pool list --json"] {
@@ -117,7 +117,7 @@ fn json_is_what_the_daemon_answered() {
 }
 
 #[test]
-fn an_export_is_asked_for_with_the_parameters_of_its_front_end() {
+fn export_is_created_with_the_parameters_of_its_protocol() {
     let daemon = Scripted::new().on("GET /v1/frontends", 200, FRONT_ENDS).on(
         "POST /v1/exports",
         201,
@@ -190,14 +190,14 @@ fn an_export_is_asked_for_with_the_parameters_of_its_front_end() {
 }
 
 #[test]
-fn two_exports_of_one_name_are_told_apart_by_their_pool() {
+fn equal_export_names_are_distinguished_by_pool() {
     let daemon = Scripted::new().on("GET /v1/exports/e?pool=tank", 200, EXPORT);
     let said = daemon.convect("export show tank/e");
     assert!(said.out.contains("tank/v"), "{said:?}");
 }
 
 #[test]
-fn deleting_waits_for_the_job() {
+fn delete_waits_for_its_job() {
     let daemon = Scripted::new()
         .on("DELETE /v1/volumes/tank/v", 202, r#"{"job":3}"#)
         .on("GET /v1/jobs/3", 200, &job("running", 50.0))
@@ -211,7 +211,7 @@ fn deleting_waits_for_the_job() {
 }
 
 #[test]
-fn a_job_that_fails_is_an_error_with_its_reason() {
+fn failed_job_is_an_error_with_its_reason() {
     for (state, why) in [
         ("failed", "job 3 failed: why"),
         ("cancelled", "job 3 was cancelled"),
@@ -223,7 +223,7 @@ fn a_job_that_fails_is_an_error_with_its_reason() {
 }
 
 #[test]
-fn work_in_the_background_is_found_again() {
+fn background_job_can_be_found_again() {
     let daemon = Scripted::new()
         .on("DELETE /v1/volumes/tank/v", 202, r#"{"job":3}"#)
         .on("GET /v1/jobs/3", 200, &job("running", 50.0));
@@ -235,7 +235,7 @@ fn work_in_the_background_is_found_again() {
 }
 
 #[test]
-fn a_job_is_paused_and_goes_on() {
+fn job_is_paused_and_resumed() {
     let daemon =
         Scripted::new()
             .on("POST /v1/jobs/3/pause", 204, "")
@@ -250,7 +250,7 @@ fn a_job_is_paused_and_goes_on() {
 }
 
 #[test]
-fn a_job_can_be_left() {
+fn interrupted_wait_leaves_the_job_running() {
     let daemon = Scripted::new().on("GET /v1/jobs/3", 200, &job("running", 50.0));
     let arguments = format!("--socket {} job wait 3", daemon.socket().display());
     let mut child = command(&arguments)
@@ -280,7 +280,7 @@ fn a_job_can_be_left() {
 }
 
 #[test]
-fn the_map_has_no_colour_without_a_terminal() {
+fn map_without_terminal_has_no_colour() {
     let daemon = Scripted::new().on(
         "GET /v1/volumes/tank/v/map?cells=2",
         200,
@@ -293,7 +293,7 @@ fn the_map_has_no_colour_without_a_terminal() {
 }
 
 #[test]
-fn a_difference_is_asked_for_in_parts_and_put_together() {
+fn diff_is_paged_and_merged() {
     let path = "GET /v1/volumes/tank/copy/diff?from=v%40a&start=";
     let daemon = Scripted::new()
         .on(
@@ -323,7 +323,7 @@ fn a_difference_is_asked_for_in_parts_and_put_together() {
 }
 
 #[test]
-fn a_difference_that_does_not_get_on_is_an_error() {
+fn diff_without_progress_is_an_error() {
     let daemon = Scripted::new().on(
         "GET /v1/volumes/tank/v/diff?from=v%40a&start=0&limit=4096",
         200,
@@ -337,7 +337,7 @@ fn a_difference_that_does_not_get_on_is_an_error() {
 }
 
 #[test]
-fn iostat_prints_what_was_done_in_each_period() {
+fn iostat_prints_the_load_of_each_period() {
     let counters = |reads: u64| {
         format!(
             r#"{{"reads":{reads},"writes":0,"read_bytes":0,"write_bytes":0,"flushes":0,
@@ -362,7 +362,7 @@ fn iostat_prints_what_was_done_in_each_period() {
 }
 
 #[test]
-fn an_absent_pool_is_listed_with_what_to_do() {
+fn absent_pool_is_listed_with_advice() {
     let daemon = Scripted::new().on(
         "GET /v1/pools",
         200,
@@ -375,7 +375,7 @@ fn an_absent_pool_is_listed_with_what_to_do() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_output_is_not_an_error() {
     let mut child = command("completions bash")
         .stdout(Stdio::piped())
         .spawn()
@@ -388,7 +388,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn completions_and_manual_pages_know_the_commands() {
+fn completions_and_manual_pages_cover_the_commands() {
     for shell in ["bash", "zsh", "fish"] {
         let said = convect(&format!("completions {shell}"));
         assert!(said.out.contains("hold-promotion"), "{shell}");
@@ -402,7 +402,7 @@ fn completions_and_manual_pages_know_the_commands() {
 }
 
 #[test]
-fn a_daemon_that_cannot_start_says_why_in_one_line() {
+fn failed_start_is_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let write = |name: &str, text: &str| {
@@ -447,7 +447,7 @@ fn a_daemon_that_cannot_start_says_why_in_one_line() {
 }
 
 #[test]
-fn a_socket_without_permission_is_said_to_be_one() {
+fn socket_without_permission_is_reported() {
     let daemon = Scripted::new();
     let folder = daemon.socket().parent().unwrap().to_owned();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -482,7 +482,7 @@ const SCHEDULE: &str = r#"{"name":"hourly","pool":"tank","volumes":["a","b"],"ev
     "missed_since_s":1735696800,"error":"no drive takes the label","error_s":1735700400}"#;
 
 #[test]
-fn a_schedule_is_set_for_a_group_and_told_with_what_went_wrong() {
+fn schedule_of_a_group_is_set_and_shown_with_its_error() {
     let daemon = Scripted::new()
         .on("POST /v1/schedules", 200, SCHEDULE)
         .on(

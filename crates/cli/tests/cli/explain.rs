@@ -30,7 +30,7 @@ fn has(text: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_block_is_told_of_in_plain_words() {
+fn explain_describes_location_and_moves() {
     let daemon = Scripted::new().on("GET /v1/volumes/tank/vm1/explain?lba=2056", 200, TOLD);
     let told = daemon.convect("explain tank/vm1 2056");
     assert_eq!(told.code, 0, "{told:?}");
@@ -65,7 +65,7 @@ fn a_block_is_told_of_in_plain_words() {
 }
 
 #[test]
-fn zeroes_lie_nowhere_and_say_so() {
+fn explain_of_a_hole_shows_zeroes() {
     let zeroes = r#"{"lba":0,"offset":0,"extent":0,"inherited":false,"places":[],"moves":[
         {"at_s":1700000000,"from":"any","to":"nowhere","dropped":false,"reason":"discarded",
           "about":"a host discarded it","blocks":[0]}],
@@ -82,7 +82,7 @@ fn zeroes_lie_nowhere_and_say_so() {
 }
 
 #[test]
-fn a_place_is_a_number_or_a_byte_with_a_unit() {
+fn position_is_a_block_number_or_a_byte_offset() {
     let daemon = Scripted::new()
         .on("GET /v1/volumes/tank/vm1", 200, VOLUME)
         .on("GET /v1/volumes/tank/vm1/explain?lba=2056", 200, TOLD);
@@ -98,7 +98,7 @@ fn a_place_is_a_number_or_a_byte_with_a_unit() {
 }
 
 #[test]
-fn a_block_that_is_not_there_is_an_error() {
+fn block_beyond_the_volume_is_an_error() {
     let beyond = "volume vm1 has the logical blocks 0 to 9 of 512 bytes, and no 99";
     let problem = format!(r#"{{"code":"invalid","message":"{beyond}"}}"#);
     let daemon = Scripted::new().on("GET /v1/volumes/tank/vm1/explain?lba=99", 422, &problem);
@@ -107,7 +107,7 @@ fn a_block_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn moves_are_counted_by_reason_and_those_that_were_none_are_left_out() {
+fn moves_are_counted_by_reason_without_zero_rows() {
     let counts = r#"{"items":[
         {"from":"host","to":"fast","dropped":false,"reason":"written","about":"a host wrote it",
           "moves":7,"bytes":65536},

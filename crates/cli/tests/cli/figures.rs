@@ -14,7 +14,7 @@ fn cell(ram: u64, fast: u64, slow: u64, empty: u64) -> MapCell {
 }
 
 #[test]
-fn a_cell_is_the_tier_of_its_most_and_shows_a_faster_part() {
+fn cell_shows_its_main_tier_and_a_visible_faster_share() {
     for (cell, letter) in [
         (cell(9, 1, 0, 0), 'R'),
         (cell(0, 9, 1, 0), 'F'),
@@ -34,7 +34,7 @@ fn a_cell_is_the_tier_of_its_most_and_shows_a_faster_part() {
 }
 
 #[test]
-fn a_strip_has_a_line_for_64_cells_with_the_address_of_the_first() {
+fn strip_has_64_cells_per_line_with_their_address() {
     let text = strip(8 << 30, &[cell(0, 0, 1, 0); 100], Paint::Letters);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], format!("      0 B {}", "S".repeat(64)));
@@ -43,7 +43,7 @@ fn a_strip_has_a_line_for_64_cells_with_the_address_of_the_first() {
 }
 
 #[test]
-fn colour_is_red_orange_blue_and_grey() {
+fn map_colours_are_red_orange_blue_and_grey() {
     let text = strip(
         0,
         &[
@@ -62,7 +62,7 @@ fn colour_is_red_orange_blue_and_grey() {
 }
 
 #[test]
-fn the_legend_says_how_much_there_is_of_each() {
+fn legend_shows_the_amount_per_tier() {
     let text = legend(
         &[cell(1024, 0, 4096, 0), cell(1024, 0, 0, 0)],
         Paint::Letters,
@@ -74,7 +74,7 @@ fn the_legend_says_how_much_there_is_of_each() {
 }
 
 #[test]
-fn a_load_is_the_difference_of_two_looks() {
+fn load_is_the_difference_of_two_samples() {
     let before = Counters {
         reads: 100,
         read_bytes: 4096,
@@ -118,7 +118,7 @@ fn a_load_is_the_difference_of_two_looks() {
 }
 
 #[test]
-fn nothing_done_and_a_pool_opened_again_are_no_trouble() {
+fn idle_and_reopened_pools_give_valid_loads() {
     let some = Counters {
         reads: 10,
         ..Counters::default()

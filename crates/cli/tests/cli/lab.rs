@@ -11,7 +11,7 @@ fn lab(folder: &tempfile::TempDir) -> Output {
 }
 
 #[test]
-fn the_laboratory_gets_the_arguments_as_they_are_and_gives_the_exit_code() {
+fn lab_passes_arguments_and_exit_code_through() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(env!("CARGO_BIN_EXE_convect"), folder.path().join("convect")).unwrap();
     let missing = lab(&folder);

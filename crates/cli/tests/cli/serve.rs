@@ -72,7 +72,7 @@ fn told(manager: &UnixDatagram) -> String {
 }
 
 #[test]
-fn a_pool_is_checked_and_mended_while_no_daemon_has_it() {
+fn offline_pool_is_checked_and_repaired() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display();
     let drives = format!("file:{at}/a file:{at}/b");
@@ -134,7 +134,7 @@ fn a_pool_is_checked_and_mended_while_no_daemon_has_it() {
 }
 
 #[test]
-fn a_daemon_says_when_it_is_ready_ends_at_a_signal_and_serves_the_same_again() {
+fn daemon_reports_readiness_stops_on_signal_and_restarts() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display();
     let manager = UnixDatagram::bind(folder.path().join("notify")).unwrap();

@@ -17,7 +17,7 @@ const POOL: &str = r#"{"id":"1","name":"tank","state":"online",
     "promotion_held":false,"map_bytes":0,"ram_bytes":0}"#;
 
 #[test]
-fn a_pool_says_how_full_it_is_and_when_it_will_be() {
+fn pool_shows_fill_levels_and_forecast() {
     let list = format!(r#"{{"items":[{POOL}],"absent":[]}}"#);
     let daemon =
         Scripted::new()
@@ -43,7 +43,7 @@ fn a_pool_says_how_full_it_is_and_when_it_will_be() {
 }
 
 #[test]
-fn levels_are_chosen_or_none() {
+fn warning_levels_are_numbers_or_off() {
     let daemon = Scripted::new().on("PUT /v1/pools/tank/warnings", 200, POOL);
     daemon.is_never_asked(&[
         "pool warn tank",
@@ -69,7 +69,7 @@ const VOLUME: &str = r#"{"id":1,"name":"v","pool":"tank","size":8388608,"lba_siz
     "exports":[]}"#;
 
 #[test]
-fn a_quota_is_a_size_or_none() {
+fn quota_is_a_size_or_none() {
     let daemon = Scripted::new()
         .on("PUT /v1/volumes/tank/v", 200, VOLUME)
         .on("POST /v1/volumes", 201, VOLUME);
@@ -101,7 +101,7 @@ fn a_quota_is_a_size_or_none() {
 }
 
 #[test]
-fn a_reservation_is_a_size_or_none() {
+fn reservation_is_a_size_or_none() {
     let daemon = Scripted::new()
         .on("PUT /v1/volumes/tank/v", 200, VOLUME)
         .on("POST /v1/volumes", 201, VOLUME);
@@ -136,7 +136,7 @@ const PLACED: &str = r#"{"id":1,"name":"v","pool":"tank","size":8388608,"lba_siz
         "bypass":{"initiators":["backup","veeam"],"reads":12,"writes":3,"blocks":400}}}"#;
 
 #[test]
-fn placement_is_asked_for_in_words() {
+fn placement_options_are_parsed_and_shown() {
     let daemon = Scripted::new().on("PUT /v1/volumes/tank/v", 200, PLACED);
     daemon.is_never_asked(&[
         "volume set tank/v --pin tape",
@@ -193,7 +193,7 @@ fn placement_is_asked_for_in_words() {
 }
 
 #[test]
-fn a_promoted_clone_says_what_it_has() {
+fn promoted_clone_lists_its_snapshots() {
     let daemon = Scripted::new().on(
         "POST /v1/volumes/tank/copy/promote",
         200,

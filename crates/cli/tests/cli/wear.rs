@@ -14,7 +14,7 @@ const POOL: &str = r#"{"id":"1","name":"tank","state":"online","messages":[],"po
     "promotion_budget":{"daily":1048576,"today":4096,"left":0}}"#;
 
 #[test]
-fn a_pool_shows_what_was_written_to_its_drives() {
+fn pool_shows_the_wear_of_its_drives() {
     let daemon = Scripted::new().on("GET /v1/pools/tank", 200, POOL);
     let shown = daemon.convect("pool show tank").out;
     let line = shown.lines().find(|line| line.starts_with("file:/dev/sda"));
@@ -41,7 +41,7 @@ fn a_pool_shows_what_was_written_to_its_drives() {
 }
 
 #[test]
-fn the_budget_is_chosen_or_none() {
+fn budget_is_a_size_or_none() {
     let daemon = Scripted::new().on("PUT /v1/pools/tank", 200, POOL);
     daemon.is_never_asked(&[
         "pool set tank",

@@ -10,7 +10,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn drives_are_written_in_full_or_as_a_path() {
+fn drives_are_specifications_or_paths() {
     for (text, spec) in [
         ("/dev/sda", "file:/dev/sda"),
         ("file:/a?size=8G", "file:/a?size=8G"),
@@ -37,7 +37,7 @@ fn drives_are_written_in_full_or_as_a_path() {
 }
 
 #[test]
-fn drives_of_another_host_are_written_in_full() {
+fn remote_drive_paths_must_be_absolute() {
     for (text, good) in [
         ("/dev/sda", true),
         ("file:/a?size=8G", true),
@@ -58,7 +58,7 @@ fn drives_of_another_host_are_written_in_full() {
 }
 
 #[test]
-fn vdrives_are_read_tier_by_tier() {
+fn vdrives_are_parsed_by_tier() {
     let words = words("fast /a slow stripe:64k /b /c fast mirror /d /e slow stripe /f");
     let read = vdrives(&words, Some(Path::new("/"))).unwrap();
     let shape: Vec<_> = read
@@ -79,7 +79,7 @@ fn vdrives_are_read_tier_by_tier() {
 }
 
 #[test]
-fn vdrives_that_cannot_be_are_refused_with_what_to_write() {
+fn invalid_vdrives_are_refused_with_advice() {
     for (text, said) in [
         ("/a", "write fast or slow before"),
         ("fast", "a vdrive has no drives"),
@@ -97,7 +97,7 @@ fn vdrives_that_cannot_be_are_refused_with_what_to_write() {
 }
 
 #[test]
-fn a_volume_has_its_pool_before_it() {
+fn volume_names_include_their_pool() {
     assert_eq!(object("tank/vm1").unwrap(), ("tank", "vm1"));
     for text in ["tank", "tank/", "/vm1", "a/b/c", ""] {
         assert_eq!(object(text).expect_err(text).code(), 2);
@@ -105,7 +105,7 @@ fn a_volume_has_its_pool_before_it() {
 }
 
 #[test]
-fn a_front_end_is_given_what_its_row_has() {
+fn protocol_parameters_are_validated() {
     let parameter = |name: &str, required| Parameter {
         name: name.to_owned(),
         about: format!("about {name}"),
@@ -155,7 +155,7 @@ fn leaves(command: &clap::Command, before: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn the_documents_say_of_every_command_where_the_page_has_it() {
+fn documentation_maps_every_command_to_the_page() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/access.md");
     let text = std::fs::read_to_string(path).unwrap();
     let (_, table) = text.split_once("### What the command changes").unwrap();
@@ -224,7 +224,7 @@ fn greedy(command: &mut clap::Command, found: &mut Vec<String>) {
 }
 
 #[test]
-fn no_usage_names_a_word_behind_an_option_that_would_take_it() {
+fn usage_has_no_argument_after_a_greedy_option() {
     let mut found = Vec::new();
     greedy(&mut Arguments::command(), &mut found);
     assert_eq!(found, Vec::<String>::new());

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn who_fails_often_is_not_heard_for_a_while_and_others_are() {
+    fn frequent_failures_block_only_their_address() {
         let mut attempts = Attempts::default();
         let (bad, good) = (address("10.0.0.1"), address("10.0.0.2"));
         for second in 0..10 {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_host_gains_nothing_by_its_many_addresses() {
+    fn ipv6_host_cannot_evade_the_limit_by_its_addresses() {
         let mut attempts = Attempts::default();
         for host in 0..10 {
             attempts.failed(address(&format!("2001:db8::{host}")), 0);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_told_of_once_and_of_few_addresses() {
+    fn failures_are_reported_once_for_few_addresses() {
         let mut attempts = Attempts::default();
         for host in 0..20 {
             attempts.failed(IpAddr::V4(host.into()), 0);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_very_many_addresses_keep_no_other_out() {
+    fn failures_of_many_addresses_block_no_other() {
         let mut attempts = Attempts::default();
         for host in 0..2 * ADDRESSES_MAX as u32 {
             attempts.failed(IpAddr::V4(host.into()), 0);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_network_is_not_heard_after_failures_of_many_of_its_hosts() {
+    fn ipv6_network_is_blocked_after_failures_of_many_hosts() {
         let mut attempts = Attempts::default();
         for host in 0..NETWORK_FAILURES_MAX {
             attempts.failed(address(&format!("2001:db8:0:{host:x}::1")), 0);

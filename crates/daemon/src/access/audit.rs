@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_goes_on_after_a_restart_and_is_found_whole() {
+    fn log_continues_after_restart_and_verifies() {
         let folder = tempfile::tempdir().unwrap();
         filled(folder.path());
         let mut audit = opened(folder.path());
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_changed_taken_out_or_put_in_is_found() {
+    fn modified_removed_or_inserted_line_is_detected() {
         type Change = fn(&mut Vec<String>);
         let changes: [(Change, u64); 4] = [
             (
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_being_written_when_the_daemon_was_killed_breaks_nothing() {
+    fn torn_line_does_not_break_the_chain() {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         let text = std::fs::read(&path).unwrap();
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_has_no_number() {
+    fn failed_write_consumes_no_number() {
         let folder = tempfile::tempdir().unwrap();
         filled(folder.path());
         let mut audit = opened(folder.path());
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_noted_after_a_log_that_cannot_be_read_until_it_can() {
+    fn nothing_is_appended_to_an_unreadable_log() {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         let aside = folder.path().join("aside");
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_whose_end_or_beginning_is_gone_is_found_by_its_anchor() {
+    fn truncated_log_is_detected_by_its_anchor() {
         type Change = fn(&mut Vec<String>);
         let changes: [(Change, Option<u64>); 6] = [
             (|_| {}, None),
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_begun_since_is_no_loss() {
+    fn rotation_since_the_anchor_is_accepted() {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         let anchor = opened(folder.path()).anchor().unwrap().text();
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_bounded_and_the_chain_goes_through_them() {
+    fn files_are_bounded_and_the_chain_spans_them() {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         let mut audit = opened(folder.path());

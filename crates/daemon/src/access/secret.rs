@@ -45,14 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_those_of_the_standard() {
+    fn hashes_match_the_standard() {
         // FIPS 180-2, appendix B.1.
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256_hex(&[b"a", b"bc"]), abc);
     }
 
     #[test]
-    fn random_words_are_long_and_differ() {
+    fn random_secrets_are_long_and_distinct() {
         let words = [random_hex::<32>().unwrap(), random_hex::<32>().unwrap()];
         assert!(words[0].len() == 64 && words[0] != words[1]);
         assert!(same(&words[0], &words[0].clone()) && !same(&words[0], &words[1]));

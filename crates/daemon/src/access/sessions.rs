@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_ends_by_itself_when_idle_when_old_and_with_its_token() {
+    fn session_ends_when_idle_or_expired_or_with_its_token() {
         let mut sessions = Sessions::default();
         let (idle, _) = sessions.begin("a", u64::MAX, 0).unwrap();
         assert!(sessions.by_cookie(&idle, IDLE_S - 1).is_some());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_that_is_idle_longest_makes_room() {
+    fn longest_idle_session_is_evicted() {
         let mut sessions = Sessions::default();
         let (first, _) = sessions.begin("a", u64::MAX, 0).unwrap();
         let (second, _) = sessions.begin("a", u64::MAX, 1).unwrap();

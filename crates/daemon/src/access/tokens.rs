@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_counts_until_it_expires_and_nothing_else_does() {
+    fn token_is_valid_until_it_expires() {
         let mut tokens = Tokens::default();
         let (kept, secret) = tokens.add(&request("ci", Some(100)), 1000).unwrap();
         assert_eq!(tokens.check(&secret, 1099), Some(&kept));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_bounded_in_time_and_number() {
+    fn tokens_are_bounded_in_lifetime_and_number() {
         let mut tokens = Tokens::default();
         for (lasts, good) in [(59, false), (60, true), (EXPIRES_MAX_S + 1, false)] {
             let added = tokens.add(&request(&format!("t{lasts}"), Some(lasts)), 0);

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn link_local_addresses_are_asked_only_when_that_is_allowed() {
+    fn link_local_addresses_require_permission() {
         for (host, local) in [
             ("169.254.169.254", true),
             ("::ffff:169.254.169.254", true),

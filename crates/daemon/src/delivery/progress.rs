@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_tried_again_later_and_later_and_given_up_at_last() {
+    fn retries_back_off_and_finally_drop() {
         let mut progress = Progress::from(4);
         let mut now = Duration::ZERO;
         let mut waits = Vec::new();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn very_many_failures_do_not_overflow() {
+    fn many_failures_do_not_overflow() {
         let mut progress = Progress::default();
         for number in 0..100_000 {
             progress.failed(number, 1, String::new(), Duration::ZERO);

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_not_shown_as_a_whole() {
+    fn urls_are_parsed_and_shown_without_path() {
         let place = |tls, host: &str, port, path: &str| Place {
             tls,
             host: host.to_owned(),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_signature_is_that_of_the_standard() {
+    fn signature_matches_the_standard() {
         // RFC 4231, test case 2.
         assert_eq!(
             hex_hmac("Jefe", b"what do ya want for nothing?"),

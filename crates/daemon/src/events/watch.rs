@@ -145,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_raised_once_and_cleared_once() {
+    fn alert_is_raised_once_and_cleared_once() {
         let found = |up_s: u64| (5..20).contains(&up_s).then_some(0);
         let told = lived(EventCode::LegOut, 100, found);
         assert_eq!(told, [(5, '+'), (20, '-')]);
     }
 
     #[test]
-    fn what_comes_and_goes_is_raised_once_until_it_stays_away() {
+    fn flapping_condition_is_one_alert() {
         // Slow in every other second for five minutes.
         let found = |up_s: u64| (up_s < 300 && up_s.is_multiple_of(2)).then_some(0);
         let told = lived(EventCode::DriveSlow, 1000, found);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_to_last_is_not_raised_before_it_did() {
+    fn debounced_condition_is_not_raised_early() {
         let found = |up_s: u64| (!up_s.is_multiple_of(700)).then_some(0);
         assert_eq!(lived(EventCode::FlashWearing, 600, found), []);
         assert_eq!(lived(EventCode::FlashWearing, 650, found), [(601, '+')]);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_grows_worse_is_told_anew() {
+    fn only_a_worse_grade_is_reported_again() {
         let found = |up_s: u64| match up_s {
             10..20 => Some(80),
             20..30 => Some(90),

@@ -120,7 +120,7 @@ mod tests {
     use crate::history::record::{decode, encode};
 
     #[test]
-    fn a_count_is_kept_to_one_part_in_256_and_small_ones_as_they_are() {
+    fn counts_have_a_relative_error_of_1_in_256() {
         for count in 0..=255 {
             assert_eq!(lengthen(shorten(count)), count);
         }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_come_back_each_in_its_place() {
+    fn counts_round_trip() {
         let mut counts = Counts::default();
         for (number, count) in all(&mut counts).enumerate() {
             *count = number as u64 + 1;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_of_two_steps_are_those_of_all_their_operations() {
+    fn percentiles_of_merged_steps_cover_all_operations() {
         // 990 of 3 µs in one step, 10 of 100 ms in another: only the sum has its p99 between 2 and
         // 4 µs.
         let mut first = Counts::default();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_size_is_a_bound_that_half_are_within() {
+    fn usual_size_is_a_median_bound() {
         let mut spread = Spread::default();
         assert_eq!(usual_size(&spread), None);
         spread.sizes[3] = 10;

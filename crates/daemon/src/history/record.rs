@@ -84,7 +84,7 @@ mod tests {
     use crate::history::series::Values;
 
     #[test]
-    fn a_record_is_read_by_whom_it_is_of_and_only_whole() {
+    fn record_is_decoded_only_by_its_object_and_if_valid() {
         let values: Values =
             std::array::from_fn(|index| [1.0, 0.0, -2.5, f32::MAX, 1e-9][index % 5]);
         let record = encode(7, 1000, &values);

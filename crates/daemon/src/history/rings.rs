@@ -177,7 +177,7 @@ mod tests {
     use crate::history::series::{SERIES_MAX, Values};
 
     #[test]
-    fn rings_follow_each_other_and_a_region_is_as_long_as_the_document_says() {
+    fn rings_are_contiguous_and_match_the_documented_size() {
         assert_eq!(
             RINGS.map(|ring| ring.step_s * ring.steps),
             [3600, 7 * 86_400, 730 * 86_400]
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_read_over_the_place_where_its_ring_begins_anew() {
+    fn range_is_read_across_the_wrap_of_its_ring() {
         let folder = tempfile::tempdir().unwrap();
         let rings = Rings::<Values>::open(&folder.path().join("data")).unwrap();
         let place = Place { id: 5, region: 2 };

@@ -190,7 +190,7 @@ mod tests {
     const NONE: f32 = f32::NAN;
 
     #[test]
-    fn means_are_weighed_by_what_they_are_of() {
+    fn means_are_weighted_by_their_count() {
         // 1 read of 10 ms, then 99 of 1 ms, then none.
         let steps = [
             [1.0, 0.0, 0.0, 0.0, 0.010, NONE],
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_quiet_is_what_nothing_written_down_means() {
+    fn quiet_values_equal_those_of_missing_steps() {
         for (kind, _) in Kind::ALL {
             assert!(kind.is_quiet(&kind.quiet()));
             assert!(kind.names().count() <= SERIES_MAX);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_the_first_version_keep_their_names() {
+    fn metrics_of_the_first_format_keep_their_names() {
         for (kind, names) in [
             (
                 Kind::Volume,
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_says_what_it_is() {
+    fn kind_is_parsed_from_object_name() {
         assert_eq!(Kind::Pool.object("tank", None), "pool/tank");
         let drive = Kind::Drive.object("tank", Some("file:/dev/sda"));
         assert_eq!(Kind::of(&drive), Some(Kind::Drive));

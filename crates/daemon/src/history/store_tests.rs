@@ -41,7 +41,7 @@ fn told(store: &Store, from_s: u64, to_s: u64, step_s: u64, now_s: u64) -> Vec<O
 }
 
 #[test]
-fn seconds_become_minutes_and_minutes_hours() {
+fn seconds_are_aggregated_into_minutes_and_hours() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), BEGIN);
     // 10 per second in even minutes, none in odd ones.
@@ -71,7 +71,7 @@ fn seconds_become_minutes_and_minutes_hours() {
 }
 
 #[test]
-fn quiet_seconds_are_known_and_those_without_a_daemon_are_not() {
+fn quiet_seconds_are_known_and_downtime_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), BEGIN);
     write(&store, BEGIN + 1, 5.0);
@@ -90,7 +90,7 @@ fn quiet_seconds_are_known_and_those_without_a_daemon_are_not() {
 }
 
 #[test]
-fn an_end_in_the_middle_of_a_minute_loses_none_of_it() {
+fn restart_within_a_minute_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), BEGIN);
     for second in 1..90 {
@@ -109,7 +109,7 @@ fn an_end_in_the_middle_of_a_minute_loses_none_of_it() {
 }
 
 #[test]
-fn torn_and_damaged_records_lose_themselves_alone() {
+fn torn_and_corrupt_records_lose_only_themselves() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), BEGIN);
     for second in 1..=40 {
@@ -144,7 +144,7 @@ fn torn_and_damaged_records_lose_themselves_alone() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_goes_on_from_there() {
+fn recording_continues_after_the_clock_is_set_back() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), BEGIN);
     write(&store, BEGIN + 5000, 1.0);
@@ -157,7 +157,7 @@ fn a_clock_that_is_set_back_goes_on_from_there() {
 }
 
 #[test]
-fn room_is_bounded_and_what_is_not_seen_for_longest_gives_way() {
+fn objects_are_bounded_and_the_oldest_is_evicted() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), BEGIN);
     let named = |range: std::ops::Range<usize>| -> Vec<(String, Values)> {
@@ -197,7 +197,7 @@ fn room_is_bounded_and_what_is_not_seen_for_longest_gives_way() {
 }
 
 #[test]
-fn questions_that_cannot_be_are_refused() {
+fn invalid_queries_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), BEGIN);
     write(&store, BEGIN + 1, 1.0);
@@ -241,7 +241,7 @@ fn questions_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn percentiles_of_minutes_and_hours_are_of_all_their_operations() {
+fn percentiles_of_minutes_and_hours_cover_all_operations() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), BEGIN);
     // Per minute 59 seconds of 100 reads within 8 µs, and one of 60 within 131 ms: just over one
@@ -324,7 +324,7 @@ fn first_version(folder: &Path, seconds: std::ops::RangeInclusive<u64>, minute: 
 }
 
 #[test]
-fn the_last_hour_has_its_newest_second_wherever_steps_begin() {
+fn last_hour_includes_the_newest_second() {
     let folder = tempfile::tempdir().unwrap();
     let store = opened(folder.path(), BEGIN);
     let ask = |from_s, to_s, step_s, now_s| {
@@ -349,7 +349,7 @@ fn the_last_hour_has_its_newest_second_wherever_steps_begin() {
 }
 
 #[test]
-fn what_the_first_version_kept_is_taken_over_once() {
+fn first_format_is_migrated_once() {
     let folder = tempfile::tempdir().unwrap();
     let minute = BEGIN / MINUTE - 500;
     first_version(folder.path(), BEGIN + 1..=BEGIN + 20, minute);
@@ -392,7 +392,7 @@ fn what_the_first_version_kept_is_taken_over_once() {
 }
 
 #[test]
-fn a_take_over_that_was_interrupted_is_done_again() {
+fn interrupted_migration_is_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let (seconds, now_s) = (BEGIN + 1..=BEGIN + 3, BEGIN + 4);
     first_version(folder.path(), seconds.clone(), 0);
@@ -408,7 +408,7 @@ fn a_take_over_that_was_interrupted_is_done_again() {
 }
 
 #[test]
-fn what_cannot_be_taken_over_is_set_aside() {
+fn failed_migration_sets_the_file_aside() {
     let folder = tempfile::tempdir().unwrap();
     first_version(folder.path(), BEGIN + 1..=BEGIN + 3, 0);
     let path = |name: &str| folder.path().join(FOLDER).join(name);

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_than_a_burst_and_the_rate_are_accepted() {
+    fn accepts_are_limited_by_burst_and_rate() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_the_tags_has_to_be_the_one_that_is() {
+    fn precondition_requires_a_matching_tag() {
         for (header, same) in [
             ("\"a\"", true),
             ("\"b\", \"a\"", true),

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_made_once_and_answered_the_same() {
+    fn repeated_request_returns_the_stored_response() {
         let (keys, now) = (Arc::new(Keys::default()), Instant::now());
         let ticket = first(&keys, "k", now);
         let Ok(Begun::Wait(waiting)) = keys.begin("a", "k", &[b"make"], now) else {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn another_request_with_the_key_is_refused_also_while_the_first_is_under_way() {
+    fn key_reuse_for_another_request_is_refused_even_in_progress() {
         let (keys, now) = (Arc::new(Keys::default()), Instant::now());
         let ticket = first(&keys, "k", now);
         let code = |parts: &[&[u8]]| {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_may_be_asked_for_again() {
+    fn refused_request_may_be_repeated() {
         let (keys, now) = (Arc::new(Keys::default()), Instant::now());
         drop(first(&keys, "k", now));
         let begun = keys.begin("a", "k", &[b"other"], now);

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_root_the_own_user_and_the_own_group_may_use_the_socket() {
+    fn socket_access_is_limited_to_root_user_and_group() {
         let peer = |uid, gid, groups: &[u32]| Peer {
             uid,
             gid,

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_and_secrets_are_not() {
+    fn subject_contains_names_but_no_secrets() {
         let path = [("pool".to_owned(), "tank".to_owned())].into();
         let body = br#"{"name":"v","size":5,"parameters":{"chap-secret":"x"},"token":"y","volumes":["a","b"]}"#;
         assert_eq!(

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_and_listeners_leave_threads_to_others_and_what_is_dropped_is_not_begun() {
+    fn worker_quotas_are_fair_and_dropped_requests_never_begin() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();

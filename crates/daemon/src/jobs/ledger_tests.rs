@@ -41,7 +41,7 @@ fn seen(ledger: &Ledger) -> Vec<(u64, JobState, u64, u64, Option<u64>)> {
 use JobState::{Cancelled, Done, Failed, Paused, Running};
 
 #[test]
-fn a_paused_job_is_no_ended_one_and_says_how_it_goes_on() {
+fn paused_job_is_unfinished_and_says_how_to_resume() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = opened(folder.path(), 1);
     ledger.take([told(4, "scrub", Paused, 10)], none, 5);
@@ -60,7 +60,7 @@ fn a_paused_job_is_no_ended_one_and_says_how_it_goes_on() {
 }
 
 #[test]
-fn a_job_that_goes_on_keeps_its_number() {
+fn continued_job_keeps_its_number() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = opened(folder.path(), 1);
     ledger.take(
@@ -101,7 +101,7 @@ fn a_job_that_goes_on_keeps_its_number() {
 }
 
 #[test]
-fn what_does_not_go_on_ends_as_it_is_found() {
+fn interrupted_job_ends_with_its_fate() {
     for (fate, state) in [
         (Fate::Done, Done),
         (Fate::Cancelled, Cancelled),
@@ -128,7 +128,7 @@ fn what_does_not_go_on_ends_as_it_is_found() {
 }
 
 #[test]
-fn jobs_of_the_daemon_itself_end_with_it_and_say_so() {
+fn own_jobs_fail_with_the_daemon() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = opened(folder.path(), 1);
     let (good, bad, left, long) = (
@@ -171,7 +171,7 @@ fn jobs_of_the_daemon_itself_end_with_it_and_say_so() {
 }
 
 #[test]
-fn no_more_are_remembered_than_there_is_room_for() {
+fn finished_jobs_are_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = opened(folder.path(), 1);
     ledger.take([told(1, "scrub", Running, 0)], none, 1);
@@ -183,7 +183,7 @@ fn no_more_are_remembered_than_there_is_room_for() {
 }
 
 #[test]
-fn a_damaged_list_is_put_aside_and_begins_empty() {
+fn corrupt_list_is_set_aside_and_starts_empty() {
     let folder = tempfile::tempdir().unwrap();
     for text in ["{", r#"{"version":2,"next":1,"jobs":[]}"#] {
         std::fs::write(folder.path().join(FILE), text).unwrap();
@@ -199,7 +199,7 @@ fn a_damaged_list_is_put_aside_and_begins_empty() {
 }
 
 #[test]
-fn a_job_that_has_ended_is_known_as_such_by_the_next_daemon_whenever_this_one_is_killed() {
+fn finished_job_stays_finished_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = opened(folder.path(), 1);
     ledger.begin("send", "tank/a@s", 100, 2).end(Ok(()));

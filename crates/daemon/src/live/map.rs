@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_says_what_lies_where_and_how_hot_it_is() {
+    fn cell_encodes_tiers_and_heat() {
         let cell = |ram, fast, slow, empty, uses| MapCell {
             ram,
             fast,
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn only_parts_that_changed_are_told_unless_that_were_most() {
+    fn only_changed_cells_are_sent_unless_they_are_most() {
         let before = picture(vec![0, 0, 0, 0xf00f]);
         assert_eq!(before.changes(&before, &view()), None);
         assert_eq!(
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_biggest_map_stays_small_however_much_changes() {
+    fn largest_map_update_is_small() {
         let (before, now) = (picture(vec![0; 4096]), picture(vec![0xffff; 4096]));
         let told = now.changes(&before, &view()).unwrap();
         let length = serde_json::to_string(&told).unwrap().len();

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changed_is_told() {
+    fn only_changes_are_sent() {
         let before = seen(&[("a", 1), ("b", 2)]);
         let same = changes(&before, &before);
         assert!(same.pools.is_empty() && same.volumes.is_empty() && same.jobs.is_none());
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_told_by_telling_all_of_the_rest() {
+    fn removal_resends_the_whole_state() {
         let before = seen(&[("a", 1), ("b", 2)]);
         let told = changes(&before, &seen(&[("b", 2), ("c", 0)]));
         assert!(told.whole && told.volumes.len() == 2);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_volumes_the_busiest_are_told() {
+    fn busiest_of_many_volumes_are_sent() {
         let names: Vec<String> = (0..1000).map(|number| format!("v{number:03}")).collect();
         let at = |by: u64| -> Vec<(&str, u64)> {
             let numbered = names.iter().zip(1..);

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_set_does_not_make_rates_wrong() {
+    fn clock_change_does_not_distort_rates() {
         let at = |up_ms: u64, at_s: u64| (Duration::from_millis(up_ms), at_s);
         for (before, now, seconds) in [
             (at(0, 100), at(1004, 101), 1.0),

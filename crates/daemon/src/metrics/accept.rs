@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn openmetrics_is_for_those_who_name_it_and_do_not_want_the_other_more() {
+    fn openmetrics_requires_an_explicit_preference() {
         use Format::{OpenMetrics, Prometheus};
         for (header, format) in [
             ("", Prometheus),

@@ -44,7 +44,7 @@ fn counters() -> v1::Counters {
 }
 
 #[test]
-fn counters_of_pools_and_volumes_are_told_each_by_its_name_and_in_base_units() {
+fn pool_and_volume_counters_have_names_and_base_units() {
     let mut page = Page::default();
     pool_counters(&mut page, "p", &counters());
     let pool = [
@@ -106,7 +106,7 @@ fn counters_of_pools_and_volumes_are_told_each_by_its_name_and_in_base_units() {
 }
 
 #[test]
-fn jobs_are_summed_by_what_they_do() {
+fn jobs_are_counted_by_kind() {
     let job = |kind: &str, state, done| v1::Job {
         id: 1,
         kind: kind.to_owned(),
@@ -141,7 +141,7 @@ fn jobs_are_summed_by_what_they_do() {
 }
 
 #[test]
-fn each_figure_of_a_drive_goes_to_a_family_of_its_own() {
+fn drive_metrics_have_their_own_families() {
     let known = v1::Drive {
         id: "x".to_owned(),
         spec: "file:/a".to_owned(),
@@ -201,7 +201,7 @@ fn each_figure_of_a_drive_goes_to_a_family_of_its_own() {
 }
 
 #[test]
-fn a_state_that_is_not_known_is_told_too_and_drives_in_one_place_are_told_apart() {
+fn unknown_states_are_exported_and_drives_at_one_path_are_distinguished() {
     let drive = |id: &str| v1::Drive {
         id: id.to_owned(),
         spec: "file:/a".to_owned(),
@@ -277,7 +277,7 @@ fn a_state_that_is_not_known_is_told_too_and_drives_in_one_place_are_told_apart(
 }
 
 #[test]
-fn what_came_by_an_export_is_told_where_its_volume_was_opened_by_it() {
+fn export_counters_come_from_its_volume_handle() {
     let export = |name: &str| v1::Export {
         pool: "p".to_owned(),
         volume: "v".to_owned(),
@@ -324,7 +324,7 @@ fn what_came_by_an_export_is_told_where_its_volume_was_opened_by_it() {
 }
 
 #[test]
-fn spreads_become_histograms_in_seconds_and_bytes() {
+fn histograms_are_in_seconds_and_bytes() {
     let mut spread = engine::IoSpread::default();
     spread.reads.times[0] = 3;
     spread.reads.times[2] = 1;

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn openmetrics_names_families_without_suffixes_tells_units_and_ends() {
+    fn openmetrics_has_unsuffixed_families_units_and_eof() {
         assert_eq!(
             page().text(Format::OpenMetrics),
             "# HELP a_build What answers.\n# TYPE a_build info\na_build_info{version=\"1.0\"} 1\n\
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_format_names_what_values_are_named_and_has_neither_unit_nor_end() {
+    fn prometheus_format_has_sample_names_without_units_and_eof() {
         let text = page().text(Format::Prometheus);
         assert!(text.contains("# TYPE a_read_bytes_total counter\na_read_bytes_total{"));
         assert!(text.contains("# TYPE a_build_info gauge\n"));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_counts_up_to_each_bound_and_ends_with_all() {
+    fn histogram_is_cumulative_and_ends_with_infinity() {
         let family = Family {
             name: "a_wait_seconds",
             kind: Kind::Histogram,
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_backslashes_and_line_feeds_of_labels_are_escaped() {
+    fn label_values_are_escaped() {
         let mut page = Page::default();
         page.add(BUILD, &["a\"b\\c\nd,e}ü"], 1);
         let text = page.text(Format::OpenMetrics);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_still_a_whole_page() {
+    fn empty_page_is_valid() {
         assert_eq!(Page::default().text(Format::OpenMetrics), "# EOF\n");
         assert_eq!(Page::default().text(Format::Prometheus), "");
     }

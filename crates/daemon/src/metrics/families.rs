@@ -180,7 +180,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_document_has_every_metric_with_its_labels_and_no_other() {
+    fn documentation_lists_every_metric_with_its_labels() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
         let text = std::fs::read_to_string(path).unwrap();
         let told: BTreeSet<(String, String)> = text
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_as_the_formats_want_it() {
+    fn every_row_is_valid_in_both_formats() {
         let mut names = BTreeSet::new();
         for family in ALL {
             assert!(names.insert(family.name), "{} twice", family.name);

@@ -12,7 +12,7 @@ fn note(recorded: &mut Recorded, at_s: u64, codes: [u16; 4]) {
 }
 
 #[test]
-fn a_volume_is_told_as_it_was_then_and_what_changed_since() {
+fn recorded_map_is_returned_with_its_changes() {
     let mut recorded = Recorded::default();
     note(&mut recorded, 100, [0, 0, 0, 0]);
     note(&mut recorded, 110, [0, 1, 0, 0]);
@@ -35,7 +35,7 @@ fn a_volume_is_told_as_it_was_then_and_what_changed_since() {
 }
 
 #[test]
-fn what_is_older_than_an_hour_goes_and_the_map_of_then_stays() {
+fn frames_expire_after_an_hour_keeping_the_map() {
     let mut recorded = Recorded::default();
     for turn in 0..500 {
         note(&mut recorded, 1000 + turn * 20, [turn as u16, 0, 0, 0]);
@@ -50,7 +50,7 @@ fn what_is_older_than_an_hour_goes_and_the_map_of_then_stays() {
 }
 
 #[test]
-fn looks_that_come_too_often_are_no_more_than_an_hour_has() {
+fn frames_are_bounded_by_interval() {
     let mut recorded = Recorded::default();
     for turn in 0..500 {
         note(&mut recorded, 1000 + turn, [turn as u16, 0, 0, 0]);
@@ -60,7 +60,7 @@ fn looks_that_come_too_often_are_no_more_than_an_hour_has() {
 }
 
 #[test]
-fn another_volume_another_size_and_a_clock_set_back_begin_anew() {
+fn new_volume_size_or_clock_restarts_the_recording() {
     let mut recorded = Recorded::default();
     for (serial, size, at_s) in [
         ("a", 4 << 20, 100),
@@ -75,7 +75,7 @@ fn another_volume_another_size_and_a_clock_set_back_begin_anew() {
 }
 
 #[test]
-fn memory_stays_below_its_limit_and_the_oldest_goes_first() {
+fn memory_is_bounded_and_the_oldest_frames_are_dropped() {
     let mut recorded = Recorded::default();
     for turn in 0..40u64 {
         for name in ["a", "b"] {
@@ -104,7 +104,7 @@ fn memory_stays_below_its_limit_and_the_oldest_goes_first() {
 }
 
 #[test]
-fn parts_are_a_power_of_two_and_no_smaller_than_a_chunk() {
+fn cells_are_a_power_of_two_and_at_least_a_chunk() {
     for (size, cells) in [
         (0, 1),
         (1 << 20, 1),

@@ -96,7 +96,7 @@ fn asked(servers: &Servers) -> Server {
 }
 
 #[test]
-fn a_server_is_told_at_a_glance_and_its_token_to_nobody_else() {
+fn server_card_is_shown_without_its_token() {
     let folder = tempfile::tempdir().unwrap();
     let servers = Servers::new(&StateFiles::new(folder.path()));
     servers.load();
@@ -153,7 +153,7 @@ fn a_server_is_told_at_a_glance_and_its_token_to_nobody_else() {
 }
 
 #[test]
-fn what_answers_otherwise_is_unreachable_with_the_reason() {
+fn invalid_responses_make_a_server_unreachable_with_a_reason() {
     let cases: [(Answers, &str); 5] = [
         (
             |_, stream| {
@@ -191,7 +191,7 @@ fn what_answers_otherwise_is_unreachable_with_the_reason() {
 }
 
 #[test]
-fn another_certificate_is_not_believed_and_is_told_nothing() {
+fn server_with_another_certificate_receives_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let servers = Servers::new(&StateFiles::new(folder.path()));
     let fake = serve(good);
@@ -210,7 +210,7 @@ fn another_certificate_is_not_believed_and_is_told_nothing() {
 }
 
 #[test]
-fn an_answer_that_never_ends_is_given_up() {
+fn endless_response_is_aborted() {
     let slow: Answers = |_, stream| {
         let _ = write!(stream, "HTTP/1.0 200 OK\r\n\r\n");
         while stream.write_all(b" ").is_ok() {
@@ -238,7 +238,7 @@ fn an_answer_that_never_ends_is_given_up() {
 }
 
 #[test]
-fn what_cannot_be_a_server_is_refused_and_there_are_sixteen_at_most() {
+fn invalid_servers_are_refused_and_their_number_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let servers = Servers::new(&StateFiles::new(folder.path()));
     let pin = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";

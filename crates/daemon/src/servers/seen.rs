@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_and_what_they_have_besides_is_left_out() {
+    fn unknown_members_of_responses_are_ignored() {
         let seen = Seen::read(POOLS, ALERTS, &live(1)).unwrap();
         let [lake, tank] = &seen.pools[..] else {
             panic!("{seen:?}");
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_refused_and_what_is_too_much_is_cut() {
+    fn malformed_responses_are_refused_and_long_ones_truncated() {
         for (pools, alerts, events) in [
             (&b"<html>"[..], ALERTS, live(1)),
             (POOLS, &b""[..], live(1)),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn loads_are_told_of_looks_that_are_close_together() {
+    fn loads_require_recent_counters() {
         let mut before = Before::default();
         let load = |before: &mut Before, reads: u64, at_s: u64| {
             let seen = Seen::read(POOLS, ALERTS, &live(reads)).unwrap();

@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn it_is_asked_so_that_no_disk_wakes_up() {
+    fn smartctl_does_not_wake_sleeping_disks() {
         let said = asked("echo \"$@\"; exit 4", 300_000).unwrap();
         assert_eq!(said, "--json -n standby -i -H -A -- /dev/sdx\n");
     }
 
     #[test]
-    fn one_that_hangs_is_killed_with_what_it_started() {
+    fn hanging_smartctl_is_killed_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
         let note = folder.path().join("pids");
         let at = note.display();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_talks_without_end_or_is_not_there_gives_nothing() {
+    fn endless_or_missing_smartctl_gives_nothing() {
         let why = asked("yes", 300_000).unwrap_err();
         assert!(why.contains("too large"), "{why}");
         let missing = ask(

@@ -30,7 +30,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_partition_is_of_its_disk_and_a_file_of_none() {
+    fn partition_maps_to_its_disk_and_file_to_none() {
         let sys = tempfile::tempdir().unwrap();
         let devices = sys.path().join("devices");
         let class = sys.path().join("class");

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_light_of_the_right_slot_is_switched() {
+    fn locate_switches_the_led_of_the_slot() {
         let sys = tempfile::tempdir().unwrap();
         for (slot, disk) in [("0", "sda"), ("1", "sdb")] {
             let slot = sys.path().join("0:0:0:0").join(slot);

@@ -47,7 +47,7 @@ fn told(answer: &Value) -> DriveHealth {
 }
 
 #[test]
-fn an_nvme_drive_tells_its_wear_and_its_warnings() {
+fn nvme_wear_and_warnings_are_parsed() {
     let health = told(&nvme());
     assert_eq!((health.state, health.why.as_str()), (HealthState::Good, ""));
     assert_eq!(health.model, "EXAMPLE SSD 980 1TB");
@@ -73,7 +73,7 @@ fn an_nvme_drive_tells_its_wear_and_its_warnings() {
 }
 
 #[test]
-fn a_sata_ssd_tells_what_is_left_of_it() {
+fn sata_ssd_remaining_endurance_is_parsed() {
     let ssd = ata(json!([
         attribute(5, "Reallocated_Sector_Ct", 100, 2, ""),
         attribute(177, "Wear_Leveling_Count", 93, 110, "")
@@ -89,7 +89,7 @@ fn a_sata_ssd_tells_what_is_left_of_it() {
 }
 
 #[test]
-fn a_disk_with_sectors_that_cannot_be_read_is_about_to_fail() {
+fn pending_sectors_indicate_failure() {
     let disk = |pending, uncorrectable, failed| {
         told(&ata(json!([
             attribute(5, "Reallocated_Sector_Ct", 100, 0, failed),
@@ -108,7 +108,7 @@ fn a_disk_with_sectors_that_cannot_be_read_is_about_to_fail() {
 }
 
 #[test]
-fn a_disk_that_sleeps_keeps_what_it_said() {
+fn sleeping_disk_keeps_its_last_health() {
     let asleep = json!({"smartctl": {"exit_status": 2,
         "messages": [{"string": "Device is in STANDBY mode, exit(2)", "severity": "information"}]}});
     let first = told(&asleep);
@@ -123,7 +123,7 @@ fn a_disk_that_sleeps_keeps_what_it_said() {
 }
 
 #[test]
-fn what_is_no_answer_is_not_believed() {
+fn malformed_output_gives_unknown_health() {
     for rubbish in [
         &b""[..],
         b"smartctl 6.6",

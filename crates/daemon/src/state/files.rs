@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_put_aside_and_told_of_until_it_is_taken_away() {
+    fn damaged_file_is_set_aside_and_reported_until_removed() {
         for damage in ["", "bad", &"good".repeat(10)] {
             let folder = tempfile::tempdir().unwrap();
             std::fs::write(folder.path().join("f"), damage).unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symbolic_link_and_a_fifo_are_not_read() {
+    fn symbolic_links_and_fifos_are_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let other = folder.path().join("other");
         std::fs::write(&other, "good").unwrap();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_written_is_told_of_until_it_is() {
+    fn failed_write_is_reported_until_it_succeeds() {
         let folder = tempfile::tempdir().unwrap();
         let files = StateFiles::new(folder.path());
         let full = || io::Error::from(ErrorKind::StorageFull);

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_list_of_pools_is_replaced_by_its_copy() {
+    fn damaged_pool_list_is_replaced_by_its_backup() {
         for damage in ["", "{", "[]", r#"{"version":2,"pools":[]}"#] {
             let folder = tempfile::tempdir().unwrap();
             let pools = [pool("tank")];
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_which_others_may_put_files_is_refused() {
+    fn folder_writable_by_others_is_refused() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         for (mode, good) in [
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_holds_where_its_file_cannot_be_made() {
+    fn lock_works_without_a_lock_file() {
         let folder = tempfile::tempdir().unwrap();
         // A directory in place of the file, so that it cannot be created.
         std::fs::create_dir(folder.path().join(LOCK)).unwrap();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_is_free_once_let_go_though_a_started_program_has_the_descriptor_still() {
+    fn lock_is_released_although_a_child_holds_the_descriptor() {
         let folder = tempfile::tempdir().unwrap();
         let first = StateDir::open(folder.path()).unwrap();
         let inherited: Vec<File> = first

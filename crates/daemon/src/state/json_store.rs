@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_read_as_it_was_written_beside_its_version() {
+    fn value_round_trips_with_its_version() {
         let folder = tempfile::tempdir().unwrap();
         let store = JsonStore::new(&StateFiles::new(folder.path()), "f", 1 << 10, 0o600);
         assert_eq!(store.read(), None::<Names>);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_or_newer_file_is_put_aside_and_reported() {
+    fn damaged_or_newer_file_is_set_aside_and_reported() {
         for damage in ["", "{", r#"{"names":[]}"#, r#"{"version":2,"names":[]}"#] {
             let folder = tempfile::tempdir().unwrap();
             std::fs::write(folder.path().join("f"), damage).unwrap();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_write_leaves_the_old_value_and_is_an_alert_only_in_the_background() {
+    fn failed_write_keeps_the_old_value_and_alerts_only_in_the_background() {
         let folder = tempfile::tempdir().unwrap();
         let files = StateFiles::new(folder.path());
         let store = JsonStore::new(&files, "f", 1 << 10, 0o600);

@@ -221,7 +221,7 @@ fn path_of(route: &api::Route) -> String {
 }
 
 #[test]
-fn every_operation_is_for_its_role_and_those_above() {
+fn operations_require_their_role() {
     let site = Site::start();
     let tokens = ROLES.map(|role| site.token(role, role));
     let callers = [None, Some(0), Some(1), Some(2)];
@@ -252,7 +252,7 @@ fn every_operation_is_for_its_role_and_those_above() {
 }
 
 #[test]
-fn whatever_changes_something_needs_more_than_looking() {
+fn changes_require_more_than_the_viewer_role() {
     for route in ROUTES {
         let looks = route.method == Method::Get;
         let own_login = route.path == "/v1/login";
@@ -266,7 +266,7 @@ fn whatever_changes_something_needs_more_than_looking() {
 }
 
 #[test]
-fn without_a_token_only_the_page_answers() {
+fn without_token_only_the_page_is_served() {
     let site = Site::start();
     for (method, path) in [
         ("GET", "/metrics"),
@@ -298,7 +298,7 @@ fn without_a_token_only_the_page_answers() {
 }
 
 #[test]
-fn a_session_changes_things_only_from_its_own_page() {
+fn session_changes_require_same_origin() {
     let site = Site::start();
     let (cookie, csrf) = site.log_in(&site.token("me", "admin"));
     let own = site.origin();
@@ -356,7 +356,7 @@ fn a_session_changes_things_only_from_its_own_page() {
 }
 
 #[test]
-fn guessing_ends_soon_and_good_tokens_still_count() {
+fn guessing_is_limited_and_valid_tokens_still_work() {
     let site = Site::start();
     let token = site.token("ci", "viewer");
     let (cookie, _) = site.log_in(&token);
@@ -376,7 +376,7 @@ fn guessing_ends_soon_and_good_tokens_still_count() {
 }
 
 #[test]
-fn a_good_token_logs_in_from_where_others_guess() {
+fn valid_token_logs_in_from_an_attackers_address() {
     let site = Site::start();
     let token = site.token("ci", "viewer");
     for _ in 0..12 {
@@ -387,7 +387,7 @@ fn a_good_token_logs_in_from_where_others_guess() {
 }
 
 #[test]
-fn silent_connections_keep_nobody_out() {
+fn silent_connections_do_not_exclude_others() {
     let site = Site::start();
     let token = site.token("ci", "viewer");
     let silent: Vec<TcpStream> = (0..120)
@@ -403,7 +403,7 @@ fn silent_connections_keep_nobody_out() {
 }
 
 #[test]
-fn by_the_network_only_paths_of_the_configuration_can_be_named() {
+fn remote_callers_name_only_permitted_paths() {
     let site = Site::start();
     assert_eq!(
         site.by_socket("POST", "/v1/pools", &crate::http::pool())
@@ -434,7 +434,7 @@ fn by_the_network_only_paths_of_the_configuration_can_be_named() {
 }
 
 #[test]
-fn a_token_that_is_taken_back_ends_its_sessions_and_streams() {
+fn revoked_token_ends_its_sessions_and_streams() {
     let site = Site::start();
     let token = site.token("ci", "viewer");
     let (cookie, _) = site.log_in(&token);
@@ -460,7 +460,7 @@ fn a_token_that_is_taken_back_ends_its_sessions_and_streams() {
 }
 
 #[test]
-fn tokens_and_the_log_outlive_the_daemon_and_sessions_do_not() {
+fn tokens_and_audit_log_survive_restart_and_sessions_do_not() {
     let site = Site::start();
     let token = site.token("ci", "viewer");
     let (cookie, _) = site.log_in(&token);
@@ -478,7 +478,7 @@ fn tokens_and_the_log_outlive_the_daemon_and_sessions_do_not() {
 }
 
 #[test]
-fn each_change_is_in_the_log_before_and_after_and_a_look_is_not() {
+fn changes_are_audited_before_and_after_and_queries_are_not() {
     let site = Site::start();
     let token = site.token("ci", "admin");
     site.with_token("GET", "/v1/pools", &token, "");
@@ -517,7 +517,7 @@ fn each_change_is_in_the_log_before_and_after_and_a_look_is_not() {
 }
 
 #[test]
-fn viewers_are_told_all_first_then_what_changed_and_their_number_is_bounded() {
+fn viewers_receive_full_state_then_changes_and_are_bounded() {
     let site = Site::start();
     let token = site.token("ci", "viewer");
     assert_eq!(
@@ -592,7 +592,7 @@ fn viewers_are_told_all_first_then_what_changed_and_their_number_is_bounded() {
 }
 
 #[test]
-fn sessions_of_two_daemons_of_one_host_do_not_end_each_other() {
+fn sessions_of_two_daemons_on_one_host_are_independent() {
     let sites = [Site::start(), Site::start()];
     let tokens = sites.each_ref().map(|site| site.token("me", "viewer"));
     let [(one, _), (other, _)] = [0, 1].map(|at| sites[at].log_in(&tokens[at]));

@@ -60,7 +60,7 @@ fn volume(name: &str) -> Value {
 }
 
 #[test]
-fn a_change_of_what_was_changed_meanwhile_is_refused() {
+fn change_with_a_stale_tag_is_refused() {
     let daemon = daemon("conditions-1");
     for (path, change, again) in [
         (
@@ -128,7 +128,7 @@ fn a_change_of_what_was_changed_meanwhile_is_refused() {
 }
 
 #[test]
-fn a_pool_is_not_destroyed_but_as_it_was_seen() {
+fn pool_is_destroyed_only_with_its_current_tag() {
     let daemon = daemon("conditions-2");
     let seen = ask(&daemon, "GET /v1/pools/tank", &[], &Value::Null)
         .tag
@@ -159,7 +159,7 @@ fn a_pool_is_not_destroyed_but_as_it_was_seen() {
 }
 
 #[test]
-fn every_operation_takes_the_headers_that_the_document_names_and_refuses_others() {
+fn operations_accept_only_their_documented_headers() {
     let daemon = daemon("conditions-3");
     let document: Value = serde_json::from_str(&api::document_json()).unwrap();
     for route in ROUTES.iter().filter(|route| route.path.starts_with("/v1")) {
@@ -192,7 +192,7 @@ fn every_operation_takes_the_headers_that_the_document_names_and_refuses_others(
 }
 
 #[test]
-fn what_is_sent_again_with_its_key_is_made_once() {
+fn repeated_request_with_key_is_executed_once() {
     let daemon = daemon("conditions-4");
     let key = [("Idempotency-Key", "4f1c")];
     let first = ask(&daemon, "POST /v1/volumes", &key, &volume("once"));
@@ -229,7 +229,7 @@ fn what_is_sent_again_with_its_key_is_made_once() {
 }
 
 #[test]
-fn the_same_request_waits_for_the_one_that_is_under_way() {
+fn repeated_request_waits_for_the_one_in_progress() {
     let world: Arc<World> = Arc::default();
     let daemon = Daemon::start(&world);
     assert_eq!(daemon.ask("POST", "/v1/pools", pool()).0, 201);

@@ -12,12 +12,12 @@ fn parse(text: &str) -> Result<Config, String> {
 }
 
 #[test]
-fn an_empty_file_gives_the_defaults() {
+fn empty_file_gives_the_defaults() {
     assert_eq!(parse("").unwrap(), Config::default());
 }
 
 #[test]
-fn every_key_is_read() {
+fn every_key_is_parsed() {
     let config = parse(
         "socket = '/run/a.sock'\nmetrics = '[::]:9750'\nmetrics_anywhere = true\nlisten = '0.0.0.0:9443'\ntls_certificate = '/a.pem'\ntls_key = '/b.pem'\nstate_dir = '/var/a'\nthreads = 3\ncores = '1,4-5'\nram_tier = '1.5G'\n\
          map_cache = 67108864\nrequest_memory = '128M'\npool_ram = { tank = '4G' }\nhost_reserve = '1G'\njournal_memory = '/run/a'\nalerts_link_local = true\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nflash_daily_percent = 30\nlog_level = 'debug'\n\
@@ -71,7 +71,7 @@ fn every_key_is_read() {
 }
 
 #[test]
-fn a_certificate_goes_with_its_key() {
+fn certificate_requires_its_key() {
     let error = parse("tls_certificate = '/a.pem'").unwrap_err();
     assert!(
         error.starts_with("/etc/c.toml: only one of tls_certificate and tls_key"),
@@ -80,7 +80,7 @@ fn a_certificate_goes_with_its_key() {
 }
 
 #[test]
-fn each_mistake_is_named_with_its_line_and_what_to_do() {
+fn errors_name_line_and_remedy() {
     let long = format!("socket = '/{}'", "x".repeat(120));
     for (text, line, said) in [
         ("threads = ", 1, "correct the line"),
@@ -154,7 +154,7 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
 }
 
 #[test]
-fn a_missing_file_is_an_error_only_when_it_was_named() {
+fn missing_file_is_an_error_only_if_explicit() {
     let path = Path::new("/nonexistent/convect.toml");
     assert_eq!(Config::load(path, false).unwrap(), Config::default());
     let error = Config::load(path, true).unwrap_err().to_string();
@@ -163,7 +163,7 @@ fn a_missing_file_is_an_error_only_when_it_was_named() {
 }
 
 #[test]
-fn a_folder_or_binary_is_no_configuration() {
+fn folder_or_binary_is_not_a_configuration() {
     let folder = tempfile::tempdir().unwrap();
     assert!(Config::load(folder.path(), false).is_err());
     let file = folder.path().join("c.toml");
@@ -173,7 +173,7 @@ fn a_folder_or_binary_is_no_configuration() {
 }
 
 #[test]
-fn a_socket_named_elsewhere_is_checked_too() {
+fn socket_path_from_elsewhere_is_validated() {
     let config = Config {
         socket: format!("/{}", "x".repeat(108)).into(),
         ..Config::default()
@@ -183,7 +183,7 @@ fn a_socket_named_elsewhere_is_checked_too() {
 }
 
 #[test]
-fn memory_that_is_not_there_is_refused_with_the_sum() {
+fn insufficient_memory_is_refused_with_the_sum() {
     let config = Config {
         ram_tier: 3 << 30,
         map_cache: 1 << 30,
@@ -199,7 +199,7 @@ fn memory_that_is_not_there_is_refused_with_the_sum() {
 }
 
 #[test]
-fn a_state_folder_has_one_daemon() {
+fn state_folder_is_exclusive() {
     let folder = tempfile::tempdir().unwrap();
     let first = StateDir::open(folder.path()).unwrap();
     let error = StateDir::open(folder.path()).err().unwrap().to_string();
@@ -211,7 +211,7 @@ fn a_state_folder_has_one_daemon() {
 }
 
 #[test]
-fn a_state_folder_that_cannot_be_made_is_named() {
+fn uncreatable_state_folder_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -223,7 +223,7 @@ fn a_state_folder_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn the_packaged_example_shows_every_key_with_its_default() {
+fn packaged_example_lists_every_key_with_its_default() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/convect.toml");
     let example = std::fs::read_to_string(path).unwrap();
     assert_eq!(parse(&example).unwrap(), Config::default());

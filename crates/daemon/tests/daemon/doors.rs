@@ -49,7 +49,7 @@ fn scrape_by_tcp(at: SocketAddr) -> bool {
 }
 
 #[test]
-fn scrapes_that_nobody_waits_for_are_not_rendered_and_take_no_threads() {
+fn abandoned_scrapes_are_not_rendered_and_use_no_threads() {
     const ASKED: usize = 400;
     let world: Arc<World> = Arc::default();
     let at = free_port();
@@ -103,7 +103,7 @@ fn comes_in(path: &Path) -> bool {
 }
 
 #[test]
-fn newcomers_of_a_user_come_in_beside_very_many_silent_ones_of_it() {
+fn newcomers_of_a_user_connect_beside_many_silent_connections() {
     const NEWCOMERS: usize = 20;
     /// Attempts of one newcomer: on a busy machine it may stall between connection and request for
     /// longer than the grace period.
@@ -123,7 +123,7 @@ fn newcomers_of_a_user_come_in_beside_very_many_silent_ones_of_it() {
 }
 
 #[test]
-fn a_user_with_all_connections_in_use_is_refused_more_and_each_of_them_is_answered() {
+fn user_at_its_limit_is_refused_more_and_all_are_answered() {
     /// Connections of one user, beyond the limit.
     const CONNECTIONS: usize = 48;
     const MORE: usize = 12;

@@ -104,7 +104,7 @@ use EventState::{Cleared, Raised};
 type Case = (fn(&mut PoolStatus), EventCode, u64, u64);
 
 #[test]
-fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
+fn each_condition_is_raised_once_and_cleared_once() {
     let cases: &[Case] = &[
         (
             |pool| pool.vdrives[0].drives[1].slow = true,
@@ -198,7 +198,7 @@ fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
 }
 
 #[test]
-fn a_pool_that_is_not_there_is_told_of_until_it_is() {
+fn absent_pool_is_alerted_until_it_is_open() {
     let mut site = Site::start();
     let lake = pool_request("lake", &["file:/ccc"], false);
     site.manager().pools.create(lake).unwrap();
@@ -224,7 +224,7 @@ fn a_pool_that_is_not_there_is_told_of_until_it_is() {
 }
 
 #[test]
-fn errors_and_mended_blocks_are_told_of_when_they_grow() {
+fn growing_errors_and_repairs_are_reported() {
     let mut site = Site::start();
     assert_eq!(site.look_for(1), []);
     site.alter(|pool| pool.vdrives[0].drives[0].errors = 1);
@@ -240,7 +240,7 @@ fn errors_and_mended_blocks_are_told_of_when_they_grow() {
 }
 
 #[test]
-fn a_leg_is_out_until_it_is_up_to_date() {
+fn leg_out_is_alerted_until_resynced() {
     let mut site = Site::start();
     site.alter(|pool| pool.vdrives[0].drives[1].state = "missing".to_owned());
     assert_eq!(site.look_for(1), [(EventCode::LegOut, Raised)]);
@@ -252,7 +252,7 @@ fn a_leg_is_out_until_it_is_up_to_date() {
 }
 
 #[test]
-fn what_a_scrub_found_stays_until_a_whole_one_finds_nothing() {
+fn scrub_findings_persist_until_a_clean_scrub() {
     let mut site = Site::start();
     site.alter(|pool| (pool.scrub.state, pool.scrub.errors) = ("done".to_owned(), 2));
     assert_eq!(site.look_for(1), [(EventCode::ScrubFound, Raised)]);
@@ -269,7 +269,7 @@ fn what_a_scrub_found_stays_until_a_whole_one_finds_nothing() {
 }
 
 #[test]
-fn a_pool_that_fills_is_told_of_at_each_level() {
+fn filling_pool_is_alerted_at_each_level() {
     let mut site = Site::start();
     let levels = api::v1::PoolWarnings { at: vec![80, 90] };
     site.manager().pools.warn_at("tank", &levels).unwrap();
@@ -296,7 +296,7 @@ fn a_pool_that_fills_is_told_of_at_each_level() {
 }
 
 #[test]
-fn a_job_that_failed_is_told_of_once() {
+fn failed_job_is_reported_once() {
     let mut site = Site::start();
     assert_eq!(site.look_for(1), []);
     *site.world.alter_job.lock().unwrap() = Some(|job| {
@@ -313,7 +313,7 @@ fn a_job_that_failed_is_told_of_once() {
 }
 
 #[test]
-fn events_and_alerts_outlive_a_kill_and_numbers_go_on() {
+fn events_and_alerts_survive_a_kill_with_increasing_numbers() {
     let mut site = Site::start();
     site.alter(|pool| pool.vdrives[0].drives[1].state = "out".to_owned());
     site.look_for(1);
@@ -350,7 +350,7 @@ fn tear(path: &Path, bytes: usize) {
 }
 
 #[test]
-fn a_torn_line_loses_that_event_alone_and_its_alert_is_not_lost() {
+fn torn_line_loses_one_event_but_not_its_alert() {
     let mut site = Site::start();
     site.alter(|pool| pool.vdrives[0].drives[1].state = "out".to_owned());
     site.look_for(1);
@@ -373,7 +373,7 @@ fn a_torn_line_loses_that_event_alone_and_its_alert_is_not_lost() {
 }
 
 #[test]
-fn events_are_paged_through_and_filtered() {
+fn events_are_paged_and_filtered() {
     let daemon = Daemon::start(&Arc::default());
     assert_eq!(daemon.ask("POST", "/v1/pools", crate::http::pool()).0, 201);
     let (status, all) = daemon.ask("GET", "/v1/events", Value::Null);
@@ -408,7 +408,7 @@ fn events_are_paged_through_and_filtered() {
 }
 
 #[test]
-fn pages_follow_one_another_without_a_gap() {
+fn pages_have_no_gaps() {
     let mut site = Site::start();
     for _ in 0..5 {
         site.alter(|pool| pool.vdrives[0].drives[1].state = "out".to_owned());
@@ -439,7 +439,7 @@ fn pages_follow_one_another_without_a_gap() {
 }
 
 #[test]
-fn what_is_wrong_is_not_over_because_the_daemon_ends() {
+fn alerts_persist_across_a_stop() {
     let mut site = Site::start();
     site.alter(|pool| pool.vdrives[0].drives[1].state = "out".to_owned());
     assert_eq!(site.look_for(10), [(EventCode::LegOut, Raised)]);

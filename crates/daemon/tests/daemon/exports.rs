@@ -28,7 +28,7 @@ fn setup() -> (Arc<World>, TempDir, Manager) {
 }
 
 #[test]
-fn an_export_is_offered_kept_and_shown() {
+fn export_is_started_stored_and_shown() {
     let (world, _folder, manager) = setup();
     let made = manager
         .exports
@@ -65,7 +65,7 @@ fn an_export_is_offered_kept_and_shown() {
 }
 
 #[test]
-fn a_wrong_request_leaves_nothing_behind() {
+fn invalid_request_leaves_nothing_behind() {
     let (world, _folder, manager) = setup();
     manager
         .exports
@@ -148,7 +148,7 @@ fn a_wrong_request_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_export_that_cannot_be_kept_is_not_offered() {
+fn export_that_cannot_be_stored_is_not_started() {
     let (world, _folder, manager) = setup();
     world.full.store(true, Ordering::Relaxed);
     let problem = manager
@@ -161,7 +161,7 @@ fn an_export_that_cannot_be_kept_is_not_offered() {
 }
 
 #[test]
-fn a_snapshot_is_written_by_way_of_a_clone_that_goes_when_the_export_fails() {
+fn writable_snapshot_export_uses_a_clone_deleted_on_failure() {
     let (world, _folder, manager) = setup();
     let a = v1::SnapshotCreate {
         pool: "tank".to_owned(),
@@ -208,7 +208,7 @@ fn a_snapshot_is_written_by_way_of_a_clone_that_goes_when_the_export_fails() {
 }
 
 #[test]
-fn parameters_are_changed_and_kept_or_stay_as_they_were() {
+fn parameters_change_atomically() {
     let (world, _folder, manager) = setup();
     manager
         .exports
@@ -256,7 +256,7 @@ fn parameters_are_changed_and_kept_or_stay_as_they_were() {
 }
 
 #[test]
-fn a_session_is_listed_once_with_all_its_exports() {
+fn session_is_listed_once_with_all_exports() {
     let (_world, _folder, manager) = setup();
     for (name, volume, at) in [
         ("e", "a", "session-1"),
@@ -283,7 +283,7 @@ fn a_session_is_listed_once_with_all_its_exports() {
 }
 
 #[test]
-fn an_export_that_cannot_be_taken_out_goes_on() {
+fn export_that_cannot_be_removed_continues() {
     let (world, _folder, manager) = setup();
     manager
         .exports
@@ -301,7 +301,7 @@ fn an_export_that_cannot_be_taken_out_goes_on() {
 }
 
 #[test]
-fn exports_are_started_again_with_the_daemon() {
+fn exports_restart_with_the_daemon() {
     let (world, folder, first) = setup();
     first
         .exports
@@ -316,7 +316,7 @@ fn exports_are_started_again_with_the_daemon() {
 }
 
 #[test]
-fn an_export_that_cannot_be_started_is_shown_with_its_error_and_the_rest_is_served() {
+fn failed_export_is_listed_and_others_are_served() {
     let (world, folder, first) = setup();
     for (name, at) in [("e", "rest-1"), ("f", "rest-2")] {
         first
@@ -348,7 +348,7 @@ fn an_export_that_cannot_be_started_is_shown_with_its_error_and_the_rest_is_serv
 }
 
 #[test]
-fn an_export_whose_address_is_free_again_is_offered_by_itself_and_its_alert_ends() {
+fn export_starts_once_its_address_is_available_and_the_alert_clears() {
     let (world, folder, first) = setup();
     first
         .exports
@@ -388,7 +388,7 @@ fn an_export_whose_address_is_free_again_is_offered_by_itself_and_its_alert_ends
 }
 
 #[test]
-fn what_is_exported_is_neither_deleted_nor_destroyed() {
+fn exported_objects_are_not_deleted() {
     let (_world, _folder, manager) = setup();
     for (name, at) in [("e", "busy-1"), ("f", "busy-2")] {
         manager
@@ -414,7 +414,7 @@ fn what_is_exported_is_neither_deleted_nor_destroyed() {
 }
 
 #[test]
-fn an_exported_pool_takes_its_exports_along() {
+fn closed_pool_takes_its_exports_along() {
     let (world, _folder, first) = setup();
     first
         .exports
@@ -436,7 +436,7 @@ fn an_exported_pool_takes_its_exports_along() {
 }
 
 #[test]
-fn two_pools_with_an_export_of_one_name_are_told_apart() {
+fn exports_of_one_name_in_two_pools_are_distinguished() {
     let (world, folder, manager) = setup();
     manager
         .exports

@@ -30,7 +30,7 @@ impl Told {
 }
 
 #[test]
-fn each_level_is_told_of_once_and_shown_with_what_is_expected() {
+fn each_fill_level_is_logged_once_with_its_forecast() {
     let folder = tempfile::tempdir().unwrap();
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());

@@ -30,7 +30,7 @@ fn unmet(manager: &Manager) -> Vec<String> {
 }
 
 #[test]
-fn a_target_that_is_not_met_for_a_minute_is_told_until_it_is_met_for_five() {
+fn missed_target_is_alerted_until_met_for_five_minutes() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());

@@ -67,7 +67,7 @@ impl Site {
 }
 
 #[test]
-fn percentiles_mix_and_depth_are_told_by_seconds_and_all_together() {
+fn percentiles_and_queue_depth_per_second_and_aggregated() {
     let mut site = Site::start();
     (0..10).for_each(|_| site.reads(1000));
     let history = site.history(&[]);
@@ -108,7 +108,7 @@ fn percentiles_mix_and_depth_are_told_by_seconds_and_all_together() {
 }
 
 #[test]
-fn what_is_new_has_no_figures_and_what_is_not_there_is_an_error() {
+fn new_object_has_no_history_and_unknown_object_is_an_error() {
     let site = Site::start();
     let ask = |object| {
         let times = (Some(BEGIN_S), Some(BEGIN_S + 5), Some(1));

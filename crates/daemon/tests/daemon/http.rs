@@ -112,7 +112,7 @@ pub fn pool() -> Value {
 }
 
 #[test]
-fn a_volume_is_made_exported_and_deleted() {
+fn volume_is_created_exported_and_deleted() {
     let daemon = Daemon::start(&Arc::default());
     let (status, version) = daemon.ask("GET", "/v1/version", Value::Null);
     assert_eq!((status, &version["api"]), (200, &json!(["v1"])));
@@ -148,7 +148,7 @@ fn a_volume_is_made_exported_and_deleted() {
 }
 
 #[test]
-fn a_difference_is_paged_through() {
+fn diff_is_paged() {
     let daemon = Daemon::start(&Arc::default());
     daemon.ask("POST", "/v1/pools", pool());
     let volume = json!({"pool": "tank", "name": "v", "size": 1 << 20});
@@ -168,7 +168,7 @@ fn a_difference_is_paged_through() {
 }
 
 #[test]
-fn every_route_of_the_table_answers() {
+fn every_route_responds() {
     let daemon = Daemon::start(&Arc::default());
     // Live data is endless.
     let end = |route: &&api::Route| route.operation != api::Operation::Live;
@@ -191,7 +191,7 @@ fn every_route_of_the_table_answers() {
 }
 
 #[test]
-fn each_wrong_request_gets_its_status_and_one_reason() {
+fn invalid_requests_get_a_status_and_one_reason() {
     let daemon = Daemon::start(&Arc::default());
     assert_eq!(daemon.ask("POST", "/v1/pools", pool()).0, 201);
     let big = json!({"pool": "tank", "name": "v", "size": 1u64 << 50});
@@ -312,7 +312,7 @@ fn each_wrong_request_gets_its_status_and_one_reason() {
 }
 
 #[test]
-fn a_body_that_is_too_long_is_not_read() {
+fn oversized_body_is_not_read() {
     let daemon = Daemon::start(&Arc::default());
     let head = "POST /v1/pools HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
                 Content-Length: 1048577\r\n\r\n";
@@ -323,7 +323,7 @@ fn a_body_that_is_too_long_is_not_read() {
 }
 
 #[test]
-fn what_is_no_http_ends_its_own_connection_only() {
+fn non_http_input_ends_only_its_connection() {
     let daemon = Daemon::start(&Arc::default());
     let mut stream = UnixStream::connect(daemon.socket()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -334,7 +334,7 @@ fn what_is_no_http_ends_its_own_connection_only() {
 }
 
 #[test]
-fn the_socket_is_for_its_user_and_group() {
+fn socket_is_accessible_to_user_and_group() {
     let daemon = Daemon::start(&Arc::default());
     let mode = std::fs::metadata(daemon.socket())
         .unwrap()
@@ -344,7 +344,7 @@ fn the_socket_is_for_its_user_and_group() {
 }
 
 #[test]
-fn a_stopped_daemon_has_ended_its_exports_and_removed_its_socket() {
+fn stopped_daemon_has_stopped_exports_and_removed_its_socket() {
     let world = Arc::default();
     let daemon = Daemon::start(&world);
     daemon.ask("POST", "/v1/pools", pool());
@@ -366,7 +366,7 @@ fn a_stopped_daemon_has_ended_its_exports_and_removed_its_socket() {
 }
 
 #[test]
-fn a_daemon_that_cannot_start_says_why_and_leaves_nothing() {
+fn failed_start_says_why_and_leaves_nothing() {
     let running = Daemon::start(&Arc::default());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");

@@ -258,7 +258,7 @@ fn read(kept: &Kept, count: u64) {
 }
 
 #[test]
-fn each_object_has_each_figure_as_hosts_and_drives_did() {
+fn history_of_each_object_matches_its_operations() {
     let mut site = Site::start();
     let (fast, fast_drives) = site.vdrive_of(Tier::Fast);
     let (slow, slow_drives) = site.vdrive_of(Tier::Slow);
@@ -357,7 +357,7 @@ fn each_object_has_each_figure_as_hosts_and_drives_did() {
 }
 
 #[test]
-fn seconds_without_load_are_told_as_quiet() {
+fn idle_seconds_are_recorded_as_quiet() {
     let mut site = Site::start();
     does("one", OpKind::Write, 0);
     site.look();

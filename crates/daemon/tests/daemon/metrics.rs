@@ -28,7 +28,7 @@ fn value<'a>(text: &'a str, series: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn a_pool_and_what_belongs_to_it_is_told() {
+fn pool_and_its_objects_are_exported() {
     let folder = tempfile::tempdir().unwrap();
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());
@@ -92,7 +92,7 @@ fn a_pool_and_what_belongs_to_it_is_told() {
 }
 
 #[test]
-fn what_each_of_very_many_volumes_did_is_told_by_one_look() {
+fn counters_of_many_volumes_need_one_query() {
     let folder = tempfile::tempdir().unwrap();
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());
@@ -112,7 +112,7 @@ fn what_each_of_very_many_volumes_did_is_told_by_one_look() {
 }
 
 #[test]
-fn a_pool_that_could_not_be_opened_is_told() {
+fn absent_pool_is_exported() {
     let folder = tempfile::tempdir().unwrap();
     let world = Arc::new(World::default());
     let first = manager(&world, folder.path());
@@ -132,7 +132,7 @@ fn a_pool_that_could_not_be_opened_is_told() {
 }
 
 #[test]
-fn the_socket_gives_the_format_that_is_accepted() {
+fn unix_socket_negotiates_the_format() {
     let daemon = Daemon::start(&Arc::default());
     let ask = |accept: &str| {
         let stream = UnixStream::connect(daemon.socket()).unwrap();
@@ -151,7 +151,7 @@ fn the_socket_gives_the_format_that_is_accepted() {
 }
 
 #[test]
-fn by_tcp_the_figures_alone_are_served_until_the_daemon_ends() {
+fn metrics_listener_serves_only_metrics_until_stop() {
     let folder = tempfile::tempdir().unwrap();
     let at = free_port();
     let config = Config {
@@ -210,7 +210,7 @@ fn by_tcp_the_figures_alone_are_served_until_the_daemon_ends() {
 }
 
 #[test]
-fn other_hosts_are_served_only_where_that_is_asked_for() {
+fn other_hosts_are_served_only_if_permitted() {
     for (at, good) in [
         ("127.0.0.1:1", true),
         ("127.9.9.9:1", true),

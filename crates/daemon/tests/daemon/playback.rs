@@ -46,7 +46,7 @@ fn told(manager: &Manager, from_s: u64, to_s: u64) -> MapFrames {
 }
 
 #[test]
-fn a_map_is_told_as_it_was_and_as_it_became() {
+fn recorded_map_is_played_back_with_changes() {
     let (world, _folder, manager) = started(&["v"]);
     assert_eq!(told(&manager, 0, 5000).frames, []);
     manager.playback.record(1000, LONG);
@@ -81,7 +81,7 @@ fn a_map_is_told_as_it_was_and_as_it_became() {
 }
 
 #[test]
-fn a_volume_with_which_nothing_is_done_is_hardly_looked_at() {
+fn idle_volume_is_rarely_recorded() {
     let (world, _folder, manager) = started(&["v", "w"]);
     manager.playback.record(1000, LONG);
     assert_eq!(looks(&world), 2);
@@ -100,7 +100,7 @@ fn a_volume_with_which_nothing_is_done_is_hardly_looked_at() {
 }
 
 #[test]
-fn a_turn_ends_when_its_time_is_over_and_goes_on_with_the_next() {
+fn recording_turn_is_limited_and_resumed() {
     let (world, _folder, manager) = started(&["u", "v", "w"]);
     for (at_s, looked) in [(1000, 1), (1001, 2), (1002, 3), (1003, 3), (1009, 3)] {
         manager.playback.record(at_s, Duration::ZERO);
@@ -109,7 +109,7 @@ fn a_turn_ends_when_its_time_is_over_and_goes_on_with_the_next() {
 }
 
 #[test]
-fn a_volume_that_was_made_anew_has_no_past_and_one_that_is_gone_is_forgotten() {
+fn recreated_volume_has_no_recording_and_deleted_one_is_dropped() {
     let (_world, _folder, manager) = started(&["v"]);
     manager.playback.record(1000, LONG);
     assert_eq!(told(&manager, 0, 5000).frames.len(), 1);

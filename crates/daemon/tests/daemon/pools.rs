@@ -14,7 +14,7 @@ fn names(manager: &Manager) -> Vec<String> {
 }
 
 #[test]
-fn the_pools_that_were_open_are_open_again() {
+fn open_pools_are_reopened_after_restart() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
@@ -41,7 +41,7 @@ fn the_pools_that_were_open_are_open_again() {
 }
 
 #[test]
-fn a_look_that_comes_after_the_end_forgets_no_pool() {
+fn poll_after_stop_removes_no_pool() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
@@ -61,7 +61,7 @@ fn a_look_that_comes_after_the_end_forgets_no_pool() {
 }
 
 #[test]
-fn a_pool_whose_drive_is_away_is_named_with_it_and_the_rest_is_served() {
+fn pool_with_missing_drive_is_listed_and_others_are_served() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
@@ -102,7 +102,7 @@ fn a_pool_whose_drive_is_away_is_named_with_it_and_the_rest_is_served() {
 }
 
 #[test]
-fn a_mirror_is_served_without_the_leg_that_is_away() {
+fn mirror_is_served_without_its_missing_member() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
@@ -118,7 +118,7 @@ fn a_mirror_is_served_without_the_leg_that_is_away() {
 }
 
 #[test]
-fn a_pool_that_is_older_than_this_host_has_seen_is_not_opened_by_itself() {
+fn outdated_pool_is_not_opened_automatically() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
@@ -153,7 +153,7 @@ fn a_pool_that_is_older_than_this_host_has_seen_is_not_opened_by_itself() {
 }
 
 #[test]
-fn an_absent_pool_stays_on_the_list_until_it_is_forgotten() {
+fn absent_pool_stays_listed_until_removed() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
@@ -178,7 +178,7 @@ fn an_absent_pool_stays_on_the_list_until_it_is_forgotten() {
 }
 
 #[test]
-fn pools_on_the_drives_of_the_configuration_are_opened_with_their_exports() {
+fn pools_on_configured_drives_are_opened_with_exports() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let first = manager(&world, folder.path());
@@ -208,7 +208,7 @@ fn pools_on_the_drives_of_the_configuration_are_opened_with_their_exports() {
 }
 
 #[test]
-fn a_pool_that_cannot_be_remembered_is_not_made() {
+fn pool_that_cannot_be_recorded_is_not_created() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
@@ -224,7 +224,7 @@ fn a_pool_that_cannot_be_remembered_is_not_made() {
 }
 
 #[test]
-fn a_name_is_taken_once_and_has_a_form() {
+fn pool_names_are_unique_and_validated() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
@@ -258,7 +258,7 @@ fn a_name_is_taken_once_and_has_a_form() {
 }
 
 #[test]
-fn a_map_has_a_number_of_cells_that_can_be_drawn() {
+fn map_cells_are_bounded() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
@@ -297,7 +297,7 @@ fn a_map_has_a_number_of_cells_that_can_be_drawn() {
 }
 
 #[test]
-fn a_block_is_told_of_by_the_wall_clock() {
+fn block_history_is_in_wall_clock_time() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
@@ -364,7 +364,7 @@ fn every_reason_is_counted() {
 }
 
 #[test]
-fn forecasts_are_handed_on() {
+fn forecasts_are_passed_through() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
@@ -381,7 +381,7 @@ fn forecasts_are_handed_on() {
 }
 
 #[test]
-fn a_running_job_is_never_said_to_be_complete() {
+fn running_job_is_never_100_percent() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());

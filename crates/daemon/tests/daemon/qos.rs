@@ -17,7 +17,7 @@ fn broken(manager: &Manager) -> Vec<String> {
 }
 
 #[test]
-fn promise_that_is_not_kept_for_a_minute_is_told_until_it_is_kept_for_five() {
+fn missed_guarantee_is_alerted_until_met_for_five_minutes() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
@@ -66,7 +66,7 @@ fn promise_that_is_not_kept_for_a_minute_is_told_until_it_is_kept_for_five() {
 }
 
 #[test]
-fn group_is_told_for_itself_and_its_volumes_are_not() {
+fn group_is_alerted_instead_of_its_volumes() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
@@ -123,7 +123,7 @@ fn group_is_told_for_itself_and_its_volumes_are_not() {
 }
 
 #[test]
-fn groups_are_asked_for_by_http() {
+fn groups_over_http() {
     let world = Arc::new(World::default());
     let daemon = Daemon::start(&world);
     assert_eq!(daemon.ask("POST", "/v1/pools", pool()).0, 201);
@@ -161,7 +161,7 @@ fn groups_are_asked_for_by_http() {
 }
 
 #[test]
-fn policies_and_checks_are_asked_for_by_http() {
+fn policies_and_checks_over_http() {
     let world = Arc::new(World::default());
     let daemon = Daemon::start(&world);
     assert_eq!(daemon.ask("POST", "/v1/pools", pool()).0, 201);

@@ -14,7 +14,7 @@ fn meminfo(available: u64) -> String {
 }
 
 #[test]
-fn pools_give_up_of_their_ram_while_the_host_is_short_and_have_it_back() {
+fn ram_tiers_shrink_while_memory_is_short_and_recover() {
     let (world, folder) = (Arc::new(World::default()), tempfile::tempdir().unwrap());
     let state = StateDir::open(folder.path()).unwrap();
     let ram = RamPlan {

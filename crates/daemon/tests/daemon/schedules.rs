@@ -93,7 +93,7 @@ impl Walk {
 }
 
 #[test]
-fn months_pass_and_each_due_time_has_one_snapshot() {
+fn each_due_time_of_months_has_one_snapshot() {
     for (every_s, keep) in [(15 * MINUTE, 8), (HOUR, 24), (DAY, 7), (7 * DAY, 4)] {
         let from = MONDAY + 3 * DAY + 5 * HOUR + 7 * MINUTE + 3;
         let mut walk = Walk::new(every_s, keep, from);
@@ -122,7 +122,7 @@ fn weeks_begin_on_monday_and_days_at_midnight_utc() {
 }
 
 #[test]
-fn after_a_stop_one_is_taken_at_once_and_the_others_are_missed() {
+fn after_downtime_one_snapshot_is_taken_and_others_are_missed() {
     let mut walk = Walk::new(HOUR, 24, MONDAY);
     walk.run(3 * HOUR + 10 * MINUTE);
     walk.stop(10 * MINUTE);
@@ -144,7 +144,7 @@ fn after_a_stop_one_is_taken_at_once_and_the_others_are_missed() {
 }
 
 #[test]
-fn restarts_take_nothing_twice() {
+fn restarts_take_no_snapshot_twice() {
     let mut walk = Walk::new(HOUR, 24, MONDAY);
     for _ in 0..12 * 24 * 10 {
         walk.run(4 * MINUTE + 50);
@@ -155,7 +155,7 @@ fn restarts_take_nothing_twice() {
 }
 
 #[test]
-fn one_that_fails_is_tried_again_when_the_next_is_due() {
+fn failed_snapshot_is_retried_at_the_next_due_time() {
     let mut walk = Walk::new(HOUR, 24, MONDAY);
     let mut tries = 0;
     for _ in 0..5 * HOUR / LOOK {
@@ -169,7 +169,7 @@ fn one_that_fails_is_tried_again_when_the_next_is_due() {
 }
 
 #[test]
-fn a_clock_that_jumps_neither_floods_nor_stops_it() {
+fn clock_jump_neither_floods_nor_stops_the_schedule() {
     let mut walk = Walk::new(HOUR, 24, MONDAY);
     walk.run(2 * HOUR + 30 * MINUTE);
     // Ten years ahead: one snapshot.
@@ -211,7 +211,7 @@ fn a_clock_that_jumps_neither_floods_nor_stops_it() {
 }
 
 #[test]
-fn the_ends_of_time_are_borne() {
+fn extreme_times_are_handled() {
     for (last_s, now_s) in [(0, u64::MAX), (u64::MAX, 0), (u64::MAX, u64::MAX), (0, 0)] {
         for every_s in [1, 60, 366 * DAY, u64::MAX] {
             let rule = SnapshotRule { every_s, keep: 1 };
@@ -225,7 +225,7 @@ fn the_ends_of_time_are_borne() {
 }
 
 #[test]
-fn what_is_held_stays_and_does_not_count() {
+fn held_snapshots_stay_and_do_not_count() {
     let mut walk = Walk::new(HOUR, 3, MONDAY);
     walk.run(2 * HOUR + LOOK);
     let held = walk.taken[0];
@@ -239,7 +239,7 @@ fn what_is_held_stays_and_does_not_count() {
 }
 
 #[test]
-fn names_sort_as_times_do() {
+fn snapshot_names_sort_chronologically() {
     assert_eq!(snapshot_name("daily", MONDAY), "daily-2024-01-01T00-00-00Z");
     let times = (0..400).map(|number| MONDAY + number * 5 * HOUR + number);
     let names: Vec<String> = times.map(|at| snapshot_name("x", at)).collect();
@@ -318,7 +318,7 @@ impl Host {
 }
 
 #[test]
-fn the_manager_takes_what_is_due_and_deletes_its_own_that_nobody_uses() {
+fn due_snapshots_are_taken_and_unused_expired_ones_deleted() {
     let host = Host::new();
     let mine = api::v1::SnapshotCreate {
         pool: "tank".into(),
@@ -377,7 +377,7 @@ fn the_manager_takes_what_is_due_and_deletes_its_own_that_nobody_uses() {
 }
 
 #[test]
-fn the_manager_says_what_failed_and_tries_when_the_next_is_due() {
+fn failure_is_shown_and_retried_at_the_next_due_time() {
     let host = Host::new();
     host.world.full.store(true, Ordering::Relaxed);
     host.take_at(MONDAY + HOUR);

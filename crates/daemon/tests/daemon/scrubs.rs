@@ -31,7 +31,7 @@ fn begun(schedule: ScrubSchedule, first_s: u64, days: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_scrub_begins_at_its_hour_and_never_drifts() {
+fn scrub_starts_at_its_hour_without_drift() {
     let weekly = schedule("every = '7d'\nat = 4");
     let from = 100 * DAY + 9 * HOUR + 12;
     let days: Vec<u64> = begun(weekly, from, 40);
@@ -42,14 +42,14 @@ fn a_scrub_begins_at_its_hour_and_never_drifts() {
 }
 
 #[test]
-fn a_missed_one_is_due_at_any_hour() {
+fn missed_scrub_is_due_at_any_hour() {
     let monthly = ScrubSchedule::default();
     assert!(!monthly.is_due(DAY, 20 * DAY));
     assert!(monthly.is_due(DAY, 90 * DAY + 17 * HOUR));
 }
 
 #[test]
-fn the_manager_starts_what_is_due_once() {
+fn due_scrub_is_started_once() {
     let world = Arc::new(World::default());
     let fake = Fake::over(&world);
     let spec = PoolSpec {

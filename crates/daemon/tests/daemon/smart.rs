@@ -88,7 +88,7 @@ impl Site {
 }
 
 #[test]
-fn a_disk_that_says_that_it_fails_is_told_of_everywhere() {
+fn failing_disk_is_reported_everywhere() {
     let site = Site::start();
     assert_eq!(site.health().why, "not polled yet");
     let health = site.prints(FAILING);
@@ -111,7 +111,7 @@ fn a_disk_that_says_that_it_fails_is_told_of_everywhere() {
 }
 
 #[test]
-fn a_worn_drive_is_told_of_after_a_while() {
+fn worn_drive_is_alerted_after_a_delay() {
     let site = Site::start();
     assert_eq!(site.prints(WORN).used_percent, Some(97));
     assert_eq!(site.alerts_at(1), []);
@@ -120,7 +120,7 @@ fn a_worn_drive_is_told_of_after_a_while() {
 }
 
 #[test]
-fn a_program_that_hangs_leaves_the_health_unknown() {
+fn hanging_smartctl_leaves_health_unknown() {
     let site = Site::start_with(Duration::from_secs(2));
     let health = site.says("sleep 1000");
     assert_eq!(health.state, HealthState::Unknown);
@@ -128,7 +128,7 @@ fn a_program_that_hangs_leaves_the_health_unknown() {
 }
 
 #[test]
-fn a_program_that_says_rubbish_or_is_not_there_leaves_the_health_unknown() {
+fn invalid_or_missing_smartctl_leaves_health_unknown() {
     let site = Site::start();
     site.manager.health.ask_disks(1);
     assert!(
@@ -149,7 +149,7 @@ fn a_program_that_says_rubbish_or_is_not_there_leaves_the_health_unknown() {
 }
 
 #[test]
-fn a_light_is_switched_where_there_is_one() {
+fn locate_led_is_switched_if_present() {
     let site = Site::start();
     let locate = |drive: &str, on| {
         let drive = drive.to_owned();

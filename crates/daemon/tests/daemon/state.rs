@@ -53,7 +53,7 @@ fn serves(manager: &Manager) -> bool {
 }
 
 #[test]
-fn pools_and_exports_are_served_whatever_file_is_damaged() {
+fn pools_and_exports_survive_any_damaged_state_file() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     filled(&world, folder.path());
@@ -76,7 +76,7 @@ fn pools_and_exports_are_served_whatever_file_is_damaged() {
 }
 
 #[test]
-fn pools_and_exports_are_served_when_all_files_are_cut() {
+fn pools_and_exports_survive_truncated_state_files() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     filled(&world, folder.path());
@@ -93,7 +93,7 @@ fn pools_and_exports_are_served_when_all_files_are_cut() {
 
 /// A directory in place of a file cannot be read, written or replaced, even by root.
 #[test]
-fn a_log_of_changes_that_cannot_be_used_is_an_alert() {
+fn unusable_audit_log_is_an_alert() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     filled(&world, folder.path());
@@ -107,7 +107,7 @@ fn a_log_of_changes_that_cannot_be_used_is_an_alert() {
 
 /// The state of pools in [`World`] outlives the daemon, like their drives.
 #[test]
-fn a_log_of_changes_that_was_cut_does_not_fit_what_the_pools_keep() {
+fn truncated_audit_log_contradicts_the_pools_anchor() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("audit.log");

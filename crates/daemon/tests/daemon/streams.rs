@@ -57,7 +57,7 @@ fn give(daemon: &Daemon, volume: &str, bytes: &[u8], length: usize) -> (u16, Val
 }
 
 #[test]
-fn what_is_sent_can_be_received() {
+fn sent_stream_can_be_received() {
     let world = Arc::default();
     let daemon = with_snapshots(&world);
     let whole = sent(&daemon, "");
@@ -80,7 +80,7 @@ fn what_is_sent_can_be_received() {
 
 /// The fake pool rejects progress of data that a power failure could lose (`fake.rs`).
 #[test]
-fn progress_of_a_stream_is_kept_only_of_what_is_durable() {
+fn stream_progress_is_recorded_only_when_durable() {
     let world: Arc<World> = Arc::default();
     let daemon = with_snapshots(&world);
     let whole = sent(&daemon, "");
@@ -91,7 +91,7 @@ fn progress_of_a_stream_is_kept_only_of_what_is_durable() {
 }
 
 #[test]
-fn a_stream_that_is_not_whole_leaves_no_snapshot_and_a_token() {
+fn incomplete_stream_leaves_no_snapshot_but_a_token() {
     let world = Arc::default();
     let daemon = with_snapshots(&world);
     let whole = sent(&daemon, "");
@@ -112,7 +112,7 @@ fn a_stream_that_is_not_whole_leaves_no_snapshot_and_a_token() {
 }
 
 #[test]
-fn what_cannot_be_sent_or_received_gets_a_status_and_one_reason() {
+fn invalid_streams_get_a_status_and_one_reason() {
     let daemon = with_snapshots(&Arc::default());
     let send = "/v1/snapshots/tank/v/b/stream";
     for (query, status) in [

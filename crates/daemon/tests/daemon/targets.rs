@@ -60,7 +60,7 @@ fn receiver(statuses: &'static [u16]) -> (String, mpsc::Receiver<(String, String
 }
 
 #[test]
-fn secrets_are_kept_for_the_daemon_alone_and_never_shown() {
+fn secrets_are_stored_privately_and_never_shown() {
     let folder = tempfile::tempdir().unwrap();
     let world = Arc::new(World::default());
     let first = manager(&world, folder.path());
@@ -93,7 +93,7 @@ fn secrets_are_kept_for_the_daemon_alone_and_never_shown() {
 }
 
 #[test]
-fn what_cannot_be_a_target_is_refused_with_the_reason() {
+fn invalid_target_is_refused_with_the_reason() {
     let daemon = Daemon::start(&Arc::default());
     let mail = |server: &str, security: &str, to: Value| {
         json!({"name": "m", "to": {"kind": "email", "server": server, "security": security,
@@ -173,7 +173,7 @@ fn what_cannot_be_a_target_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_configured_target_is_deleted_where_it_stands() {
+fn configured_target_is_deleted_in_the_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let state = daemon::StateDir::open(folder.path()).unwrap();
     let control = crate::fake::Fake::over(&Arc::default());
@@ -193,7 +193,7 @@ fn a_configured_target_is_deleted_where_it_stands() {
 }
 
 #[test]
-fn events_arrive_signed_in_order_and_again_until_they_are_taken() {
+fn events_are_delivered_signed_in_order_and_retried() {
     let world = Arc::new(World::default());
     let daemon = Daemon::start(&world);
     assert_eq!(daemon.ask("POST", "/v1/pools", crate::http::pool()).0, 201);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 const GIB: u64 = 1 << 30;
 
 #[test]
-fn it_is_kept_at_once_for_new_drives_and_every_ten_minutes_after() {
+fn wear_is_stored_at_once_for_new_drives_then_every_ten_minutes() {
     let folder = tempfile::tempdir().unwrap();
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());
@@ -34,7 +34,7 @@ fn it_is_kept_at_once_for_new_drives_and_every_ten_minutes_after() {
 }
 
 #[test]
-fn it_is_told_by_what_it_was_for_and_by_the_day() {
+fn wear_is_reported_by_purpose_and_per_day() {
     let folder = tempfile::tempdir().unwrap();
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());
@@ -63,7 +63,7 @@ fn it_is_told_by_what_it_was_for_and_by_the_day() {
 }
 
 #[test]
-fn the_budget_of_promotion_is_changed_and_shown() {
+fn promotion_budget_is_changed_and_shown() {
     let folder = tempfile::tempdir().unwrap();
     let world = Arc::new(World::default());
     let manager = manager(&world, folder.path());

@@ -93,7 +93,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     #[test]
-    fn long_requests_share_the_memory_with_others_and_short_ones_wait_for_nobody() {
+    fn long_requests_share_memory_and_short_ones_do_not_wait() {
         let daemon = Budget::new(1 << 20);
         let others = Account::new([daemon.clone()]);
         assert!(others.try_take(900 << 10));

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_read() {
+    fn parameters_are_parsed() {
         let parameters = with("a", &[("mount", "/m"), ("allow-other", "yes")]).unwrap();
         assert!(parameters.allow_other && *parameters.mount == *"/m");
         let without = with("a", &[("mount", "/m")]).unwrap();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_parameters_are_refused() {
         for (name, parameters) in [
             ("a", &[][..]),
             ("a", &[("mount", "relative")]),

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_writes_pass_each_other_and_a_partial_one_is_alone() {
+    fn whole_writes_share_and_partial_writes_exclude() {
         let ranges = Arc::new(Ranges::default());
         let first = ranges.try_hold(0..8, false).unwrap();
         let second = ranges.try_hold(4..12, false).unwrap();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_goes_first_and_in_order() {
+    fn waiters_are_served_in_order() {
         let ranges = Arc::new(Ranges::default());
         let holder = ranges.try_hold(0..8, true).unwrap();
         let mut partial = pin!(ranges.hold(0..1, true));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stops_waiting_is_in_nobodys_way() {
+    fn cancelled_waiter_blocks_nobody() {
         let ranges = Arc::new(Ranges::default());
         let holder = ranges.try_hold(0..8, true).unwrap();
         {

@@ -125,7 +125,7 @@ mod tests {
 ";
 
     #[test]
-    fn only_our_own_topmost_mount_is_ours() {
+    fn only_our_topmost_mount_is_recognised() {
         for (path, ours) in [
             ("/mnt/a", true),
             ("/mnt/with space", true),

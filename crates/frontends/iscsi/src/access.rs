@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_are_read_and_hold_what_they_should() {
+    fn networks_are_parsed_and_matched() {
         for (network, inside, outside) in [
             ("192.0.2.0/24", "192.0.2.255", "192.0.3.0"),
             ("192.0.2.7", "192.0.2.7", "192.0.2.6"),

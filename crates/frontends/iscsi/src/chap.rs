@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_algorithm_proves_the_right_secret_and_no_other() {
+    fn every_algorithm_accepts_only_the_right_secret() {
         let known = credentials("host", "a secret of 16 b");
         for list in ["5", "7", "8", "6,8,5"] {
             let (asked, _) = Asked::new(list).unwrap().unwrap();
@@ -206,7 +206,7 @@ mod tests {
 
     /// As computed by `printf '\1ab' | md5sum` and similar.
     #[test]
-    fn responses_are_the_hash_of_identifier_secret_and_challenge() {
+    fn response_is_the_hash_of_identifier_secret_and_challenge() {
         let respond = |algorithm: Algorithm| to_hex(&algorithm.respond(1, b"a", b"b"));
         assert_eq!(
             respond(Algorithm::Md5),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reflected_challenge_is_refused() {
+    fn reflected_challenge_is_refused() {
         let (asked, text) = Asked::new("5").unwrap().unwrap();
         let mut answer = vec![("CHAP_N".to_owned(), "host".to_owned())];
         answer.push(("CHAP_R".to_owned(), "0x00".to_owned()));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_an_answer_is_refused() {
+    fn incomplete_response_is_refused() {
         let (asked, _) = Asked::new("5").unwrap().unwrap();
         for text in [
             &[("CHAP_N", "a".to_owned())][..],

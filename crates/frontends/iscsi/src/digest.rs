@@ -38,7 +38,7 @@ mod tests {
 
     /// Examples of RFC 3720, appendix B.4, in wire order.
     #[test]
-    fn digests_are_those_of_the_specification() {
+    fn digests_match_the_specification() {
         assert_eq!(of(&[0; 32]), [0xaa, 0x36, 0x91, 0x8a]);
         assert_eq!(of(&[0xff; 32]), [0x43, 0xab, 0xa8, 0x62]);
         let ascending: Vec<u8> = (0..32).collect();

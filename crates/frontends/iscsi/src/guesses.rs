@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_proofs_of_an_address_wait_and_then_are_refused() {
+    fn failed_attempts_of_an_address_are_delayed_then_refused() {
         let (mut guesses, start) = (Guesses::new(), Instant::now());
         let waits: Vec<_> = (0..30u32)
             .map_while(|at| guesses.come(address(1), &format!("host{at}"), start))
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_many_try_is_slow_for_strangers_and_not_for_its_host() {
+    fn attacked_name_is_slow_for_strangers_only() {
         let (mut guesses, start) = (Guesses::new(), Instant::now());
         assert_eq!(
             guesses.come(address(200), "host", start),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn right_proofs_cost_nothing_and_buy_no_guesses() {
+    fn successful_attempts_are_free_and_grant_nothing() {
         let (mut guesses, start) = (Guesses::new(), Instant::now());
         for _ in 0..100 {
             assert_eq!(
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded() {
+    fn tracked_state_is_bounded() {
         let (mut guesses, start) = (Guesses::new(), Instant::now());
         for number in 0..5000u32 {
             let address = PeerAddress::of(number.to_be_bytes().into());

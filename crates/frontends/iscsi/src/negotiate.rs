@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_answered_by_its_rule() {
+    fn every_key_is_negotiated_by_its_rule() {
         for (key, value, expected) in [
             ("HeaderDigest", "CRC32C,None", Some("CRC32C")),
             ("HeaderDigest", "None,CRC32C", Some("None")),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_agreed_on_holds() {
+    fn negotiated_values_apply() {
         let (_, agreed) = one("MaxRecvDataSegmentLength", "0x10000");
         assert_eq!(agreed.segment_max, 65536);
         let (_, agreed) = one("MaxBurstLength", "1024");
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_burst_is_never_answered_by_more_than_the_longest_one() {
+    fn first_burst_response_never_exceeds_max_burst() {
         let (first, most) = (("FirstBurstLength", "65536"), ("MaxBurstLength", "8192"));
         for texts in [
             &[&[first, most][..]][..],
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_depend_on_others_are_answered_the_same_in_every_order() {
+    fn dependent_keys_are_negotiated_in_any_order() {
         let pairs = [
             (("InitialR2T", "No"), ("ImmediateData", "No")),
             (("InitialR2T", "Yes"), ("ImmediateData", "No")),
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn some_keys_mean_nothing_in_a_discovery_session() {
+    fn discovery_session_ignores_irrelevant_keys() {
         let offered = vec![("MaxBurstLength".to_owned(), "1024".to_owned())];
         let replies = Agreed::default()
             .negotiate(&offered, Purpose::Discovery)
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_comes_later_agrees_on_what_is_its_own() {
+    fn further_connection_negotiates_only_its_own_keys() {
         let text = [
             ("MaxBurstLength", "1024"),
             ("MaxConnections", "4"),

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_peer_says_forges_no_line() {
+    fn peer_text_cannot_forge_log_lines() {
         assert_eq!(Shown("a\nb\u{1b}").to_string(), "a\\nb\\u{1b}");
         assert_eq!(Shown(&"x".repeat(9999)).to_string().len(), SHOWN_MAX);
     }

@@ -359,14 +359,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_is_made() {
+    fn defaults_are_filled_in() {
         let wanted = parse_of(&[("portal", "127.0.0.1:0,[::1]:3260")]).unwrap();
         assert_eq!(wanted.target, "iqn.2026-11.io.convect:my-disk");
         assert_eq!((wanted.lun, wanted.portals.len()), (0, 2));
     }
 
     #[test]
-    fn names_are_folded_and_those_of_hosts_have_what_real_ones_have() {
+    fn names_are_folded_and_unusual_initiator_names_accepted() {
         let wanted = parse_of(&[
             ("portal", "127.0.0.1:0"),
             ("target", "iqn.2026-11.test:VM1"),
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_what_to_write() {
+    fn invalid_parameters_are_refused_with_advice() {
         for (pairs, part) in [
             (&[("portal", "127.0.0.1")][..], "ADDRESS:PORT"),
             (&[("portal", "127.0.0.1:1"), ("lun", "256")], "0 to 255"),
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_read_and_never_shown() {
+    fn secrets_are_parsed_and_never_shown() {
         let both =
             "# a\nname host\nsecret abcdefghijkl\nmutual-name t\nmutual-secret mnopqrstuvwx\n";
         let read = parse_secrets(both).unwrap();
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_in_place_of_a_file_of_secrets_is_refused_without_waiting() {
+    fn fifo_as_secrets_file_is_refused_without_blocking() {
         let path = std::env::temp_dir().join(format!("convect-chap-fifo-{}", std::process::id()));
         let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
         // SAFETY: a zero-terminated string that is valid during the call.

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_is_read_field_by_field() {
+    fn header_fields_are_parsed() {
         let mut bytes = [0; 48];
         for (index, byte) in bytes.iter_mut().enumerate() {
             *byte = index as u8;
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_wrap_around() {
+    fn serial_numbers_wrap_around() {
         assert!(is_before(u32::MAX, 0));
         assert!(!is_before(0, u32::MAX));
         assert!(!is_before(5, 5));

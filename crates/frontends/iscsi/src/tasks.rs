@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordered_command_waits_for_all_before_it_and_all_after_it_wait() {
+    fn ordered_command_is_a_barrier() {
         let mut tasks = Tasks::default();
         for (tag, attribute) in [(1, 1), (2, ORDERED), (3, 1), (4, HEAD_OF_QUEUE)] {
             tasks.add(tag, task(attribute), true);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_is_aborted_when_it_has_ended() {
+    fn running_command_is_aborted_at_its_end() {
         let mut tasks = Tasks::default();
         tasks.add(1, task(1), true);
         tasks.add(2, task(1), true);
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_given_in_the_order_of_numbers_and_not_of_arrival() {
+    fn turns_follow_command_numbers_not_arrival() {
         let mut tasks = Tasks::default();
         tasks.add(2, task(1), false);
         tasks.add(1, task(ORDERED), false);
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_aborts_what_came_before_it() {
+    fn function_aborts_earlier_commands() {
         let mut tasks = Tasks::default();
         for (tag, number) in [(1, u32::MAX), (2, 0), (3, 1), (4, 0)] {
             tasks.add(tag, Task { number, ..task(1) }, tag != 4);

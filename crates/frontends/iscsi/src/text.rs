@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_are_read_and_written() {
+    fn pairs_round_trip() {
         let text = b"HeaderDigest=CRC32C,None\0InitialR2T=No\0iSCSIProtocolLevel=1\0";
         let pairs = parse(text).unwrap();
         assert_eq!(pairs.len(), 3);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_refused() {
+    fn malformed_text_is_refused() {
         let many: String = (0..65).map(|n| format!("X-a{n}=1\0")).collect();
         let long = format!("A={}\0", "x".repeat(VALUE_MAX + 1));
         for text in [
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_bytes_are_read_in_every_form() {
+    fn numbers_and_binaries_are_parsed_in_every_form() {
         assert_eq!(number("8192"), Some(8192));
         assert_eq!(number("0x2000"), Some(8192));
         for bad in ["", "+1", "-1", "0x", "0x+1", "4294967296", "1 "] {

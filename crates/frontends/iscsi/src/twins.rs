@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hosts_of_one_name_are_logged_once_a_minute_and_told_as_long_as_it_lasts() {
+    fn name_conflict_is_logged_once_a_minute_and_reported_while_it_lasts() {
         let (mut twins, start) = (Twins::default(), Instant::now());
         let first = twins.note("iqn.a", (ip(1), ip(2)), LONG, start).unwrap();
         assert!(
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_comes_again_is_none_unless_it_does_so_all_the_time() {
+    fn reconnecting_host_is_no_conflict_unless_constant() {
         let (mut twins, start) = (Twins::default(), Instant::now());
         for _ in 0..100 {
             assert_eq!(twins.note("iqn.a", (ip(1), ip(1)), LONG, start), None);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_names_are_kept_than_there_may_be() {
+    fn tracked_names_are_bounded() {
         let (mut twins, start) = (Twins::default(), Instant::now());
         for number in 0..1000 {
             twins.note(&format!("iqn.{number}"), (ip(1), ip(2)), LONG, start);

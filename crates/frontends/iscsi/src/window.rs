@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_closes_with_commands_that_run_and_never_goes_back() {
+    fn window_closes_with_running_commands_and_never_moves_back() {
         let window = Window::new(u32::MAX, 2, account());
         assert_eq!(window.last(), 0);
         assert!(window.contains(u32::MAX) && window.contains(0) && !window.contains(1));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn one_command_always_has_its_memory() {
+    fn one_command_always_has_memory() {
         let window = Window::new(1, 2, account());
         for bytes in [2 * HELD_MAX, HELD_MAX] {
             assert_eq!(window.hold(bytes), Ok(()));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_have_is_waited_for() {
+    fn memory_of_others_is_awaited() {
         let budget = reactor::Budget::new(1 << 20);
         let window = Window::new(1, 2, Rc::new(Account::new([budget.clone()])));
         let other = Account::new([budget.clone()]);

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_in_every_form() {
+    fn addresses_are_parsed_in_every_form() {
         for (text, written) in [
             ("unix:/run/a.sock", "unix:/run/a.sock"),
             ("tcp:127.0.0.1:10809", "tcp:127.0.0.1:10809"),
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_the_form_to_use() {
+    fn invalid_address_is_refused_with_the_expected_form() {
         for text in [
             "",
             "unix:",

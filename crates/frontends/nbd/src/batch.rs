@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_joined_and_cut_at_the_end_of_the_request() {
+    fn extents_are_merged_and_clipped() {
         let extents = [
             extent(4096, true),
             extent(4096, true),
@@ -192,13 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn a_status_without_runs_counts_as_data() {
+    fn status_without_extents_counts_as_data() {
         assert_eq!(allocation(&[], 4096, false), [(4096, 0)]);
         assert_eq!(allocation(&[extent(0, true)], 4096, false), [(4096, 0)]);
     }
 
     #[test]
-    fn an_answer_has_at_most_so_many_runs() {
+    fn extents_of_a_reply_are_bounded() {
         let extents: Vec<_> = (0..10_000).map(|n| extent(512, n % 2 == 0)).collect();
         assert_eq!(allocation(&extents, u32::MAX, false).len(), EXTENTS_MAX);
     }

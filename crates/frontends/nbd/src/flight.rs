@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_end_in_any_order_are_put_together_in_order() {
+    fn parts_completed_in_any_order_are_reassembled() {
         let mut flight = flight();
         let slot = begin(&mut flight, request(3, 12));
         flight.expected = 3;
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_and_their_bytes_are_bounded() {
+    fn requests_in_flight_are_bounded_in_number_and_bytes() {
         let mut flight = flight();
         let slot = begin(&mut flight, request(1, BYTES_MAX));
         assert!(flight.has_room(0));
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_unsent_until_it_is_released() {
+    fn read_data_is_unsent_until_released() {
         let mut flight = flight();
         let slot = begin(&mut flight, request(2, 8));
         flight.expected = 2;
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_used_again_by_a_request_of_the_same_length() {
+    fn buffer_is_reused_for_the_same_length() {
         let mut flight = flight();
         let mut done = request(0, 512);
         assert!(flight.account.try_take(512));
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_an_idle_session_is_not_kept_when_others_wait_for_it() {
+    fn idle_session_drops_memory_when_others_wait() {
         let budget = reactor::Budget::new(4 << 20);
         let mut flight = Flight::new(Rc::new(Account::new([budget.clone()])));
         let other = Account::new([budget.clone()]);

@@ -401,7 +401,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_only_volume_offers_nothing_that_changes_it() {
+    fn read_only_volume_offers_no_changing_commands() {
         let mut geometry = Geometry {
             size: 1 << 20,
             lba_size: 512,

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_info_request_is_read() {
+    fn info_request_is_parsed() {
         let mut data = string("disk");
         data.extend_from_slice(&[0, 2, 0, 3, 0, 1]);
         let request = InfoRequest::parse(&data).unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn contexts_are_selected_by_their_whole_name_and_listed_by_their_namespace() {
+    fn contexts_are_selected_by_name_and_listed_by_namespace() {
         for (queries, selects, lists) in [
             (&[][..], false, true),
             (&["base:allocation"], true, true),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn more_queries_than_the_data_has_or_than_are_taken_are_refused() {
+    fn excessive_queries_are_refused() {
         let data = [string(""), u32::MAX.to_be_bytes().to_vec()].concat();
         assert_eq!(ContextRequest::parse(&data), None);
         for (count, is_taken) in [(64u32, true), (65, false)] {

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_what_it_is_given_and_never_the_reserve_of_others() {
+    fn address_keeps_its_share_and_not_the_reserve() {
         const ALL: &str = "max-connections";
         const ADDRESS: &str = "max-connections-per-address";
         for (given, expected) in [
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_beyond_the_loopback_needs_an_explicit_word() {
+    fn non_loopback_address_requires_explicit_permission() {
         for (listen, is_local) in [
             ("tcp:127.0.0.1:0", true),
             ("tcp:[::1]:0", true),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn tls_that_is_not_whole_is_refused_and_named() {
+    fn incomplete_tls_parameters_are_refused_by_name() {
         let at = ("listen", "unix:/a");
         for (pairs, part) in [
             (

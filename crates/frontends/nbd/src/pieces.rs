@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_range_is_cut_at_multiples_of_the_longest_piece() {
+    fn long_range_is_split_at_multiples_of_the_piece_size() {
         let long = pieces(OpKind::Discard, false, 60 * MIB..130 * MIB);
         let expected = [(60, 64), (64, 128), (128, 130)].map(|(a, b)| (a * MIB, b * MIB));
         assert_eq!(cut(long), expected);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn zeroes_that_are_written_are_charged_as_much_as_long_pieces() {
+    fn written_zeroes_are_charged_like_long_pieces() {
         let long = pieces(OpKind::Discard, false, 0..4096 * MIB);
         let written = pieces(OpKind::WriteZeroes, true, 0..4096 * MIB);
         assert_eq!(long.charge(), written.charge());
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_question_begins_where_a_short_answer_ends() {
+    fn next_query_begins_at_the_end_of_a_short_result() {
         let mut found = found(false);
         let rest = found.add(&[extent(4096, AllocationState::Hole)]).unwrap();
         assert_eq!(rest.range, 8192..256 * MIB);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_more_is_asked_when_the_answer_is_full_or_does_not_come_further() {
+    fn query_ends_when_the_reply_is_full_or_without_progress() {
         let states = [AllocationState::Hole, AllocationState::Data];
         let two = states.map(|state| extent(4096, state));
         assert_eq!(found(true).add(&two), None);

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_is_read_field_by_field() {
+    fn header_fields_are_parsed() {
         let mut bytes = [0; HEADER_LEN];
         bytes[..4].copy_from_slice(&REQUEST_MAGIC.to_be_bytes());
         for (index, byte) in bytes.iter_mut().enumerate().skip(4) {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_without_the_magic_number_is_none() {
+    fn header_without_magic_number_is_rejected() {
         assert_eq!(Header::parse(&[0; HEADER_LEN]), None);
     }
 }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_refused_with_the_error_of_the_specification() {
+    fn invalid_requests_get_the_specified_error() {
         use command::*;
         for (name, header, expected) in [
             ("read", header(READ, 0, 512, 512), 0),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn status_without_negotiation_is_refused() {
+    fn block_status_without_negotiation_is_refused() {
         let limits = Limits {
             status: false,
             ..LIMITS
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_only_volume_refuses_what_changes_it() {
+    fn read_only_volume_refuses_changes() {
         let limits = Limits {
             read_only: true,
             ..LIMITS
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_cut_at_multiples_of_a_mebibyte() {
+    fn range_is_split_at_multiples_of_a_mebibyte() {
         let cut = |offset, len| parts(offset, len).collect::<Vec<_>>();
         assert_eq!(cut(512, 4096), [(512, 4096)]);
         assert_eq!(cut(PART - 512, 1024), [(PART - 512, 512), (PART, 512)]);

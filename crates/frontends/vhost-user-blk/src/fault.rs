@@ -207,7 +207,7 @@ mod tests {
     use crate::shared::tests::{Sharing, memory_file};
 
     #[test]
-    fn memory_that_was_cut_reads_as_zeroes_and_marks_its_session_alone() {
+    fn truncated_memory_reads_as_zeroes_and_marks_only_its_session() {
         let (cut, whole) = (
             memory_file(1 << 20, Sharing::Unsealed),
             memory_file(1 << 20, Sharing::Unsealed),

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_whole_wherever_they_begin() {
+    fn values_are_read_at_any_alignment() {
         let bytes: [u8; 64] = std::array::from_fn(|index| index as u8);
         for at in 0..32 {
             let from = NonNull::from(&bytes[at]);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_found_outside_of_a_region() {
+    fn addresses_outside_of_regions_are_not_mapped() {
         let ranges = [
             (GuestAddress(0x1000), 0x1000),
             (GuestAddress(0x4000), 0x1000),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_over_two_regions_comes_in_pieces() {
+    fn range_across_regions_is_returned_in_pieces() {
         let ranges = [(GuestAddress(0), 0x1000), (GuestAddress(0x1000), 0x1000)];
         let guest = Guest::new(map_of(&ranges));
         let mut lens = Vec::new();

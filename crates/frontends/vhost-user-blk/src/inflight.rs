@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_region_goes_on_where_the_front_end_says() {
+    fn new_region_resumes_at_the_given_base() {
         let (info, file) = region();
         assert_eq!(
             queue(&info, &file).recover(7, 9),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn open_requests_come_back_in_the_order_in_which_they_were_taken() {
+    fn open_requests_are_recovered_in_order() {
         let (info, file) = region();
         let mut first = queue(&info, &file);
         first.recover(65_534, 65_534);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_death_between_the_used_ring_and_the_mark_answers_nothing_twice() {
+    fn crash_between_used_ring_and_mark_answers_nothing_twice() {
         let (info, file) = region();
         let mut first = queue(&info, &file);
         first.recover(0, 0);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_death_within_a_batch_answers_all_of_it_once_or_none() {
+    fn crash_within_a_batch_answers_it_once_or_not_at_all() {
         let (info, file) = region();
         for published in [0, 3] {
             let mut first = queue(&info, &file);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_used_again_with_nothing_in_it() {
+    fn file_is_reused_zeroed() {
         let (info, file) = region();
         let mut first = queue(&info, &file);
         first.recover(0, 0);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_in_the_region_is_survived() {
+    fn corrupt_region_is_survived() {
         let (info, file) = region();
         let mut first = queue(&info, &file);
         first.recover(0, 0);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_that_does_not_fit_its_file_is_refused() {
+    fn region_larger_than_its_file_is_refused() {
         let (mut info, file) = region();
         info.mmap_offset = file.metadata().unwrap().len() - 64;
         assert!(InflightRegion::map(&info, &file, &Arc::default()).is_err());

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_causes_messages_in_a_loop_does_not_fill_the_log() {
+    fn peer_cannot_flood_the_log() {
         let logged = Arc::new(AtomicUsize::new(0));
         tracing::subscriber::with_default(Counter(logged.clone()), || {
             let log = Log::new("disk".into());

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_are_checked_before_they_are_mapped() {
+    fn regions_are_validated_before_mapping() {
         const LEN: u64 = 1 << 20;
         const FIRST: u64 = 0x10_0000;
         const USER: u64 = 0x7f00_0000_0000;

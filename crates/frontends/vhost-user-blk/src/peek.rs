@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_much_is_closed_at_a_time() {
+    fn closing_threads_are_bounded() {
         let closing = Closing::default();
         let held: Vec<_> = (0..CLOSING_MAX).map(|_| closing.0.clone()).collect();
         assert!(closing.is_full());
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_silent_give_way_to_others_alone() {
+    fn silent_connection_yields_only_to_waiting_ones() {
         let folder = std::env::temp_dir();
         let path = folder.join(format!("convect-speaks-{}", std::process::id()));
         let listener = UnixListener::bind(&path).unwrap();

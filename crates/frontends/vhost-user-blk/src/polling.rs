@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn short_waits_are_looked_through_and_long_ones_slept_through() {
+    fn short_waits_are_polled_and_long_ones_slept() {
         let fast = looks_for(70, 1);
         assert!((100..200).contains(&fast), "{fast}");
         assert_eq!(looks_for(4_000, 1), 20, "a disk");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn between_two_bursts_of_many_requests_it_is_looked_on() {
+    fn gap_between_bursts_is_polled() {
         let looks = |gap_us: u64, under_way: usize| {
             let (mut looking, mut now) = (Looking::default(), US);
             for _ in 0..100 {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_sends_the_next_request_soon_is_looked_for() {
+    fn fast_guest_is_polled_for() {
         let mut looking = woken_soon(1);
         assert!(looking.goes_on(Polling::Adaptive, 119 * US, 0));
         assert!(!looking.goes_on(Polling::Adaptive, 120 * US, 0));
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn with_nothing_under_way_it_is_looked_for_a_part_of_the_time_that_requests_took() {
+    fn idle_polling_is_a_fraction_of_the_work() {
         let worked = 9 * 10 * 100;
         for (count, most) in [(2, worked / WORK), (MANY, worked)] {
             let looked = looked_tenths(count);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_two_always_or_never_look() {
+    fn busy_always_polls_and_interrupt_never() {
         let mut looking = Looking::default();
         for under_way in [0, 1, 32] {
             assert!(looking.goes_on(Polling::Busy, u64::MAX, under_way));

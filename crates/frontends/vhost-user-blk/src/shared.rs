@@ -218,7 +218,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn only_what_a_file_in_memory_has_is_mapped() {
+    fn only_existing_parts_of_memory_files_are_mapped() {
         const LEN: u64 = 1 << 20;
         for sharing in [Sharing::Unsealed, Sharing::Sealed] {
             let file = memory_file(LEN, sharing);
@@ -246,7 +246,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn other_kinds_of_files_are_refused() {
+    fn other_file_types_are_refused() {
         let folder = File::open("/proc/self").unwrap();
         let device = File::open("/dev/zero").unwrap();
         let regular = File::open(std::env::current_exe().unwrap()).unwrap();
@@ -257,7 +257,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn address_space_is_bounded_over_all_sessions() {
+    fn mapped_address_space_is_bounded_across_sessions() {
         let file = memory_file(MEMORY_MAX, Sharing::Unsealed);
         assert!(refused(&file, 0, MEMORY_MAX + 4096).is_some());
         let held: Vec<_> = std::iter::repeat_with(|| Taken::new(MEMORY_MAX))

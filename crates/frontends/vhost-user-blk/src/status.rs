@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_error_has_a_status_except_a_volume_that_is_gone() {
+    fn every_error_has_a_status_except_a_gone_volume() {
         for (kind, status) in [
             (ErrorKind::Invalid, Some(IO_ERROR)),
             (ErrorKind::NoSpace, Some(IO_ERROR)),

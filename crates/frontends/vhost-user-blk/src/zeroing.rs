@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_is_written_in_steps_that_follow_one_another() {
+    fn range_is_zeroed_in_sequential_steps() {
         let mut zeroing = Zeroing::default();
         let (offset, len) = (4096, 2 * STEP + 512);
         zeroing.begin(3, offset, len, OpFlags::default());
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_write_ends_its_request() {
+    fn failed_write_ends_its_request() {
         let mut zeroing = Zeroing::default();
         zeroing.begin(3, 0, 2 * STEP, OpFlags::default());
         assert!(zeroing.next().is_some());

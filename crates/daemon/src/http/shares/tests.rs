@@ -45,7 +45,7 @@ fn ended(shares: &[Share]) -> usize {
 }
 
 #[test]
-fn connections_of_few_origins_keep_nobody_out() {
+fn few_origins_cannot_exhaust_connections() {
     let shares = shares();
     let idle: Vec<Share> = (0..8)
         .map(|at| asking(&shares, Origin::V4(at % 2), false).unwrap())
@@ -57,7 +57,7 @@ fn connections_of_few_origins_keep_nobody_out() {
 }
 
 #[test]
-fn silent_arrivals_close_nobody_who_has_asked_and_the_oldest_of_them_first() {
+fn silent_arrivals_are_closed_oldest_first_before_active_ones() {
     let shares = shares();
     let good = asking(&shares, Origin::User(1), true).unwrap();
     let mut silent: Vec<Share> = (0..ARRIVALS.address)
@@ -84,7 +84,7 @@ fn silent_arrivals_close_nobody_who_has_asked_and_the_oldest_of_them_first() {
 }
 
 #[test]
-fn one_that_was_closed_while_it_was_silent_is_not_admitted() {
+fn closed_arrival_is_not_admitted() {
     let shares = shares();
     let late = shares.take(Origin::User(1), true).unwrap();
     let _silent: Vec<Share> = (0..ARRIVALS.address)
@@ -94,7 +94,7 @@ fn one_that_was_closed_while_it_was_silent_is_not_admitted() {
 }
 
 #[test]
-fn a_newcomer_is_not_closed_by_very_many_origins_once_it_is_proven() {
+fn proven_newcomer_survives_very_many_origins() {
     let shares = shares();
     let good = asking(&shares, Origin::V4(0), false).unwrap();
     good.prove();
@@ -106,7 +106,7 @@ fn a_newcomer_is_not_closed_by_very_many_origins_once_it_is_proven() {
 }
 
 #[test]
-fn an_origin_closes_its_own_idle_ones_and_is_refused_while_all_are_active() {
+fn origin_closes_its_own_idle_connections_and_is_refused_when_all_are_active() {
     let shares = shares();
     let own: Vec<Share> = (0..4)
         .map(|_| asking(&shares, Origin::User(1), true).unwrap())
@@ -122,7 +122,7 @@ fn an_origin_closes_its_own_idle_ones_and_is_refused_while_all_are_active() {
 }
 
 #[test]
-fn one_whose_peer_neither_sends_nor_takes_is_active_for_a_while_only() {
+fn connection_of_a_stalled_peer_becomes_inactive() {
     let shares = shares();
     let share = asking(&shares, Origin::User(1), true).unwrap();
     let busy = share.busy();
@@ -143,7 +143,7 @@ fn one_whose_peer_neither_sends_nor_takes_is_active_for_a_while_only() {
 }
 
 #[test]
-fn an_ipv6_network_has_a_share_of_its_own() {
+fn ipv6_network_has_its_own_share() {
     let shares = shares();
     let held: Vec<Share> = (0..20)
         .map(|at| address(&format!("2001:db8:0:{at:x}::1")))
@@ -153,7 +153,7 @@ fn an_ipv6_network_has_a_share_of_its_own() {
 }
 
 #[test]
-fn who_holds_most_loses_one_when_all_are_active() {
+fn largest_origin_loses_a_connection_when_all_are_active() {
     let shares = shares();
     let held: Vec<Share> = (0..12)
         .map(|at| asking(&shares, Origin::User(at / 4), true).unwrap())
@@ -164,7 +164,7 @@ fn who_holds_most_loses_one_when_all_are_active() {
 }
 
 #[test]
-fn what_ended_frees_its_place() {
+fn ended_connection_frees_its_place() {
     let shares = shares();
     let silent = shares.take(Origin::User(1), true).unwrap();
     let held = asking(&shares, Origin::V6(1), false).unwrap();

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exports_of_a_volume_share_its_part_and_those_of_others_do_not() {
+    fn exports_of_a_volume_share_its_budget() {
         let memory = RequestMemory::new(256 << 20);
         let (first, second) = (memory.of("p", "v"), memory.of("p", "v"));
         let other = memory.of("q", "v");

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_are_under_way_as_come_times_how_long_they_take() {
+    fn queue_depth_follows_littles_law() {
         // 1,000 reads per second of 4 ms each, 500 writes of 2 ms.
         let of = |first: &[f32; 6]| Kind::Volume.of_first(first);
         let values = of(&[1000.0, 500.0, 0.0, 0.0, 0.004, 0.002]);

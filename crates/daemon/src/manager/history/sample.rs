@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vdrive_did_what_its_drives_did_and_one_that_left_takes_nothing_back() {
+    fn vdrive_activity_is_the_sum_of_its_drives_deltas() {
         let (first, _) = second(
             BTreeMap::new(),
             vec![drive("a", 1000, 100), drive("b", 500, 100)],

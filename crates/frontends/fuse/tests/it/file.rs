@@ -35,7 +35,7 @@ fn seek(file: &std::fs::File, offset: i64, whence: i32) -> std::io::Result<i64> 
 }
 
 #[test]
-fn a_write_is_with_the_device_when_it_is_answered_and_fsync_is_a_flush() {
+fn write_is_submitted_before_reply_and_fsync_flushes() {
     let volume = Volume::new(16 * MIB, 512);
     let file = volume.open();
     let data = pattern(0, 256 << 10);
@@ -54,7 +54,7 @@ fn a_write_is_with_the_device_when_it_is_answered_and_fsync_is_a_flush() {
 }
 
 #[test]
-fn a_synchronous_write_is_durable_when_it_is_answered() {
+fn synchronous_write_is_durable_before_reply() {
     let volume = Volume::new(MIB, 512);
     let file = OpenOptions::new()
         .write(true)
@@ -75,7 +75,7 @@ fn a_synchronous_write_is_durable_when_it_is_answered() {
 }
 
 #[test]
-fn reads_and_writes_of_any_alignment_change_only_their_bytes() {
+fn unaligned_io_changes_only_its_bytes() {
     for lba in [512, 4096] {
         let volume = Volume::new(MIB, lba);
         let file = volume.open();
@@ -105,7 +105,7 @@ fn reads_and_writes_of_any_alignment_change_only_their_bytes() {
 }
 
 #[test]
-fn a_long_write_from_memory_of_any_alignment_arrives() {
+fn long_write_from_unaligned_memory() {
     let volume = Volume::new(8 * MIB, 4096);
     let data = pattern(0, 5 << 20);
     volume.open().write_all_at(&data[3..], 12_345).unwrap();
@@ -116,7 +116,7 @@ fn a_long_write_from_memory_of_any_alignment_arrives() {
 }
 
 #[test]
-fn neighbours_in_one_block_do_not_lose_each_others_writes() {
+fn concurrent_writes_to_one_block_are_not_lost() {
     let volume = Volume::new(MIB, 4096);
     volume.device.backwards();
     let threads: Vec<_> = (0..8u8)
@@ -140,7 +140,7 @@ fn neighbours_in_one_block_do_not_lose_each_others_writes() {
 }
 
 #[test]
-fn a_whole_write_is_not_undone_by_a_partial_one_beside_it() {
+fn whole_write_is_not_undone_by_a_concurrent_partial_write() {
     let volume = Volume::new(MIB, 4096);
     let together = std::sync::Arc::new(std::sync::Barrier::new(2));
     let (partial, begin) = (volume.open(), together.clone());
@@ -166,7 +166,7 @@ fn a_whole_write_is_not_undone_by_a_partial_one_beside_it() {
 }
 
 #[test]
-fn the_end_of_the_volume_is_the_end_of_the_file() {
+fn end_of_volume_is_end_of_file() {
     let volume = Volume::new(MIB, 4096);
     let mut file = volume.open();
     assert_eq!(file.seek(std::io::SeekFrom::End(0)).unwrap(), MIB);
@@ -178,7 +178,7 @@ fn the_end_of_the_volume_is_the_end_of_the_file() {
 }
 
 #[test]
-fn the_size_is_the_volumes_and_follows_it_at_once() {
+fn file_size_follows_the_volume() {
     let volume = Volume::new(MIB, 512);
     let file = volume.open();
     assert_eq!(code(file.set_len(0)), libc::EPERM);
@@ -195,7 +195,7 @@ fn the_size_is_the_volumes_and_follows_it_at_once() {
 }
 
 #[test]
-fn punched_and_zeroed_ranges_read_as_zeroes_whatever_their_alignment() {
+fn punched_and_zeroed_ranges_read_as_zeroes() {
     let keep = libc::FALLOC_FL_KEEP_SIZE;
     for (mode, kind) in [
         (libc::FALLOC_FL_PUNCH_HOLE | keep, OpKind::WriteZeroes),
@@ -223,7 +223,7 @@ fn punched_and_zeroed_ranges_read_as_zeroes_whatever_their_alignment() {
 }
 
 #[test]
-fn a_punched_part_of_a_hole_takes_no_space_and_what_was_punched_in_parts_is_freed() {
+fn punching_holes_allocates_nothing_and_frees_whole_blocks() {
     let punch = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     let volume = Volume::new(MIB, 4096);
     let file = volume.open();
@@ -241,7 +241,7 @@ fn a_punched_part_of_a_hole_takes_no_space_and_what_was_punched_in_parts_is_free
 }
 
 #[test]
-fn a_zeroed_range_keeps_its_space_and_is_written_in_short_steps() {
+fn zeroed_range_stays_allocated_and_is_written_in_steps() {
     let zero = libc::FALLOC_FL_ZERO_RANGE;
     for mode in [zero, zero | libc::FALLOC_FL_KEEP_SIZE] {
         let volume = Volume::new(128 * MIB, 512);
@@ -262,7 +262,7 @@ fn a_zeroed_range_keeps_its_space_and_is_written_in_short_steps() {
 }
 
 #[test]
-fn space_cannot_be_reserved_beyond_or_within_the_volume() {
+fn space_cannot_be_preallocated() {
     let volume = Volume::new(MIB, 512);
     let file = volume.open();
     assert_eq!(code(fallocate(&file, 0, 0, 4096)), libc::EOPNOTSUPP);
@@ -271,7 +271,7 @@ fn space_cannot_be_reserved_beyond_or_within_the_volume() {
 }
 
 #[test]
-fn data_and_holes_are_found() {
+fn seek_finds_data_and_holes() {
     let volume = Volume::new(8 * MIB, 512);
     let file = volume.open();
     file.write_all_at(&[1; 8192], 4 * MIB).unwrap();
@@ -291,7 +291,7 @@ fn data_and_holes_are_found() {
 }
 
 #[test]
-fn errors_of_the_volume_become_those_of_the_system() {
+fn volume_errors_become_errno() {
     let volume = Volume::new(MIB, 512);
     let file = volume.open();
     for (error, expected) in [
@@ -320,7 +320,7 @@ fn errors_of_the_volume_become_those_of_the_system() {
 }
 
 #[test]
-fn operations_that_are_given_back_are_tried_again() {
+fn rejected_operations_are_resubmitted() {
     let volume = Volume::new(MIB, 512);
     volume.device.limit(1);
     volume.device.hold();
@@ -345,7 +345,7 @@ fn operations_that_are_given_back_are_tried_again() {
 }
 
 #[test]
-fn a_read_only_volume_opens_for_reading_alone() {
+fn read_only_volume_opens_read_only() {
     let volume = Volume::new(MIB, 512);
     let other = support::memory_device::MemoryDevice::new(MIB, 512);
     other.read_only();
@@ -357,7 +357,7 @@ fn a_read_only_volume_opens_for_reading_alone() {
 }
 
 #[test]
-fn a_shared_memory_map_is_written_back() {
+fn shared_memory_map_is_written_back() {
     let volume = Volume::new(MIB, 4096);
     let file = volume.open();
     let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -385,7 +385,7 @@ fn a_shared_memory_map_is_written_back() {
 }
 
 #[test]
-fn owner_and_mode_are_the_exports_and_change_with_it_alone() {
+fn owner_and_mode_follow_the_export() {
     use std::os::unix::fs::{PermissionsExt, chown};
     let volume = Volume::new(MIB, 512);
     let access = |path: &std::path::Path| {
@@ -436,7 +436,7 @@ fn blocks(path: &std::path::Path) -> (u64, u64) {
 }
 
 #[test]
-fn the_file_takes_what_the_volume_stores_and_free_space_is_the_pools() {
+fn file_reports_stored_blocks_and_free_space_of_the_pool() {
     let volume = Volume::new(64 * MIB, 512);
     let export = volume.export.as_ref().unwrap();
     let taken = || std::fs::metadata(&volume.path).unwrap().blocks() * 512;

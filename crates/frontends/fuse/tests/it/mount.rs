@@ -19,7 +19,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn exports_share_a_folder_and_the_last_one_unmounts_it() {
+fn exports_share_a_directory_and_the_last_unmounts_it() {
     let place = Place::new();
     let (one, two) = (
         MemoryDevice::new(MIB, 512),
@@ -53,7 +53,7 @@ fn exports_share_a_folder_and_the_last_one_unmounts_it() {
 }
 
 #[test]
-fn many_files_are_all_listed() {
+fn many_files_are_listed() {
     let place = Place::new();
     let device = MemoryDevice::new(MIB, 512);
     let exports: Vec<_> = (0..200)
@@ -70,7 +70,7 @@ fn many_files_are_all_listed() {
 }
 
 #[test]
-fn what_cannot_be_mounted_is_refused_with_advice() {
+fn invalid_mount_points_are_refused_with_advice() {
     let place = Place::new();
     let device = MemoryDevice::new(MIB, 512);
     let start = |mount: &Path| {
@@ -105,7 +105,7 @@ fn what_cannot_be_mounted_is_refused_with_advice() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_refused_and_so_is_another_access() {
+fn taken_name_and_different_access_are_refused() {
     let volume = Volume::new(MIB, 512);
     let again = volume
         .place
@@ -122,7 +122,7 @@ fn a_name_that_is_taken_is_refused_and_so_is_another_access() {
 }
 
 #[test]
-fn an_export_ends_though_a_program_has_its_file_open() {
+fn export_stops_although_its_file_is_open() {
     let mut volume = Volume::new(MIB, 512);
     let file = volume.open();
     file.write_all_at(&[1; 512], 0).unwrap();
@@ -138,7 +138,7 @@ fn an_export_ends_though_a_program_has_its_file_open() {
 }
 
 #[test]
-fn an_export_waits_for_what_is_in_flight() {
+fn export_waits_for_operations_in_flight() {
     let mut volume = Volume::new(MIB, 512);
     let file = volume.open();
     volume.device.hold();
@@ -157,7 +157,7 @@ fn an_export_waits_for_what_is_in_flight() {
 }
 
 #[test]
-fn a_long_request_ends_with_the_export() {
+fn long_request_is_aborted_with_the_export() {
     let mut volume = Volume::new(5 << 30, 512);
     let file = volume.open();
     volume.device.hold();
@@ -179,7 +179,7 @@ fn a_long_request_ends_with_the_export() {
 }
 
 #[test]
-fn a_volume_that_ends_gives_errors() {
+fn ended_volume_returns_errors() {
     let volume = Volume::new(MIB, 512);
     let file = volume.open();
     volume.device.end();

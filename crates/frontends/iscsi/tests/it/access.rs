@@ -37,7 +37,7 @@ fn sense(client: &mut Client) -> Option<(u8, u8, u8)> {
 }
 
 #[test]
-fn only_addresses_that_are_named_see_the_target() {
+fn only_permitted_addresses_see_the_target() {
     let server = Server::start(&[("addresses", "192.0.2.0/24,2001:db8::/32")]);
     assert_eq!(login_status(&server, HOST), [2, 3]);
     assert!(!is_discovered(&server, HOST));
@@ -47,7 +47,7 @@ fn only_addresses_that_are_named_see_the_target() {
 }
 
 #[test]
-fn access_that_is_taken_ends_the_session_and_leaves_others() {
+fn revoked_access_ends_only_its_sessions() {
     let mut server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     let mut other = Client::log_in(&server, OTHER, "").settle();
@@ -69,7 +69,7 @@ fn write_second(client: &mut Client, fill: u8) -> Pdu {
 }
 
 #[test]
-fn an_export_that_ends_leaves_sessions_their_other_units() {
+fn stopped_export_leaves_other_units_of_the_session() {
     let server = Server::start(&[]);
     let (second, device, _) = server.second(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
@@ -109,7 +109,7 @@ fn an_export_that_ends_leaves_sessions_their_other_units() {
 }
 
 #[test]
-fn writing_is_taken_and_given_while_a_session_goes_on() {
+fn write_access_changes_during_a_session() {
     let mut server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     server.change(&[("read-only", "yes")]).unwrap();
@@ -122,7 +122,7 @@ fn writing_is_taken_and_given_while_a_session_goes_on() {
 }
 
 #[test]
-fn what_cannot_change_is_refused_and_nothing_changes() {
+fn unchangeable_parameters_are_refused() {
     let mut server = Server::start(&[("lun", "0")]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     let refused = server.change(&[("lun", "3"), ("read-only", "yes")]);
@@ -134,7 +134,7 @@ fn what_cannot_change_is_refused_and_nothing_changes() {
 }
 
 #[test]
-fn a_session_is_listed_with_what_it_does_and_ended_when_asked() {
+fn session_is_listed_with_statistics_and_disconnected() {
     let server = Server::start(&[]);
     let export = server.export.as_ref().unwrap();
     let mut host = Client::log_in(&server, HOST, "").settle();
@@ -209,7 +209,7 @@ fn portals(server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn a_port_is_put_into_standby_and_back_while_the_other_serves() {
+fn standby_port_and_back_while_the_other_serves() {
     let mut server = Server::start(&[("portal", "127.0.0.1:0,127.0.0.1:0")]);
     let portals = portals(&server);
     let [first, second] = &portals[..] else {
@@ -264,7 +264,7 @@ fn a_port_is_put_into_standby_and_back_while_the_other_serves() {
 }
 
 #[test]
-fn a_portal_keeps_its_groups_number_when_an_export_before_it_is_gone() {
+fn portal_keeps_its_group_tag_after_an_earlier_export_is_deleted() {
     let mut server = Server::start(&[]);
     let first = server.export.take();
     let own = |portal: &str, lun: &str, groups: &str| {

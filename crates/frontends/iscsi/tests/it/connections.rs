@@ -89,7 +89,7 @@ fn until(server: &Server, wanted: &[u32]) {
 }
 
 #[test]
-fn as_many_connections_as_were_agreed_on_carry_commands() {
+fn negotiated_connections_carry_commands() {
     let server = Server::start(&[]);
     let mut one = Client::connect(&server);
     let text = format!(
@@ -116,7 +116,7 @@ fn as_many_connections_as_were_agreed_on_carry_commands() {
 }
 
 #[test]
-fn an_export_may_allow_fewer_connections_and_a_session_asks_for_none() {
+fn export_limits_connections_and_default_is_one() {
     let server = Server::start(&[("connections", "2")]);
     let one = Client::log_in(&server, HOST, "MaxConnections=8\0").settle();
     let _two = join(&server, &one, 2);
@@ -128,7 +128,7 @@ fn an_export_may_allow_fewer_connections_and_a_session_asks_for_none() {
 }
 
 #[test]
-fn a_connection_that_is_not_of_the_session_is_refused() {
+fn connection_of_another_session_is_refused() {
     let server = Server::start(&[]);
     let mut one = Client::log_in(&server, HOST, KEYS).settle();
     let other = "iqn.2026-11.test:other";
@@ -160,7 +160,7 @@ fn a_connection_that_is_not_of_the_session_is_refused() {
 }
 
 #[test]
-fn a_session_has_what_each_of_its_connections_may_see() {
+fn session_access_is_the_intersection_of_its_connections() {
     let open = ("without-authentication", "yes");
     let mut server = Server::start(&[("portal", "[::]:0"), open]);
     let (second, device, _) = server.second(&[("addresses", "::1"), open]);
@@ -202,7 +202,7 @@ fn a_session_has_what_each_of_its_connections_may_see() {
 }
 
 #[test]
-fn commands_are_carried_out_in_the_order_of_their_numbers() {
+fn commands_execute_in_number_order() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let mut three = join(&server, &one, 3);
@@ -228,7 +228,7 @@ fn commands_are_carried_out_in_the_order_of_their_numbers() {
 }
 
 #[test]
-fn what_comes_unasked_and_what_is_asked_for_belongs_to_the_commands_connection() {
+fn data_belongs_to_the_connection_of_its_command() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let next = one.command_number;
@@ -265,7 +265,7 @@ fn what_comes_unasked_and_what_is_asked_for_belongs_to_the_commands_connection()
 }
 
 #[test]
-fn one_window_is_for_all_connections() {
+fn window_is_shared_by_all_connections() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     server.device.hold();
@@ -295,7 +295,7 @@ fn one_window_is_for_all_connections() {
 }
 
 #[test]
-fn a_lost_connection_takes_its_commands_along_and_the_others_go_on() {
+fn lost_connection_takes_its_commands_along() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let next = one.command_number;
@@ -333,7 +333,7 @@ fn a_lost_connection_takes_its_commands_along_and_the_others_go_on() {
 }
 
 #[test]
-fn the_same_number_again_takes_the_place_of_the_connection_before() {
+fn same_cid_reinstates_the_connection() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let next = one.command_number;
@@ -353,7 +353,7 @@ fn the_same_number_again_takes_the_place_of_the_connection_before() {
 }
 
 #[test]
-fn the_session_again_ends_all_of_its_connections() {
+fn session_reinstatement_ends_all_connections() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let mut new = Client::log_in(&server, HOST, KEYS).settle();
@@ -362,7 +362,7 @@ fn the_session_again_ends_all_of_its_connections() {
 }
 
 #[test]
-fn a_command_is_aborted_by_its_own_connection_or_after_that_by_any() {
+fn command_is_aborted_on_its_connection_or_after_its_failure_on_any() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let next = one.command_number;
@@ -397,7 +397,7 @@ fn a_command_is_aborted_by_its_own_connection_or_after_that_by_any() {
 }
 
 #[test]
-fn a_command_that_is_aborted_before_it_comes_is_not_carried_out() {
+fn command_aborted_before_arrival_is_not_executed() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let next = one.command_number;
@@ -433,7 +433,7 @@ fn a_command_that_is_aborted_before_it_comes_is_not_carried_out() {
 }
 
 #[test]
-fn a_reset_waits_for_the_commands_before_it_and_none_overtakes_its_answer() {
+fn reset_waits_for_earlier_commands_and_its_response_is_fenced() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let next = one.command_number;
@@ -505,7 +505,7 @@ fn connections_and_sessions_log_out() {
 }
 
 #[test]
-fn ending_a_session_asks_each_of_its_connections() {
+fn disconnecting_a_session_asks_each_connection() {
     let server = Server::start(&[]);
     let (mut one, mut two) = two(&server);
     let export = server.export.as_ref().unwrap();

@@ -25,7 +25,7 @@ fn raise_limit() -> u64 {
 }
 
 #[test]
-fn silent_connections_keep_nobody_from_elsewhere_away() {
+fn silent_connections_do_not_exclude_other_addresses() {
     if raise_limit() < 8192 {
         println!("too few descriptors for this");
         return;
@@ -59,7 +59,7 @@ fn silent_connections_keep_nobody_from_elsewhere_away() {
 }
 
 #[test]
-fn who_says_nothing_or_not_enough_is_cut_off_soon() {
+fn silent_logins_time_out() {
     let server = Server::start(&[]);
     let silent = TcpStream::connect(server.portal()).unwrap();
     let mut half = Client::connect(&server);
@@ -72,7 +72,7 @@ fn who_says_nothing_or_not_enough_is_cut_off_soon() {
 }
 
 #[test]
-fn wrong_proofs_are_slowed_and_hold_up_nobody_else() {
+fn failed_proofs_are_delayed_without_delaying_others() {
     let secret: &[u8] = b"0123456789abcdef";
     let text = "name slowed\nsecret 0123456789abcdef\n";
     let server = with_secrets("slowed", text, |path| Server::start(&[("chap", path)]));

@@ -32,7 +32,7 @@ fn answers(client: &mut Client, count: usize) -> BTreeMap<u32, (u8, Vec<u8>)> {
 }
 
 #[test]
-fn what_the_volume_gives_back_is_offered_again() {
+fn rejected_operation_is_resubmitted() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
     for lba in 0..8 {
@@ -60,7 +60,7 @@ fn what_the_volume_gives_back_is_offered_again() {
 }
 
 #[test]
-fn a_comparison_waits_for_a_write_that_is_under_way() {
+fn compare_and_write_waits_for_a_write_in_flight() {
     let server = Server::start(&[]);
     let mut writer = Client::log_in(&server, HOST, "").settle();
     let mut other = Client::log_in(&server, "iqn.2026-11.test:other", "").settle();
@@ -89,7 +89,7 @@ fn a_comparison_waits_for_a_write_that_is_under_way() {
 }
 
 #[test]
-fn what_fails_below_is_told_in_sense_data() {
+fn volume_errors_become_sense_data() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
     for (kind, error, key, code) in [
@@ -113,7 +113,7 @@ fn what_fails_below_is_told_in_sense_data() {
 }
 
 #[test]
-fn an_attention_is_told_by_the_read_that_comes_next() {
+fn unit_attention_is_reported_by_the_next_read() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
     server.device.resize(16 << 20);
@@ -125,7 +125,7 @@ fn an_attention_is_told_by_the_read_that_comes_next() {
 }
 
 #[test]
-fn an_ordered_command_waits_for_reads_before_it_and_those_after_wait_for_it() {
+fn ordered_command_is_a_barrier_for_direct_reads() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
     server.device.hold();

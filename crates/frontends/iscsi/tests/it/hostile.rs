@@ -136,7 +136,7 @@ const ATTACKS: &[(&str, Attack)] = &[
 ];
 
 #[test]
-fn every_attack_is_refused_and_another_session_goes_on() {
+fn every_attack_is_refused_and_other_sessions_continue() {
     let server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     for (name, attack) in ATTACKS {
@@ -150,7 +150,7 @@ fn every_attack_is_refused_and_another_session_goes_on() {
 }
 
 #[test]
-fn a_wrong_digest_of_a_header_ends_the_connection() {
+fn corrupt_header_digest_ends_the_connection() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, OTHER, "HeaderDigest=CRC32C\0DataDigest=CRC32C\0");
     client.spoil.1 = 1;
@@ -195,7 +195,7 @@ const LOGINS: &[(u8, &str, Option<[u8; 2]>)] = &[
 ];
 
 #[test]
-fn logins_are_refused_with_what_is_wrong() {
+fn logins_are_refused_with_their_status() {
     let server = Server::start(&[]);
     for (flags, text, expected) in LOGINS {
         let mut client = Client::connect(&server);
@@ -211,7 +211,7 @@ fn logins_are_refused_with_what_is_wrong() {
 }
 
 #[test]
-fn a_flood_of_logins_leaves_a_session_as_it_is() {
+fn login_flood_does_not_affect_a_session() {
     let server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     let mut open = Vec::new();
@@ -249,7 +249,7 @@ fn secrets() -> (std::path::PathBuf, Server) {
 }
 
 #[test]
-fn without_the_secret_there_is_no_way_in() {
+fn login_requires_the_secret() {
     let (path, server) = secrets();
     std::fs::remove_file(path).unwrap();
     let names = format!("InitiatorName={OTHER}\0TargetName={}\0", server.target);
@@ -311,7 +311,7 @@ fn without_the_secret_there_is_no_way_in() {
 }
 
 #[test]
-fn names_that_were_not_granted_see_nothing() {
+fn initiators_without_access_see_nothing() {
     let server = Server::start(&[("initiators", HOST)]);
     let mut client = Client::connect(&server);
     let names = format!("InitiatorName={OTHER}\0TargetName={}\0", server.target);
@@ -349,7 +349,7 @@ fn copy(client: &mut Client, from: &str, to: &str) -> (u8, Option<u8>) {
 }
 
 #[test]
-fn a_unit_that_was_not_granted_is_neither_listed_nor_copied_to() {
+fn inaccessible_unit_is_neither_listed_nor_a_copy_target() {
     let server = Server::start(&[]);
     let (_export, device, serial) = server.second(&[("initiators", HOST)]);
     let own = server

@@ -28,7 +28,7 @@ fn try_log_in(server: &Server, proves: (&str, &[u8])) -> (Client, [u8; 2]) {
 }
 
 #[test]
-fn a_session_is_reinstated_by_who_has_proved_the_same_and_by_nobody_else() {
+fn session_is_reinstated_only_with_the_same_credentials() {
     for (test, other) in [("reinstated", B), ("same-name", C)] {
         let (server, _second) = target(test, other);
         let (a, status) = try_log_in(&server, A);
@@ -48,7 +48,7 @@ fn a_session_is_reinstated_by_who_has_proved_the_same_and_by_nobody_else() {
 }
 
 #[test]
-fn who_has_proved_nothing_ends_no_session_of_one_who_has_but_the_other_way_round() {
+fn unauthenticated_host_cannot_end_an_authenticated_session() {
     let server = Server::start(&[]);
     let _second = with_secrets("unproved", &file(A), |path| {
         server.second(&[("chap", path)]).0
@@ -74,7 +74,7 @@ fn who_has_proved_nothing_ends_no_session_of_one_who_has_but_the_other_way_round
 }
 
 #[test]
-fn a_session_by_a_secret_that_is_no_more_can_be_reinstated() {
+fn session_of_a_removed_secret_can_be_reinstated() {
     let mut server = with_secrets("changed", &file(A), |path| Server::start(&[("chap", path)]));
     let _second = server.second(&[]).0;
     let (a, status) = try_log_in(&server, A);

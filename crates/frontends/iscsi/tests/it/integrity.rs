@@ -62,7 +62,7 @@ fn count(at: &At, number: usize) {
 }
 
 #[test]
-fn counts_of_many_initiators_are_exact() {
+fn counters_of_many_initiators_are_exact() {
     let server = Server::start(&[]);
     let at = At(server.portal(), server.target.clone());
     let threads: Vec<_> = (0..INITIATORS)

@@ -60,7 +60,7 @@ struct Write {
 }
 
 #[test]
-fn a_thousand_interleavings_leave_what_the_order_of_numbers_says() {
+fn thousand_interleavings_follow_command_numbers() {
     const BLOCKS: usize = 12;
     let server = Server::start(&[]);
     let one = Client::log_in(&server, HOST, KEYS).settle();

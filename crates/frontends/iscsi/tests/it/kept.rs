@@ -63,7 +63,7 @@ fn out(client: &mut Client, what: (u8, u8), key: u8, new: u8, flags: u8) -> u8 {
 const CONFLICT: u8 = 0x18;
 
 #[test]
-fn a_reservation_fences_after_a_restart() {
+fn reservation_fences_after_restart() {
     let keeper = Arc::<Memory>::default();
     let mut server = Server::keeping(keeper, &[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
@@ -83,7 +83,7 @@ fn a_reservation_fences_after_a_restart() {
 /// Every command that changes the medium conflicts with a reservation of another host, whatever its
 /// effect; reads conflict if they are excluded as well (SPC-4 table 62, SBC-3 table 13).
 #[test]
-fn every_command_to_the_medium_respects_reservations() {
+fn every_medium_command_respects_reservations() {
     let writes: [&[u8]; 18] = [
         &[0x0a, 0, 0, 0, 1],
         &[0x2a, 0, 0, 0, 0, 0, 0, 0, 1],
@@ -140,7 +140,7 @@ fn every_command_to_the_medium_respects_reservations() {
 }
 
 #[test]
-fn nothing_is_answered_before_it_is_durable() {
+fn reservation_is_answered_when_durable() {
     let keeper = Arc::<Memory>::default();
     let server = Server::keeping(keeper.clone(), &[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
@@ -158,7 +158,7 @@ fn nothing_is_answered_before_it_is_durable() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_not_done() {
+fn reservation_that_cannot_be_stored_fails() {
     let keeper = Arc::<Memory>::default();
     let server = Server::keeping(keeper.clone(), &[]);
     let mut client = Client::log_in(&server, HOST, "").settle();

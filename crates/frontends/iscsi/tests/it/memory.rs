@@ -50,7 +50,7 @@ fn ping(client: &Client, data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn pings_whose_answers_nobody_reads_take_little_and_leave_others_theirs() {
+fn unread_pings_use_bounded_memory() {
     let server = Server::with_memory(6 * MIB);
     let mut floods = Vec::new();
     for number in 0..FLOODS {
@@ -82,7 +82,7 @@ fn pings_whose_answers_nobody_reads_take_little_and_leave_others_theirs() {
 }
 
 #[test]
-fn writes_that_never_come_keep_no_memory_that_others_wait_for() {
+fn announced_writes_without_data_hold_no_contended_memory() {
     let server = Server::start(&[]);
     let mut silent = Vec::new();
     for number in 0..6 {
@@ -120,7 +120,7 @@ fn writes_that_never_come_keep_no_memory_that_others_wait_for() {
 }
 
 #[test]
-fn what_was_taken_is_given_back() {
+fn charged_memory_is_released() {
     let server = Server::start(&[]);
     let mut client = log_in(&server, [6, 1], 1, "").settle();
     for _ in 0..50 {

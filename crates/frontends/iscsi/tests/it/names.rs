@@ -18,7 +18,7 @@ fn try_log_in(server: &Server, initiator: &str, target: &str) -> [u8; 2] {
 }
 
 #[test]
-fn initiators_have_capitals_and_what_else_real_ones_have_in_their_names() {
+fn unusual_initiator_names_are_accepted() {
     let granted = "iqn.1998-01.com.vmware:ESX01-4F2A,iqn.2008-11.org.linux-kvm:win_10";
     let server = Server::start(&[("initiators", granted)]);
     for (name, status) in [
@@ -52,7 +52,7 @@ fn told(portal: SocketAddr) -> String {
 }
 
 #[test]
-fn a_portal_for_all_addresses_tells_each_host_one_that_it_can_use() {
+fn wildcard_portal_reports_a_usable_address() {
     let server = Server::start(&[("portal", "[::]:0"), ("without-authentication", "yes")]);
     let port = server.portal().port();
     for (address, shown) in [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")] {
@@ -71,7 +71,7 @@ fn a_portal_for_all_addresses_tells_each_host_one_that_it_can_use() {
 }
 
 #[test]
-fn two_hosts_of_one_name_are_told_of() {
+fn hosts_with_one_name_are_reported() {
     let server = Server::start(&[("portal", "[::]:0"), ("without-authentication", "yes")]);
     let port = server.portal().port();
     let log_in = |address: &str| {
@@ -118,7 +118,7 @@ fn answers(server: &Server, initiator: &str, target: &str, texts: &[(u8, &str)])
 }
 
 #[test]
-fn a_target_that_there_is_not_is_answered_as_one_whose_secret_is_not_known() {
+fn unknown_target_is_indistinguishable_from_a_secret_one() {
     let text = "name host\nsecret 0123456789abcdef\n";
     let server = with_secrets("hidden", text, |path| Server::start(&[("chap", path)]));
     let forbidden = format!("{}.forbidden", server.target);

@@ -98,7 +98,7 @@ const REVOKED: Result<(), (u8, u8, u8)> = Err((5, 0x23, 0x06));
 const UNKNOWN: Result<(), (u8, u8, u8)> = Err((5, 0x23, 0x04));
 
 #[test]
-fn data_goes_by_a_token_to_a_unit_of_another_target() {
+fn token_copies_to_a_unit_of_another_target() {
     let (source, target) = (Server::start(&[]), Server::start(&[]));
     let mut from = Client::log_in(&source, HOST, "").settle();
     let mut to = Client::log_in(&target, HOST, "").settle();
@@ -118,7 +118,7 @@ fn data_goes_by_a_token_to_a_unit_of_another_target() {
 }
 
 #[test]
-fn a_token_ends_with_what_it_stands_for() {
+fn token_expires_with_its_source() {
     let server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     let mut writer = Client::log_in(&server, OTHER, "").settle();
@@ -136,7 +136,7 @@ fn a_token_ends_with_what_it_stands_for() {
 }
 
 #[test]
-fn a_token_is_for_its_initiator_while_its_session_lasts() {
+fn token_is_bound_to_its_initiator_and_session() {
     let (source, target) = (Server::start(&[]), Server::start(&[]));
     let mut from = Client::log_in(&source, HOST, "").settle();
     let mut to = Client::log_in(&target, HOST, "").settle();
@@ -159,7 +159,7 @@ fn a_token_is_for_its_initiator_while_its_session_lasts() {
 }
 
 #[test]
-fn the_destination_is_checked_and_bounds_are_kept() {
+fn copy_destination_and_limits_are_validated() {
     let mut server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     assert!(
@@ -187,7 +187,7 @@ fn the_destination_is_checked_and_bounds_are_kept() {
 }
 
 #[test]
-fn the_token_of_zeroes_zeroes() {
+fn zero_token_writes_zeroes() {
     let server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     assert_eq!(host.write(0, &pattern(8)), 0);
@@ -199,7 +199,7 @@ fn the_token_of_zeroes_zeroes() {
 }
 
 #[test]
-fn a_copy_with_a_long_identifier_is_done_and_told() {
+fn extended_copy_lid4_copies_and_reports_status() {
     let server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     assert_eq!(host.write(0, &pattern(4)), 0);
@@ -228,7 +228,7 @@ fn a_copy_with_a_long_identifier_is_done_and_told() {
 }
 
 #[test]
-fn hosts_are_warned_when_the_pool_fills_and_may_ask() {
+fn filling_pool_raises_unit_attention_and_is_queryable() {
     let server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     let page = |host: &mut Client| read_in(host, 0, &[0x4d, 0, 0x4c, 0, 0, 0, 0, 1, 0, 0]);

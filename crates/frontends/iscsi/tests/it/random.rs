@@ -228,7 +228,7 @@ fn ends(client: &mut Client) {
 }
 
 #[test]
-fn whatever_comes_over_a_session_ends_no_other_and_ends_in_time() {
+fn random_pdus_end_only_their_own_session_in_time() {
     let server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     let known = known(&mut host);
@@ -250,7 +250,7 @@ fn whatever_comes_over_a_session_ends_no_other_and_ends_in_time() {
 }
 
 #[test]
-fn whatever_comes_as_a_login_ends_no_session_and_ends_in_time() {
+fn random_logins_end_no_session_and_time_out() {
     let server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     let keys = [

@@ -30,7 +30,7 @@ fn refused(client: &mut Client, text: &str) {
 }
 
 #[test]
-fn a_proof_lets_in_once_and_not_when_it_is_sent_again() {
+fn proof_is_valid_once() {
     let server = server("again");
     let (mut client, identifier, challenge) = challenged(&server);
     let sent = format!(
@@ -55,7 +55,7 @@ fn a_proof_lets_in_once_and_not_when_it_is_sent_again() {
 }
 
 #[test]
-fn every_connection_of_a_session_proves_the_same() {
+fn all_connections_of_a_session_prove_the_same_credentials() {
     let server = server("connections");
     let text = "name other\nsecret another-secret-1\n";
     // The other secret gives access to another unit.
@@ -87,7 +87,7 @@ fn every_connection_of_a_session_proves_the_same() {
 }
 
 #[test]
-fn the_target_proves_nothing_that_would_let_somebody_in() {
+fn target_response_does_not_help_to_log_in() {
     let server = server("back");
     // The target's challenge to one connection is reflected on another.
     let (mut one, identifier, challenge) = challenged(&server);
@@ -185,7 +185,7 @@ const FORGED: &[(&str, Forged)] = &[
 ];
 
 #[test]
-fn forged_numbers_write_nothing_and_others_go_on() {
+fn forged_numbers_have_no_effect() {
     let server = Server::start(&[]);
     let mut host = Client::log_in(&server, HOST, "").settle();
     for (name, forge) in FORGED {

@@ -208,7 +208,7 @@ fn shared(read_only: &str) -> Shared {
 }
 
 #[test]
-fn no_command_of_a_host_that_may_only_read_changes_the_unit_for_others() {
+fn read_only_host_cannot_change_the_unit() {
     let mut all = shared("yes");
     let before = state(&all.server, &mut all.writer);
     let rows = commands(&mut all.writer);
@@ -229,7 +229,7 @@ fn no_command_of_a_host_that_may_only_read_changes_the_unit_for_others() {
 }
 
 #[test]
-fn what_would_change_the_unit_is_refused_as_write_protected_and_does_so_for_a_writer() {
+fn changing_commands_are_write_protected_and_effective_for_a_writer() {
     let changing: [(u8, u8); 31] = [
         (0x0a, 0),
         (0x15, 0),
@@ -303,7 +303,7 @@ fn write_of(lba: u8) -> Command {
 }
 
 #[test]
-fn resets_of_a_host_that_may_only_read_end_its_own_commands_alone() {
+fn resets_of_a_read_only_host_affect_only_its_commands() {
     let mut all = shared("yes");
     assert_eq!(run(&mut all.writer, &(cdb(&[0x16]), Vec::new())).0, 0);
     all.server.device.hold();

@@ -20,7 +20,7 @@ fn data_out(client: &Client, transfer_tag: u32, number: u32, offset: u32, last: 
 }
 
 #[test]
-fn data_comes_at_once_unasked_and_when_it_is_asked_for() {
+fn immediate_unsolicited_and_solicited_data() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, NO_R2T).settle();
     let data = pattern(16 * 512);
@@ -40,7 +40,7 @@ fn data_comes_at_once_unasked_and_when_it_is_asked_for() {
 }
 
 #[test]
-fn data_in_is_cut_as_the_initiator_wants_and_carries_digests() {
+fn data_in_respects_negotiated_lengths_and_digests() {
     let server = Server::start(&[]);
     let keys = "HeaderDigest=CRC32C\0DataDigest=CRC32C\0MaxRecvDataSegmentLength=512\0";
     let mut client = Client::log_in(&server, HOST, keys).settle();
@@ -50,7 +50,7 @@ fn data_in_is_cut_as_the_initiator_wants_and_carries_digests() {
 }
 
 #[test]
-fn a_wrong_digest_of_data_fails_the_command_and_nothing_else() {
+fn corrupt_data_digest_fails_only_its_command() {
     let server = Server::start(&[]);
     let keys = "HeaderDigest=CRC32C\0DataDigest=CRC32C\0";
     let mut client = Client::log_in(&server, HOST, keys).settle();
@@ -70,7 +70,7 @@ fn a_wrong_digest_of_data_fails_the_command_and_nothing_else() {
 }
 
 #[test]
-fn a_wrong_digest_of_one_data_pdu_fails_a_command_whose_others_are_right() {
+fn one_corrupt_data_pdu_fails_its_command() {
     let server = Server::start(&[]);
     let keys = "HeaderDigest=CRC32C\0DataDigest=CRC32C\0InitialR2T=Yes\0ImmediateData=No\0";
     let mut client = Client::log_in(&server, HOST, keys).settle();
@@ -96,7 +96,7 @@ fn a_wrong_digest_of_one_data_pdu_fails_a_command_whose_others_are_right() {
 }
 
 #[test]
-fn commands_out_of_the_window_are_left_out() {
+fn commands_outside_of_the_window_are_ignored() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
     for number in [client.command_number + 200, client.command_number - 1] {
@@ -108,7 +108,7 @@ fn commands_out_of_the_window_are_left_out() {
 }
 
 #[test]
-fn pings_are_echoed_and_logging_out_ends_the_connection() {
+fn pings_are_echoed_and_logout_ends_the_connection() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "");
     client.send(
@@ -144,7 +144,7 @@ fn wait_until_read(client: &mut Client) {
 }
 
 #[test]
-fn a_command_that_runs_is_aborted_without_an_answer() {
+fn aborted_running_command_is_not_answered() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
     server.device.hold();
@@ -163,7 +163,7 @@ fn a_command_that_runs_is_aborted_without_an_answer() {
 }
 
 #[test]
-fn a_reset_tells_every_nexus_and_ends_their_commands() {
+fn reset_informs_every_nexus_and_ends_commands() {
     let server = Server::start(&[]);
     let mut one = Client::log_in(&server, HOST, "").settle();
     let mut two = Client::log_in(&server, "iqn.2026-11.test:other", "").settle();
@@ -190,7 +190,7 @@ fn a_reset_tells_every_nexus_and_ends_their_commands() {
 }
 
 #[test]
-fn the_same_ports_again_end_the_session_before() {
+fn session_reinstatement_ends_the_previous_session() {
     let server = Server::start(&[]);
     let mut old = Client::log_in(&server, HOST, "").settle();
     let mut new = Client::log_in(&server, HOST, "").settle();
@@ -200,7 +200,7 @@ fn the_same_ports_again_end_the_session_before() {
 }
 
 #[test]
-fn a_volume_that_grows_is_told() {
+fn resize_is_reported() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
     server.device.resize(16 << 20);
@@ -214,7 +214,7 @@ fn a_volume_that_grows_is_told() {
 }
 
 #[test]
-fn an_export_that_ends_ends_its_sessions() {
+fn stopped_export_ends_its_sessions() {
     let mut server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
     server.export = None;
@@ -228,7 +228,7 @@ fn an_export_that_ends_ends_its_sessions() {
 }
 
 #[test]
-fn as_much_is_taken_unasked_as_the_initiator_was_told() {
+fn unsolicited_data_is_accepted_as_negotiated() {
     let server = Server::start(&[]);
     let (first, most) = ("FirstBurstLength=65536", "MaxBurstLength=8192");
     for keys in [

@@ -209,7 +209,7 @@ fn lba_status(client: &mut Client, lba: u64, allocation: u32) -> Vec<(u64, u64, 
 }
 
 #[test]
-fn lba_status_of_a_large_volume_is_told_in_bounded_parts_without_gaps() {
+fn lba_status_is_returned_in_bounded_parts_without_gaps() {
     let served = serve(5 * TIB);
     let mut client = served.log_in();
     for allocation in [24, 4096] {
@@ -251,7 +251,7 @@ fn lba_status_of_a_large_volume_is_told_in_bounded_parts_without_gaps() {
 type Case<'a> = (&'a [u8], &'a [u8], OpKind, u64, u64, bool);
 
 #[test]
-fn what_is_changed_or_verified_at_once_is_done_in_pieces() {
+fn long_changes_and_verifications_are_split_into_pieces() {
     let served = serve(5 * TIB);
     let mut client = served.log_in();
     let mut list = vec![0, 22, 0, 16, 0, 0, 0, 0];
@@ -368,7 +368,7 @@ enum End {
 }
 
 #[test]
-fn a_long_command_stops_when_its_connection_ends_or_it_is_aborted() {
+fn long_command_stops_on_disconnect_or_abort() {
     for end in [End::Close, End::HalfClose, End::Abort] {
         let served = serve(5 * TIB);
         for (cdb, data) in long_commands(&served) {

@@ -47,7 +47,7 @@ pub(crate) fn noise(len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn nbdinfo_shows_what_the_volume_is() {
+fn nbdinfo_shows_the_volume() {
     let server = Server::start(MemoryDevice::new(64 * MIB, 512));
     let text = good("nbdinfo", &[&server.uri()]);
     for line in [
@@ -151,7 +151,7 @@ fn qemu_converts_compares_and_verifies() {
 }
 
 #[test]
-fn libnbd_sees_every_command_and_its_errors() {
+fn libnbd_supports_every_command_and_error() {
     let server = Server::start(MemoryDevice::new(64 * MIB, 512));
     let script = r#"
 import errno
@@ -195,7 +195,7 @@ assert h.pread(512, 0) == bytes(512)
 }
 
 #[test]
-fn clients_say_why_a_connection_too_many_is_refused() {
+fn clients_report_the_connection_limit() {
     let server = Server::start_with(MemoryDevice::new(MIB, 512), &[("max-connections", "1")]);
     let first = Client::transmission(&server, false);
     let image = format!(
@@ -214,7 +214,7 @@ fn clients_say_why_a_connection_too_many_is_refused() {
 }
 
 #[test]
-fn a_write_by_one_connection_is_seen_by_another() {
+fn write_is_visible_on_another_connection() {
     let server = Server::start(MemoryDevice::new(MIB, 512));
     let script = format!(
         "import nbd\na = nbd.NBD(); b = nbd.NBD()\nfor h in (a, b): h.connect_uri('{}')\n\
@@ -226,7 +226,7 @@ fn a_write_by_one_connection_is_seen_by_another() {
 }
 
 #[test]
-fn fio_verifies_what_it_writes_over_a_device_that_reorders_and_gives_back() {
+fn fio_verifies_over_a_reordering_and_rejecting_device() {
     let server = Server::start(MemoryDevice::new(32 * MIB, 512));
     server.device.backwards();
     server.device.limit(1);

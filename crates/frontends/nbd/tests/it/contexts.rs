@@ -59,7 +59,7 @@ fn told(payload: &[u8]) -> (u32, Vec<(u32, u32)>) {
 }
 
 #[test]
-fn contexts_are_listed_by_what_their_names_begin_with() {
+fn contexts_are_listed_by_prefix() {
     let server = server();
     let mut client = structured(&server);
     let all = [
@@ -83,7 +83,7 @@ fn contexts_are_listed_by_what_their_names_begin_with() {
 }
 
 #[test]
-fn a_status_tells_every_context_that_was_selected() {
+fn block_status_covers_every_selected_context() {
     let server = server();
     let mut client = structured(&server);
     let queries = ["convect:changed:monday", "base:allocation", "convect:"];
@@ -108,7 +108,7 @@ fn a_status_tells_every_context_that_was_selected() {
 }
 
 #[test]
-fn one_context_that_cannot_be_told_fails_the_whole_question() {
+fn failing_context_fails_the_whole_query() {
     let server = server();
     let mut client = structured(&server);
     let queries = ["base:allocation", "convect:changed:tuesday"];

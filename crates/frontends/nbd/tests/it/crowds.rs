@@ -57,7 +57,7 @@ fn go(client: &mut Client) -> (u32, String) {
 }
 
 #[test]
-fn silent_connections_of_one_address_push_out_each_other_and_nobody_else() {
+fn silent_connections_of_an_address_replace_only_each_other() {
     let (server, at) = by_tcp(&[]);
     let other = silent(at, 2);
     let mut crowd: Vec<TcpStream> = (0..3 * HANDSHAKES).map(|_| silent(at, 3)).collect();
@@ -76,7 +76,7 @@ fn silent_connections_of_one_address_push_out_each_other_and_nobody_else() {
 }
 
 #[test]
-fn an_address_has_a_share_of_the_connections_and_the_limit_may_change() {
+fn address_share_applies_and_limit_can_change() {
     let parameters = [
         ("max-connections", "4"),
         ("max-connections-per-address", "2"),
@@ -120,7 +120,7 @@ fn an_address_has_a_share_of_the_connections_and_the_limit_may_change() {
 }
 
 #[test]
-fn a_handshake_has_so_many_options_and_all_of_them_are_answered() {
+fn handshake_options_are_bounded_and_all_answered() {
     let (_server, at) = by_tcp(&[]);
     let mut client = Client::over(silent(at, 2));
     client.send(&3u32.to_be_bytes());
@@ -140,7 +140,7 @@ fn a_handshake_has_so_many_options_and_all_of_them_are_answered() {
 }
 
 #[test]
-fn an_option_that_comes_byte_by_byte_is_answered_as_those_before_it() {
+fn option_received_byte_by_byte_is_answered() {
     let (_server, at) = by_tcp(&[]);
     let mut client = Client::over(silent(at, 2));
     client.send(&3u32.to_be_bytes());

@@ -54,7 +54,7 @@ fn reset(client: Client) {
 }
 
 #[test]
-fn requests_that_a_gone_peer_had_queued_are_not_carried_out() {
+fn queued_requests_of_a_disconnected_peer_are_not_executed() {
     for is_reset in [false, true] {
         let mut server = Server::start(MemoryDevice::new(64 * MIB, 512));
         let mut client = by_tcp(&mut server);
@@ -78,7 +78,7 @@ fn requests_that_a_gone_peer_had_queued_are_not_carried_out() {
 }
 
 #[test]
-fn nothing_is_begun_of_what_a_peer_sent_that_has_reset_its_connection_since() {
+fn requests_before_a_reset_are_not_begun() {
     let mut server = Server::start(MemoryDevice::new(64 * MIB, 512));
     for command in [READ, TRIM, WRITE_ZEROES] {
         let mut client = by_tcp(&mut server);
@@ -120,7 +120,7 @@ enum End {
 }
 
 #[test]
-fn a_long_request_ends_at_its_next_piece_when_the_peer_goes() {
+fn long_request_ends_at_its_next_piece_on_disconnect() {
     for (end, command, flags) in [
         (End::Unix, TRIM, 0),
         (End::Reset, TRIM, 0),
@@ -161,7 +161,7 @@ fn a_long_request_ends_at_its_next_piece_when_the_peer_goes() {
 }
 
 #[test]
-fn long_requests_take_turns_with_others_and_have_few_pieces_at_the_device() {
+fn long_requests_take_turns_with_few_submitted_pieces() {
     let server = large();
     let mut client = Client::transmission(&server, false);
     server.device.hold();
@@ -181,7 +181,7 @@ fn long_requests_take_turns_with_others_and_have_few_pieces_at_the_device() {
 }
 
 #[test]
-fn zeroes_without_holes_are_given_in_short_pieces_with_their_flag() {
+fn zeroes_without_holes_are_submitted_in_short_pieces() {
     let server = large();
     let mut client = Client::transmission(&server, true);
     client.request(NO_HOLE, WRITE_ZEROES, 1, 0, 512 * MIB as u32);
@@ -199,7 +199,7 @@ fn zeroes_without_holes_are_given_in_short_pieces_with_their_flag() {
 }
 
 #[test]
-fn an_error_of_one_piece_ends_the_request() {
+fn failed_piece_ends_the_request() {
     let server = large();
     server.device.fail(OpKind::Discard, ErrorKind::Medium);
     let mut client = Client::transmission(&server, false);
@@ -213,7 +213,7 @@ fn an_error_of_one_piece_ends_the_request() {
 }
 
 #[test]
-fn a_block_status_is_asked_piece_by_piece_until_the_answer_is_full() {
+fn block_status_is_queried_piece_by_piece_until_full() {
     let server = large();
     let mut client = Client::transmission(&server, true);
     client.request(0, BLOCK_STATUS, 1, 0, LONG);

@@ -23,7 +23,7 @@ fn greeted(server: &Server) -> Client {
 }
 
 #[test]
-fn options_that_cannot_be_met_are_refused_and_the_handshake_goes_on() {
+fn unsupported_options_are_refused_and_the_handshake_continues() {
     let server = server();
     let mut client = greeted(&server);
     let name = string("disk");
@@ -96,7 +96,7 @@ fn options_that_cannot_be_met_are_refused_and_the_handshake_goes_on() {
 }
 
 #[test]
-fn the_old_export_name_option_leads_into_transmission() {
+fn old_export_name_option_enters_transmission() {
     let server = server();
     for (flags, len) in [(3u32, 10), (1, 134)] {
         let mut client = Client::connect(&server);
@@ -120,7 +120,7 @@ fn abort_is_acknowledged_and_ends_the_connection() {
 }
 
 #[test]
-fn a_peer_that_breaks_the_protocol_is_dropped_and_others_are_served() {
+fn protocol_violation_ends_only_its_connection() {
     let server = server();
     let mut witness = Client::transmission(&server, false);
     let cases: [(&str, &[&[u8]]); 6] = [
@@ -152,7 +152,7 @@ fn a_peer_that_breaks_the_protocol_is_dropped_and_others_are_served() {
 }
 
 #[test]
-fn a_peer_that_never_decides_is_dropped() {
+fn undecided_peer_is_disconnected() {
     let server = server();
     let mut client = greeted(&server);
     let list = [b"IHAVEOPT".as_slice(), &3u32.to_be_bytes(), &[0; 4]].concat();
@@ -165,7 +165,7 @@ fn a_peer_that_never_decides_is_dropped() {
 }
 
 #[test]
-fn silent_peers_keep_nobody_out_and_are_dropped_after_the_time_for_a_handshake() {
+fn silent_peers_do_not_exclude_others_and_time_out() {
     let server = Server::start_with(MemoryDevice::new(1 << 20, 512), &[("max-connections", "1")]);
     let mut silent: Vec<Client> = (0..64).map(|_| Client::connect(&server)).collect();
     assert_eq!(server.sessions(), 0);
@@ -190,7 +190,7 @@ fn go(client: &mut Client) -> (u32, Vec<u8>) {
 }
 
 #[test]
-fn a_connection_too_many_is_told_so_and_may_ask_again() {
+fn excess_connection_is_refused_and_may_retry() {
     let server = Server::start_with(MemoryDevice::new(1 << 20, 512), &[("max-connections", "2")]);
     let _first = Client::transmission(&server, false);
     let second = Client::transmission(&server, false);

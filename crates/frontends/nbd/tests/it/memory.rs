@@ -13,7 +13,7 @@ fn server() -> Server {
 }
 
 #[test]
-fn peers_that_do_not_read_are_bounded_together_and_leave_when_another_waits() {
+fn non_reading_peers_share_a_budget_and_are_disconnected_under_pressure() {
     let server = server();
     let mut slow: Vec<Client> = (0..8)
         .map(|_| Client::transmission(&server, false))
@@ -52,7 +52,7 @@ fn peers_that_do_not_read_are_bounded_together_and_leave_when_another_waits() {
 }
 
 #[test]
-fn a_small_request_is_served_though_others_have_all_memory() {
+fn small_request_is_served_without_free_memory() {
     let server = server();
     let hoard = reactor::Account::new([server.memory.clone()]);
     assert!(hoard.try_take(64 * MIB + reactor::OWN));
@@ -72,7 +72,7 @@ fn a_small_request_is_served_though_others_have_all_memory() {
 }
 
 #[test]
-fn a_peer_that_goes_while_it_waits_for_memory_is_noticed() {
+fn disconnect_while_waiting_for_memory_is_noticed() {
     let server = server();
     let hoard = reactor::Account::new([server.memory.clone()]);
     assert!(hoard.try_take(64 * MIB + reactor::OWN));

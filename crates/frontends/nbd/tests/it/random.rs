@@ -208,7 +208,7 @@ fn lengths(mut sent: &[u8]) -> Vec<Option<u32>> {
 }
 
 #[test]
-fn messages_at_random_are_answered_or_their_connection_is_closed() {
+fn random_messages_are_answered_or_their_connection_closed() {
     let (messages, seed) = (
         setting("CONVECT_NBD_MESSAGES", 10_000),
         setting("CONVECT_NBD_SEED", 1),

@@ -67,7 +67,7 @@ impl Secured {
 }
 
 #[test]
-fn libnbd_copies_by_tls_both_ways() {
+fn libnbd_copies_over_tls() {
     let secured = Secured::start(&[]);
     let text = good("nbdinfo", &[&secured.uri("without")]);
     assert!(text.contains("protocol: newstyle-fixed with TLS"), "{text}");
@@ -84,7 +84,7 @@ fn libnbd_copies_by_tls_both_ways() {
 }
 
 #[test]
-fn qemu_reads_and_compares_by_tls() {
+fn qemu_reads_and_compares_over_tls() {
     let secured = Secured::start(&[("tls-client-ca", "")]);
     let output = secured.qemu("known", &["info"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -93,7 +93,7 @@ fn qemu_reads_and_compares_by_tls() {
 }
 
 #[test]
-fn a_client_needs_a_certificate_of_the_given_authority() {
+fn client_requires_a_certificate_of_the_ca() {
     let secured = Secured::start(&[("tls-client-ca", "")]);
     good("nbdinfo", &[&secured.uri("known")]);
     for client in ["foreign", "without"] {
@@ -105,7 +105,7 @@ fn a_client_needs_a_certificate_of_the_given_authority() {
 }
 
 #[test]
-fn every_command_and_long_requests_work_by_tls() {
+fn commands_and_long_requests_work_over_tls() {
     let secured = Secured::start(&[]);
     let script = "
 data = bytes(range(256)) * 65536
@@ -131,7 +131,7 @@ assert runs == [('base:allocation', 0, [4096, 3])], runs
 }
 
 #[test]
-fn who_needs_tls_and_does_not_begin_it_gets_nothing() {
+fn required_tls_refuses_plain_clients() {
     let secured = Secured::start(&[]);
     let mut client = Client::connect(&secured.server);
     client.send(&3u32.to_be_bytes());
@@ -157,7 +157,7 @@ fn who_needs_tls_and_does_not_begin_it_gets_nothing() {
 }
 
 #[test]
-fn optional_tls_is_for_who_wants_it() {
+fn optional_tls_serves_both() {
     let secured = Secured::start(&[("tls", "optional")]);
     let text = good("nbdinfo", &[&secured.server.uri()]);
     assert!(text.contains("without TLS"), "{text}");
@@ -166,7 +166,7 @@ fn optional_tls_is_for_who_wants_it() {
 }
 
 #[test]
-fn what_is_sent_before_tls_has_begun_is_not_taken_for_what_comes_after_it() {
+fn data_before_starttls_is_rejected() {
     let secured = Secured::start(&[("tls", "optional")]);
     let mut client = Client::connect(&secured.server);
     let go = [
@@ -189,7 +189,7 @@ fn what_is_sent_before_tls_has_begun_is_not_taken_for_what_comes_after_it() {
 }
 
 #[test]
-fn peers_that_break_tls_are_dropped_and_others_are_served() {
+fn tls_violation_ends_only_its_connection() {
     let secured = Secured::start(&[]);
     for bytes in [&[0; 64][..], &[0xff; 70_000], b"\x16\x03\x01\xff\xff", b""] {
         let mut client = Client::connect(&secured.server);
@@ -206,7 +206,7 @@ fn peers_that_break_tls_are_dropped_and_others_are_served() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_refused_with_what_to_do() {
+fn unusable_files_are_refused_with_advice() {
     let server = Server::start(MemoryDevice::new(MIB, 512));
     let certificates = Certificates::make(&server.folder);
     let path = |name: &str| certificates.path(name);
@@ -240,7 +240,7 @@ fn files_that_cannot_be_used_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn certificates_and_the_number_of_connections_change_for_connections_to_come() {
+fn certificates_and_limits_change_for_new_connections() {
     let secured = Secured::start(&[]);
     let export = secured.server.export.as_ref().unwrap();
     let listen = format!("unix:{}", secured.server.socket().display());

@@ -23,7 +23,7 @@ fn server() -> Server {
 
 /// A peer that sends all requests before it reads a reply.
 #[test]
-fn what_a_peer_has_not_taken_does_not_keep_it_from_sending() {
+fn peer_may_send_all_requests_before_reading_replies() {
     let server = Server::start(MemoryDevice::new(64 << 20, 512));
     let mut client = Client::transmission(&server, false);
     for cookie in 0..8 {
@@ -45,7 +45,7 @@ fn what_a_peer_has_not_taken_does_not_keep_it_from_sending() {
 }
 
 #[test]
-fn errors_of_the_volume_become_those_of_the_protocol() {
+fn volume_errors_become_protocol_errors() {
     let server = server();
     let mut simple = Client::transmission(&server, false);
     let mut structured = Client::transmission(&server, true);
@@ -76,7 +76,7 @@ fn errors_of_the_volume_become_those_of_the_protocol() {
 }
 
 #[test]
-fn one_failed_part_of_a_long_write_fails_it_all() {
+fn failed_part_fails_the_long_write() {
     let server = server();
     let mut client = Client::transmission(&server, false);
     server.device.fail(OpKind::Write, ErrorKind::NoSpace);
@@ -87,7 +87,7 @@ fn one_failed_part_of_a_long_write_fails_it_all() {
 }
 
 #[test]
-fn replies_come_as_operations_end_and_not_as_they_were_sent() {
+fn replies_are_sent_in_completion_order() {
     let server = server();
     server.device.backwards();
     server.device.hold();
@@ -102,7 +102,7 @@ fn replies_come_as_operations_end_and_not_as_they_were_sent() {
 }
 
 #[test]
-fn a_long_read_is_put_together_in_order() {
+fn long_read_is_reassembled_in_order() {
     let server = server();
     server.device.backwards();
     let mut client = Client::transmission(&server, true);
@@ -120,7 +120,7 @@ fn a_long_read_is_put_together_in_order() {
 }
 
 #[test]
-fn requests_in_flight_are_bounded_and_all_are_answered() {
+fn requests_in_flight_are_bounded_and_all_answered() {
     let server = server();
     server.device.hold();
     let mut client = Client::transmission(&server, false);
@@ -153,7 +153,7 @@ fn memory_in_flight_is_bounded() {
 }
 
 #[test]
-fn an_operation_that_is_given_back_is_tried_again() {
+fn rejected_operation_is_resubmitted() {
     let server = server();
     server.device.limit(1);
     server.device.hold();
@@ -173,7 +173,7 @@ fn an_operation_that_is_given_back_is_tried_again() {
 }
 
 #[test]
-fn another_front_end_that_fills_the_device_does_not_stall_a_session() {
+fn another_protocol_that_fills_the_device_does_not_stall_a_session() {
     let server = server();
     server.device.limit(0);
     let mut client = Client::transmission(&server, false);
@@ -186,7 +186,7 @@ fn another_front_end_that_fills_the_device_does_not_stall_a_session() {
 }
 
 #[test]
-fn a_flush_is_submitted_after_the_writes_that_were_answered_and_fua_is_passed_on() {
+fn flush_follows_answered_writes_and_fua_is_passed_on() {
     let server = server();
     let mut client = Client::transmission(&server, false);
     for (flags, command, fua) in [
@@ -210,7 +210,7 @@ fn a_flush_is_submitted_after_the_writes_that_were_answered_and_fua_is_passed_on
 
 /// A long write is several operations.
 #[test]
-fn every_operation_of_a_long_write_with_fua_has_it() {
+fn fua_is_set_on_every_operation_of_a_long_write() {
     let server = server();
     let mut client = Client::transmission(&server, false);
     client.request(FUA, WRITE, 1, MIB - 4096, 2 * MIB as u32);
@@ -222,7 +222,7 @@ fn every_operation_of_a_long_write_with_fua_has_it() {
 }
 
 #[test]
-fn a_structured_read_beyond_4_gib_names_its_offset() {
+fn structured_read_beyond_4_gib_has_its_offset() {
     let server = Server::start(MemoryDevice::new(5 << 30, 512));
     let mut client = Client::transmission(&server, true);
     let offset = (4 << 30) + 512;
@@ -233,7 +233,7 @@ fn a_structured_read_beyond_4_gib_names_its_offset() {
 }
 
 #[test]
-fn a_refused_write_takes_its_payload_with_it() {
+fn refused_write_consumes_its_payload() {
     let server = server();
     let mut client = Client::transmission(&server, false);
     for (offset, len, code) in [(1, 512, 22), (0, 700, 22), (64 * MIB, 4096, 28)] {
@@ -247,7 +247,7 @@ fn a_refused_write_takes_its_payload_with_it() {
 }
 
 #[test]
-fn hostile_lengths_end_only_their_own_session() {
+fn hostile_lengths_end_only_their_session() {
     let server = server();
     let mut witness = Client::transmission(&server, false);
     let mut client = Client::transmission(&server, false);
@@ -268,7 +268,7 @@ fn hostile_lengths_end_only_their_own_session() {
 }
 
 #[test]
-fn a_peer_that_leaves_with_requests_in_flight_harms_nobody() {
+fn disconnect_with_requests_in_flight_affects_no_other() {
     let server = server();
     server.device.hold();
     let mut client = Client::transmission(&server, false);
@@ -282,7 +282,7 @@ fn a_peer_that_leaves_with_requests_in_flight_harms_nobody() {
 }
 
 #[test]
-fn disconnect_answers_what_is_in_flight_and_closes() {
+fn disconnect_command_answers_requests_in_flight() {
     let server = server();
     server.device.hold();
     let mut client = Client::transmission(&server, false);
@@ -314,7 +314,7 @@ fn block_status_must_be_negotiated() {
 }
 
 #[test]
-fn a_read_only_volume_refuses_writes() {
+fn read_only_volume_refuses_writes() {
     let server = server();
     server.device.read_only();
     let mut client = Client::transmission(&server, false);
@@ -326,7 +326,7 @@ fn a_read_only_volume_refuses_writes() {
 }
 
 #[test]
-fn a_resize_counts_at_once_for_requests_and_is_told_to_new_connections() {
+fn resize_applies_to_requests_and_new_connections() {
     let server = server();
     let mut client = Client::transmission(&server, false);
     server.device.resize(128 * MIB);
@@ -341,7 +341,7 @@ fn a_resize_counts_at_once_for_requests_and_is_told_to_new_connections() {
 }
 
 #[test]
-fn a_volume_that_ends_takes_its_sessions_and_its_socket_with_it() {
+fn ended_volume_ends_its_sessions_and_socket() {
     let server = server();
     let client = Client::transmission(&server, false);
     server.device.end();
@@ -351,7 +351,7 @@ fn a_volume_that_ends_takes_its_sessions_and_its_socket_with_it() {
 }
 
 #[test]
-fn an_export_that_ends_answers_what_is_in_flight_and_frees_its_address() {
+fn stopped_export_answers_requests_in_flight_and_releases_its_address() {
     let mut server = server();
     let mut client = Client::transmission(&server, false);
     let _silent = UnixStream::connect(server.socket()).unwrap();
@@ -373,7 +373,7 @@ fn an_export_that_ends_answers_what_is_in_flight_and_frees_its_address() {
 }
 
 #[test]
-fn an_export_ends_though_a_peer_does_not_take_its_replies() {
+fn export_stops_although_a_peer_does_not_read() {
     let mut server = server();
     let mut client = Client::transmission(&server, false);
     for cookie in 0..4 {
@@ -387,7 +387,7 @@ fn an_export_ends_though_a_peer_does_not_take_its_replies() {
 }
 
 #[test]
-fn an_address_in_use_is_refused_and_leaves_the_first_export_alone() {
+fn address_in_use_is_refused_without_affecting_the_first_export() {
     let server = server();
     let listen = format!("unix:{}", server.socket().display());
     let error = server.try_export(&[("listen", &listen)]).err().unwrap();

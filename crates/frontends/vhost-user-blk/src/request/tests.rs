@@ -80,7 +80,7 @@ fn status_of(request: Request) -> u8 {
 }
 
 #[test]
-fn a_read_is_passed_on_with_all_of_its_segments() {
+fn read_keeps_all_of_its_segments() {
     let mut parser = Parser::default();
     let data = [(DATA, 1000, WRITE), (DATA + 5000, 3096, WRITE)];
     let request = parse_with(&mut parser, VIRTIO_BLK_T_IN, 8, &data);
@@ -98,7 +98,7 @@ fn a_read_is_passed_on_with_all_of_its_segments() {
 }
 
 #[test]
-fn segments_that_follow_one_another_are_one() {
+fn adjacent_segments_are_merged() {
     let mut parser = Parser::default();
     let data = [
         (DATA + 8000, 512, WRITE),
@@ -113,14 +113,14 @@ fn segments_that_follow_one_another_are_one() {
 }
 
 #[test]
-fn a_request_larger_than_the_limit_fails() {
+fn request_above_the_limit_fails() {
     let len = |bytes: u64| parse(VIRTIO_BLK_T_OUT, 0, &[(DATA, bytes as u32, 0)]);
     assert!(matches!(len(REQUEST_BYTES_MAX), Request::Submit(_)));
     assert_eq!(status_of(len(REQUEST_BYTES_MAX + 512)), status::IO_ERROR);
 }
 
 #[test]
-fn a_chain_of_more_segments_than_promised_is_served_or_fails_with_a_status() {
+fn chain_above_seg_max_is_served_or_fails_with_a_status() {
     for kind in [VIRTIO_BLK_T_IN, VIRTIO_BLK_T_OUT] {
         let flags = if kind == VIRTIO_BLK_T_IN { WRITE } else { 0 };
         // Not adjacent: adjacent ones are merged.
@@ -148,7 +148,7 @@ fn a_chain_of_more_segments_than_promised_is_served_or_fails_with_a_status() {
 }
 
 #[test]
-fn the_status_of_a_malformed_chain_is_found_where_its_end_is() {
+fn status_of_a_malformed_chain_is_at_its_end() {
     let far = u64::MAX - 10;
     let cases: [(&str, &[Data]); 4] = [
         ("data past the address space", &[(far, 4096, WRITE)]),
@@ -195,7 +195,7 @@ fn parse_table(kind: u32, data: &[Data]) -> Request {
 }
 
 #[test]
-fn ranges_are_checked_with_their_flags() {
+fn ranges_and_flags_are_validated() {
     let range = |kind, sector: u64, sectors: u32, flags: u32, len: u32| {
         // The page of the header has space for the range after it.
         let ranges = [(GuestAddress(0), MEMORY)];

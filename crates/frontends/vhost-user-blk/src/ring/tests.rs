@@ -60,7 +60,7 @@ fn take_all(ring: &mut Ring) -> Vec<u16> {
 }
 
 #[test]
-fn what_was_made_available_is_taken_once_and_in_order() {
+fn available_chains_are_taken_once_in_order() {
     let (mut driver, mut ring) = Driver::new(true);
     assert!(take_all(&mut ring).is_empty());
     let mut taken = Vec::new();
@@ -74,7 +74,7 @@ fn what_was_made_available_is_taken_once_and_in_order() {
 }
 
 #[test]
-fn the_guest_sees_a_batch_when_it_is_published() {
+fn batch_is_visible_when_published() {
     let (driver, mut ring) = Driver::new(true);
     ring.put(5, 4097);
     ring.put(2, 1);
@@ -91,7 +91,7 @@ fn the_guest_sees_a_batch_when_it_is_published() {
 }
 
 #[test]
-fn the_event_index_says_which_answers_are_notified() {
+fn event_index_selects_notifications() {
     let (driver, mut ring) = Driver::new(true);
     let event = AVAILABLE + 4 + 2 * u64::from(SIZE);
     let mut wants = |answers: u16, event_at: u16| {
@@ -108,7 +108,7 @@ fn the_event_index_says_which_answers_are_notified() {
 }
 
 #[test]
-fn without_event_indices_flags_say_it() {
+fn flags_replace_event_indices() {
     let (mut driver, mut ring) = Driver::new(false);
     ring.put(0, 0);
     ring.publish();
@@ -124,7 +124,7 @@ fn without_event_indices_flags_say_it() {
 }
 
 #[test]
-fn a_kick_is_asked_for_at_the_next_entry() {
+fn kick_is_requested_at_the_next_entry() {
     let (mut driver, mut ring) = Driver::new(true);
     let event = USED + 4 + 8 * u64::from(SIZE);
     driver.make_available(&[1, 2]);
@@ -138,7 +138,7 @@ fn a_kick_is_asked_for_at_the_next_entry() {
 }
 
 #[test]
-fn more_entries_than_the_ring_has_are_refused() {
+fn excessive_available_entries_are_refused() {
     let (driver, mut ring) = Driver::new(true);
     driver.put(AVAILABLE + 2, SIZE + 1);
     assert!(ring.take().is_err());
@@ -148,7 +148,7 @@ fn more_entries_than_the_ring_has_are_refused() {
 }
 
 #[test]
-fn it_goes_on_where_a_ring_was_left() {
+fn ring_resumes_where_it_was_left() {
     let (mut driver, mut ring) = Driver::new(true);
     driver.put(USED + 2, 65_535);
     driver.available = 65_535;
@@ -174,7 +174,7 @@ fn it_goes_on_where_a_ring_was_left() {
 }
 
 #[test]
-fn a_ring_over_two_regions_is_refused() {
+fn ring_across_regions_is_refused() {
     let ranges = [(GuestAddress(0), 0x2010), (GuestAddress(0x2010), 0x1000)];
     let map = Arc::new(GuestMap::from(
         GuestMemoryMmap::from_ranges(&ranges).unwrap(),

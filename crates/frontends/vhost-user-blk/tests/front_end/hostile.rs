@@ -28,7 +28,7 @@ fn still_serves(served: &Served, mut client: Client) {
 type Chain = fn(&mut ClientQueue, u64);
 
 #[test]
-fn malformed_chains_without_an_end_come_back_with_nothing_written() {
+fn endless_chains_are_returned_with_nothing_written() {
     let chains: [(&str, Chain); 8] = [
         ("no status byte", |queue, data| {
             queue.raw_descriptor(0, data, 16, 0, 0);
@@ -78,7 +78,7 @@ fn malformed_chains_without_an_end_come_back_with_nothing_written() {
 }
 
 #[test]
-fn malformed_chains_with_an_end_fail_with_a_status() {
+fn malformed_chains_fail_with_a_status() {
     let chains: [(&str, Chain); 4] = [
         ("readable after writable", |queue, data| {
             queue.raw_descriptor(0, data, 101, NEXT | WRITE, 1);
@@ -119,7 +119,7 @@ fn malformed_chains_with_an_end_fail_with_a_status() {
 }
 
 #[test]
-fn requests_of_more_segments_than_the_ring_has_entries_are_served_or_fail() {
+fn requests_above_the_ring_size_are_served_or_fail() {
     let served = serve(volume());
     for (queue_size, count, is_served) in [
         (16, 127, true),
@@ -168,7 +168,7 @@ fn requests_of_more_segments_than_the_ring_has_entries_are_served_or_fail() {
 }
 
 #[test]
-fn wrong_requests_with_a_place_for_their_status_get_one() {
+fn invalid_requests_with_a_status_byte_get_a_status() {
     let served = serve(volume());
     let mut client = served.connect(options());
     let queue = client.queue(0);
@@ -203,7 +203,7 @@ fn wrong_requests_with_a_place_for_their_status_get_one() {
 }
 
 #[test]
-fn a_corrupted_ring_stops_that_queue_alone() {
+fn corrupt_ring_stops_only_its_queue() {
     type Corrupt = fn(&mut ClientQueue);
     let corruptions: [(&str, Corrupt); 3] = [
         ("an index that jumps", |queue| queue.raw_avail_index(1000)),
@@ -230,7 +230,7 @@ fn a_corrupted_ring_stops_that_queue_alone() {
 }
 
 #[test]
-fn a_ring_outside_of_the_memory_is_refused() {
+fn ring_outside_of_memory_is_refused() {
     let served = serve(volume());
     let stream = UnixStream::connect(&served.path).unwrap();
     let frontend = vhost::vhost_user::Frontend::from_stream(stream, 1);
@@ -260,7 +260,7 @@ fn served_client(served: &Served) -> Client {
 }
 
 #[test]
-fn nonsense_on_the_control_socket_ends_that_connection() {
+fn invalid_control_messages_end_the_connection() {
     let served = serve(volume());
     for bytes in [
         vec![0xff; 64],

@@ -64,7 +64,7 @@ fn serves_others(served: &Served) {
 }
 
 #[test]
-fn memory_that_is_cut_while_it_is_used_ends_its_session_alone() {
+fn truncation_of_memory_in_use_ends_only_its_session() {
     let served = serve(volume());
     for rings in [false, true] {
         for write in [false, true] {
@@ -90,7 +90,7 @@ fn memory_that_is_cut_while_it_is_used_ends_its_session_alone() {
 }
 
 #[test]
-fn in_flight_memory_that_is_cut_ends_its_session_alone() {
+fn truncation_of_in_flight_memory_ends_only_its_session() {
     let served = serve(volume());
     let connection = negotiated(&served);
     let (memory, inflight) = (memory_file(MEMORY).unwrap(), memory_file(8192).unwrap());
@@ -131,7 +131,7 @@ fn in_flight_memory_that_is_cut_ends_its_session_alone() {
 }
 
 #[test]
-fn memory_that_is_no_memory_or_shorter_than_told_is_refused() {
+fn invalid_or_short_memory_files_are_refused() {
     let served = serve(volume());
     let memory = memory_file(MEMORY).unwrap();
     let file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
@@ -163,7 +163,7 @@ fn memory_that_is_no_memory_or_shorter_than_told_is_refused() {
 }
 
 #[test]
-fn a_full_call_descriptor_that_blocks_stops_nobody() {
+fn blocking_call_descriptor_stalls_nothing() {
     let served = serve(volume());
     let mut client = served.connect(Options {
         event_idx: false,
@@ -206,7 +206,7 @@ fn a_full_call_descriptor_that_blocks_stops_nobody() {
 }
 
 #[test]
-fn connections_that_send_other_files_or_parts_of_messages_are_ended() {
+fn foreign_descriptors_and_partial_messages_end_the_connection() {
     let served = serve(volume());
     let (mut pipe, null) = ([0; 2], std::fs::File::open("/dev/null").unwrap());
     // SAFETY: space for two descriptors.
@@ -240,7 +240,7 @@ fn event_fd() -> RawFd {
 }
 
 #[test]
-fn a_front_end_that_does_not_finish_a_message_gives_way_to_others() {
+fn unfinished_message_yields_to_other_connections() {
     let served = serve(volume());
     let silent = RawConnection::connect(&served.path, TIMEOUT).unwrap();
     drop(negotiated(&served));

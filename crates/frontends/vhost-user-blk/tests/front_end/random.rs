@@ -318,7 +318,7 @@ fn round(served: &Served, seed: u64) {
 }
 
 #[test]
-fn every_message_is_answered_or_its_connection_ended_whatever_is_sent() {
+fn every_random_message_is_answered_or_ends_its_connection() {
     let number = |name, else_be| match std::env::var(name) {
         Ok(text) => text.parse().unwrap(),
         Err(_) => else_be,

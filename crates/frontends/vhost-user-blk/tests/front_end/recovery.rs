@@ -8,7 +8,7 @@ use std::sync::Arc;
 use vhost_client::{Client, ClientQueue, Command, Options};
 
 #[test]
-fn requests_that_were_not_taken_or_not_answered_are_served_after_a_restart() {
+fn unanswered_requests_are_served_after_a_restart() {
     let mut served = serve(volume());
     let mut client = served.connect(Options::default());
     assert_eq!(write(client.queue(0), 0, &[1; 512]), OK);
@@ -50,7 +50,7 @@ fn requests_that_were_not_taken_or_not_answered_are_served_after_a_restart() {
 }
 
 #[test]
-fn what_a_front_end_that_is_gone_asked_for_is_given_up_and_taken_up_again() {
+fn requests_of_a_disconnected_monitor_are_skipped_and_resumed() {
     let mut served = serve(volume());
     let mut client = served.connect(Options::default());
     served.device.hold(true);
@@ -83,7 +83,7 @@ fn what_a_front_end_that_is_gone_asked_for_is_given_up_and_taken_up_again() {
 }
 
 #[test]
-fn a_volume_that_has_ended_hangs_up_and_takes_no_connection() {
+fn ended_volume_disconnects_and_refuses_connections() {
     let served = serve(volume());
     let mut client = served.connect(Options::default());
     served.device.end();
@@ -94,7 +94,7 @@ fn a_volume_that_has_ended_hangs_up_and_takes_no_connection() {
 }
 
 #[test]
-fn a_write_cache_that_was_switched_off_stays_off_after_a_restart() {
+fn disabled_write_cache_stays_disabled_after_a_restart() {
     let mut served = serve(volume());
     let mut client = served.connect(Options::default());
     client.set_writeback(false).unwrap();
@@ -188,7 +188,7 @@ impl Writer {
 }
 
 #[test]
-fn a_killed_daemon_loses_no_request_and_answers_none_twice() {
+fn killed_daemon_loses_no_request_and_answers_none_twice() {
     let folder = Folder::new();
     let volume = std::fs::File::create(folder.0.join("volume")).unwrap();
     volume.set_len(SIZE).unwrap();

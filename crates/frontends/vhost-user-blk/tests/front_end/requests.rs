@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use vhost_client::{Client, Command, Options};
 
 #[test]
-fn what_is_written_is_read_whatever_was_negotiated() {
+fn written_data_is_read_back_with_any_features() {
     let served = serve(volume());
     for (indirect, event_idx) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut client = served.connect(Options {
@@ -32,7 +32,7 @@ fn what_is_written_is_read_whatever_was_negotiated() {
 }
 
 #[test]
-fn data_in_many_segments_arrive_in_order() {
+fn data_of_many_segments_is_in_order() {
     let served = serve(volume());
     let mut client = served.connect(Options {
         slot_bytes: 64 << 10,
@@ -84,7 +84,7 @@ fn flush_discard_zeroes_and_identify_are_served() {
 }
 
 #[test]
-fn zeroes_without_unmap_are_written_so_that_the_range_has_its_space() {
+fn write_zeroes_without_unmap_keeps_the_range_allocated() {
     // Including a volume that rejects operations in between.
     for limit in [64, 1] {
         let served = serve(TestDevice::new(memory_file(SIZE), 512, limit, false));
@@ -127,7 +127,7 @@ fn zeroes_without_unmap_are_written_so_that_the_range_has_its_space() {
 }
 
 #[test]
-fn zeroes_that_are_being_written_when_a_queue_stops_are_written_to_their_end() {
+fn stopping_queue_completes_zeroing_in_progress() {
     let served = serve(volume());
     let mut client = served.connect(Options::default());
     served.device.hold(true);
@@ -154,7 +154,7 @@ fn zeroes_that_are_being_written_when_a_queue_stops_are_written_to_their_end() {
 }
 
 #[test]
-fn a_write_is_durable_when_the_guest_has_no_write_cache() {
+fn write_without_write_cache_is_durable() {
     let served = serve(volume());
     let mut client = served.connect(Options::default());
     write(client.queue(0), 0, &[1; 512]);
@@ -186,7 +186,7 @@ fn a_write_is_durable_when_the_guest_has_no_write_cache() {
 }
 
 #[test]
-fn requests_outside_of_the_disk_or_off_its_blocks_fail() {
+fn out_of_range_or_unaligned_requests_fail() {
     let served = serve(TestDevice::new(memory_file(SIZE), 4096, 64, false));
     let mut client = served.connect(Options::default());
     assert_eq!(client.config().unwrap()[20..24], 4096u32.to_le_bytes());
@@ -249,7 +249,7 @@ fn requests_outside_of_the_disk_or_off_its_blocks_fail() {
 }
 
 #[test]
-fn a_read_only_volume_refuses_writes_and_says_so() {
+fn read_only_volume_refuses_writes_and_is_advertised() {
     let device = volume();
     device.set_read_only();
     let served = serve(device);
@@ -266,7 +266,7 @@ fn a_read_only_volume_refuses_writes_and_says_so() {
 }
 
 #[test]
-fn a_failed_operation_fails_its_request_alone() {
+fn failed_operation_fails_only_its_request() {
     let served = serve(volume());
     let mut client = served.connect(Options::default());
     served.device.fail_with(Some(ErrorKind::NoSpace));
@@ -278,7 +278,7 @@ fn a_failed_operation_fails_its_request_alone() {
 }
 
 #[test]
-fn every_queue_is_served_also_when_the_volume_refuses_for_a_while() {
+fn every_queue_is_served_while_the_volume_rejects_operations() {
     let served = serve(TestDevice::new(memory_file(SIZE), 512, 3, false));
     let mut client = served.connect(Options {
         queues: 4,
@@ -303,7 +303,7 @@ fn every_queue_is_served_also_when_the_volume_refuses_for_a_while() {
 }
 
 #[test]
-fn kicks_are_spared_while_requests_are_in_flight() {
+fn kicks_are_suppressed_while_requests_are_in_flight() {
     let served = serve(volume());
     let mut client = served.connect(Options::default());
     let queue = client.queue(0);
@@ -312,7 +312,7 @@ fn kicks_are_spared_while_requests_are_in_flight() {
 }
 
 #[test]
-fn a_request_does_not_wait_for_another_one_to_complete() {
+fn request_does_not_wait_for_the_completion_of_another() {
     let served = serve(volume());
     let mut client = served.connect(Options {
         queues: 2,
@@ -364,7 +364,7 @@ impl BlockDevice for Pausing {
 }
 
 #[test]
-fn of_many_requests_most_are_answered_before_the_others_are_taken() {
+fn most_of_many_requests_are_answered_before_the_rest_is_taken() {
     let folder = Folder::new();
     let path = folder.0.join("disk.sock");
     let volume = Arc::new(Pausing {
@@ -396,7 +396,7 @@ fn of_many_requests_most_are_answered_before_the_others_are_taken() {
 }
 
 #[test]
-fn a_new_size_is_told_and_can_be_used() {
+fn resize_is_announced_and_usable() {
     let served = serve(volume());
     let mut client = served.connect(Options::default());
     assert_eq!(client.capacity().unwrap(), SIZE / 512);
@@ -407,7 +407,7 @@ fn a_new_size_is_told_and_can_be_used() {
 }
 
 #[test]
-fn memory_can_be_exchanged_and_a_ring_stopped_while_requests_run() {
+fn memory_is_replaced_and_rings_stopped_with_requests_in_flight() {
     let served = serve(volume());
     let mut client = served.connect(Options::default());
     served.device.hold(true);
@@ -447,7 +447,7 @@ fn memory_can_be_exchanged_and_a_ring_stopped_while_requests_run() {
 }
 
 #[test]
-fn an_export_ends_with_its_connection_and_its_socket() {
+fn export_stops_with_its_connection_and_socket() {
     let mut served = serve(volume());
     let mut client = served.connect(Options::default());
     let export = served.export.as_ref().unwrap();
@@ -462,7 +462,7 @@ fn an_export_ends_with_its_connection_and_its_socket() {
 }
 
 #[test]
-fn wrong_parameters_are_refused_with_advice() {
+fn invalid_parameters_are_refused_with_advice() {
     let served = serve(volume());
     for (path, queues, advice) in [
         ("/nowhere/at/all.sock", "1", "make it first"),
