@@ -42,7 +42,7 @@ drive_told() { [ "$(told_bytes tank --drive "file:$work/tank-fast.img" write_byt
 wait_until 20 drive_told
 convect history tank/v --last 5m | tee shown
 grep -q '^write_bytes .*[▂▃▄▅▆▇█]' shown || fail "no picture"
-grep -q 'WHEN (UTC) ' shown || fail "no table"
+grep -q 'TIME (UTC) ' shown || fail "no table"
 convect history tank --tier fast --json | field '[s["name"] for s in d["series"]]' | grep -q "'used'" || fail "no tier"
 export_told() { convect history tank --export disk --last 1m --json | field 'd["series"][0]["values"][-3:]' | grep -E '[0-9]'; }
 wait_until 20 export_told
@@ -60,7 +60,7 @@ writes="$(convect history tank/v --last 10m --json | field 'sum(d["spreads"]["wr
 convect volume create tank/new --size 16M
 convect history tank/new --last 1m >/dev/null || fail "a volume that is new has no history"
 convect volume set tank/v --target-iops 5000 --target-latency 2ms >/dev/null
-convect volume show tank/v | grep -q 'expected: *5000 IOPS, p99 below 2 ms' || fail "$(convect volume show tank/v)"
+convect volume show tank/v | grep -q 'targets: *5000 IOPS, p99 below 2 ms' || fail "$(convect volume show tank/v)"
 
 say "kill -9, and time without a daemon"
 before="$(known)"
@@ -69,7 +69,7 @@ sleep 4
 start_daemon
 all_told tank/v write_bytes || fail "it was $wanted, and is $(told_bytes tank/v write_bytes)"
 of_series write_latency_p99 | grep -q '[1-9]' || fail "the percentiles are gone"
-convect volume show tank/v | grep -q 'expected: *5000 operations' || fail "the targets are gone"
+convect volume show tank/v | grep -q 'targets: *5000 IOPS' || fail "the targets are gone"
 convect volume set tank/v --target-iops none --target-latency none >/dev/null
 if convect volume show tank/v | grep -q '^expected'; then fail "the targets are there"; fi
 grew() { [ "$(known)" -gt $((before + 3)) ]; }

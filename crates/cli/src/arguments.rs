@@ -14,7 +14,7 @@ use crate::serve_arguments::Serve;
 use crate::server_arguments::Server;
 use crate::stream_arguments::{Receive, Send};
 use crate::target_arguments::Targets;
-use crate::transport::Reach;
+use crate::transport::DaemonSelection;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// The daemon to connect to.
     #[command(flatten)]
-    pub reach: Reach,
+    pub reach: DaemonSelection,
     /// Print the response of the HTTP API as JSON
     #[arg(long, global = true)]
     pub json: bool,
@@ -759,14 +759,14 @@ mod tests {
     }
 
     /// Options of `command` and its subcommands that shadow a global option.
-    fn hiding(command: &clap::Command, everywhere: &[String]) -> Vec<String> {
+    fn shadowing_options(command: &clap::Command, everywhere: &[String]) -> Vec<String> {
         let own = longs(command, false).into_iter();
         let own = own.filter(|name| everywhere.contains(name));
         let mut found: Vec<String> = own
             .map(|name| format!("{} --{name}", command.get_name()))
             .collect();
         let below = command.get_subcommands();
-        found.extend(below.flat_map(|below| hiding(below, everywhere)));
+        found.extend(below.flat_map(|below| shadowing_options(below, everywhere)));
         found
     }
 
@@ -775,6 +775,9 @@ mod tests {
         let command = Arguments::command();
         let everywhere = longs(&command, true);
         assert!(everywhere.iter().any(|name| name == "server"));
-        assert_eq!(hiding(&command, &everywhere), Vec::<String>::new());
+        assert_eq!(
+            shadowing_options(&command, &everywhere),
+            Vec::<String>::new()
+        );
     }
 }

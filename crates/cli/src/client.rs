@@ -152,11 +152,11 @@ impl Client {
             (JSON, Some(body.len())),
             &mut &body[..],
         )?;
-        self.judge(answer)
+        self.check_status(answer)
     }
 
     /// The body of a successful response.
-    fn judge(&self, answer: Answer<Connection>) -> Result<Vec<u8>, Failure> {
+    fn check_status(&self, answer: Answer<Connection>) -> Result<Vec<u8>, Failure> {
         let status = answer.status();
         let body = answer.whole(ANSWER_MAX).map_err(|_| self.no_daemon())?;
         if status < 400 {
@@ -189,7 +189,7 @@ impl Client {
         if answer.status() == 200 {
             return Ok(Download(answer));
         }
-        self.judge(answer)?;
+        self.check_status(answer)?;
         Err(Failure::Failed(format!(
             "the daemon at {} sent no stream: use the convect client of its version",
             self.transport.name()
@@ -213,7 +213,7 @@ impl Client {
             ("application/octet-stream", None),
             source,
         )?;
-        self.judge(answer)
+        self.check_status(answer)
     }
 
     /// Calls an operation without a body.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Event filters.
 #[derive(Args, Debug)]
-pub struct Which {
+pub struct EventFilter {
     /// Minimum severity
     #[arg(long, value_parser = ["info", "warning", "critical"])]
     pub severity: Option<String>,
@@ -24,7 +24,7 @@ pub enum Event {
     /// List events, newest first
     List {
         #[command(flatten)]
-        which: Which,
+        which: EventFilter,
         /// Number of events to show, 1 to 1000
         #[arg(long, value_name = "NUMBER", default_value_t = 50)]
         limit: usize,

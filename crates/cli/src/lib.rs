@@ -39,4 +39,4 @@ pub use iostat::{Load, load_line};
 pub use map::{Paint, cells_then, legend, strip};
 pub use parse::{drive_spec, front_end_parameters, object, vdrives};
 pub use run::main;
-pub use transport::{Environment, Reach, Transport, choose};
+pub use transport::{DaemonSelection, Environment, Transport, choose};

@@ -3,7 +3,7 @@
 use crate::arguments::{Arguments, Command};
 use crate::serve_arguments::Serve;
 use crate::show::print;
-use crate::transport::{Environment, Reach, choose};
+use crate::transport::{DaemonSelection, Environment, choose};
 use crate::{Client, Failure, commands, visible};
 use clap::{CommandFactory, Parser};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
 }
 
 /// Refuses options that select a daemon for commands that use none.
-fn check_reach(command: &Command, reach: &Reach) -> Result<(), Failure> {
+fn check_reach(command: &Command, reach: &DaemonSelection) -> Result<(), Failure> {
     let here = matches!(
         command,
         Command::Serve(_)

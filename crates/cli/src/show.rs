@@ -1,4 +1,4 @@
-//! Output: tables for people, JSON of the API for programs.
+//! Output: tables, or JSON of the API.
 
 use crate::{Failure, visible};
 use comfy_table::presets::NOTHING;

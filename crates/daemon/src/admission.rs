@@ -139,7 +139,7 @@ mod tests {
             policy(Some(500), Some(409_600), 0),
         ];
         let why = |slow_iops| needs_fast(&tiers(slow_iops, 5), policies.iter());
-        // 100 and 100: the minimum is limited by bytes.
+        // 100 operations each: the bandwidth limits those of the second policy.
         assert_eq!(why(200), None);
         let told = why(180).unwrap();
         assert!(

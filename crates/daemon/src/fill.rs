@@ -44,7 +44,7 @@ struct Sample {
 
 /// Trend of a window.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Pace {
+enum Rate {
     /// Bytes per second.
     Growing(f64),
     Steady,
@@ -131,9 +131,9 @@ impl Window {
         let thinned: Vec<Sample> = samples.iter().rev().step_by(step).rev().copied().collect();
         match pace(&thinned) {
             None => Trend::Unknown,
-            Some(Pace::Steady) => Trend::Steady,
-            Some(Pace::Falling) => Trend::Falling,
-            Some(Pace::Growing(rate)) => {
+            Some(Rate::Steady) => Trend::Steady,
+            Some(Rate::Falling) => Trend::Falling,
+            Some(Rate::Growing(rate)) => {
                 let full_s = (capacity.saturating_sub(last.used) as f64 / rate) as u64;
                 match full_s > LONGEST_S {
                     true => Trend::Steady,
@@ -163,17 +163,17 @@ fn slope(samples: &[Sample]) -> Option<f64> {
 
 /// Trend of samples; none if the halves contradict the whole, as after a jump or with periodic
 /// writes and deletes.
-fn pace(samples: &[Sample]) -> Option<Pace> {
+fn pace(samples: &[Sample]) -> Option<Rate> {
     let (older, newer) = samples.split_at(samples.len() / 2);
     let [whole, older, newer] = [slope(samples)?, slope(older)?, slope(newer)?];
     if whole == 0.0 {
-        return Some(Pace::Steady);
+        return Some(Rate::Steady);
     }
     let agrees = |half: f64| (1.0 / ALIKE..=ALIKE).contains(&(half / whole));
     match agrees(older) && agrees(newer) {
         false => None,
-        true if whole > 0.0 => Some(Pace::Growing(whole)),
-        true => Some(Pace::Falling),
+        true if whole > 0.0 => Some(Rate::Growing(whole)),
+        true => Some(Rate::Falling),
     }
 }
 

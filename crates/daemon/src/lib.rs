@@ -58,6 +58,6 @@ pub use ram::RamPlan;
 pub use remote_paths::RemotePaths;
 pub use schedule::ScrubSchedule;
 pub use serve::{run, serve};
-pub use snapshot_schedule::{Clocks, Due, Past, SnapshotRule, Taken, snapshot_name};
+pub use snapshot_schedule::{Clocks, Due, Past, SnapshotRule, TakenSnapshot, snapshot_name};
 pub use span::Span;
 pub use state::{StateDir, write_whole};

@@ -54,7 +54,7 @@ pub enum Due {
 
 /// A snapshot taken by a schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Taken {
+pub struct TakenSnapshot {
     /// Its name.
     pub name: String,
     /// It cannot be deleted: it is held, cloned or exported.
@@ -104,7 +104,7 @@ impl SnapshotRule {
 
     /// Names of the expired snapshots of a volume, given all that the schedule took in order.
     /// Snapshots in use are neither deleted nor counted.
-    pub fn expired(&self, taken: &[Taken]) -> Vec<String> {
+    pub fn expired(&self, taken: &[TakenSnapshot]) -> Vec<String> {
         let free = taken.iter().filter(|taken| !taken.in_use);
         let surplus = free.clone().count().saturating_sub(self.keep);
         free.take(surplus).map(|taken| taken.name.clone()).collect()

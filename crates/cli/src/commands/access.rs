@@ -67,7 +67,7 @@ pub fn token(client: &Client, json: bool, command: &Command) -> Result<(), Failu
                 return print_json(&answer, true);
             }
             let list: TokenList = read(&answer)?;
-            let head = ["TOKEN", "ROLE", "MADE", "EXPIRES"];
+            let head = ["TOKEN", "ROLE", "CREATED", "EXPIRES"];
             print(&table(&head, list.items.iter().map(row)))
         }
         Command::Revoke { name, yes } => {
@@ -108,12 +108,12 @@ pub fn audit(client: &Client, json: bool, command: &Audit) -> Result<(), Failure
     let list: AuditList = read(&answer)?;
     let head = [
         "NUMBER",
-        "WHEN",
-        "WHO",
+        "TIME",
+        "USER",
         "FROM",
         "OPERATION",
         "OUTCOME",
-        "OF WHAT",
+        "SUBJECT",
     ];
     print(&table(&head, list.items.iter().map(entry)))?;
     match list.broken_at {

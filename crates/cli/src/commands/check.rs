@@ -38,7 +38,7 @@ pub(super) fn follow(bar: &ProgressBar) -> impl Fn(Progress) + use<> {
     }
 }
 
-fn look(drives: &[String], data: bool) -> Result<Report, Failure> {
+fn run_check(drives: &[String], data: bool) -> Result<Report, Failure> {
     let bar = bar("checking");
     let report = inspect::check(drives, Options { data }, follow(&bar));
     bar.finish_and_clear();
@@ -67,7 +67,7 @@ fn status(report: &Report) -> Result<(), Failure> {
 /// # Errors
 /// The verdict as an exit code, or why the pool could not be checked.
 pub fn check(json: bool, options: &Check) -> Result<(), Failure> {
-    let report = look(&drives(&options.drives)?, options.data)?;
+    let report = run_check(&drives(&options.drives)?, options.data)?;
     print_report(json, &report, false, &inspect::text::verdict(&report))?;
     status(&report)
 }
@@ -78,12 +78,12 @@ pub fn check(json: bool, options: &Check) -> Result<(), Failure> {
 /// As [`check`]; with `--yes` the verdict after the repair.
 pub fn repair(json: bool, options: &Repair) -> Result<(), Failure> {
     let drives = drives(&options.drives)?;
-    let plan = look(&drives, options.data)?;
+    let plan = run_check(&drives, options.data)?;
     let nothing = plan.mend_count() == 0;
     let said = match (nothing, options.yes) {
         (true, _) => "Nothing to repair; nothing was written.",
         (false, false) => "Dry run, nothing was written: add --yes to apply the repairs.",
-        (false, true) => "Mending.",
+        (false, true) => "Repairing.",
     };
     if nothing || !options.yes {
         print_report(json, &plan, false, said)?;
@@ -96,7 +96,7 @@ pub fn repair(json: bool, options: &Repair) -> Result<(), Failure> {
     let mended = inspect::repair(&drives, Options { data: options.data }, follow(&bar));
     bar.finish_and_clear();
     let mended = mended.map_err(not_looked)?;
-    let left = look(&drives, options.data)?;
+    let left = run_check(&drives, options.data)?;
     if json {
         print_report(json, &mended, true, "")?;
     } else {

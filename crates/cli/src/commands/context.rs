@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::confirm::confirm;
 use crate::context_arguments::Context as Command;
 use crate::show::{print, print_json, table};
-use crate::transport::{Context, Contexts, Environment, LOCAL, Reach};
+use crate::transport::{Context, Contexts, DaemonSelection, Environment, LOCAL};
 use remote::{Address, Trust, fingerprint};
 use std::path::PathBuf;
 
@@ -12,7 +12,12 @@ fn absolute(path: &PathBuf) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.clone())
 }
 
-fn add(reach: &Reach, environment: &Environment, name: &str, yes: bool) -> Result<(), Failure> {
+fn add(
+    reach: &DaemonSelection,
+    environment: &Environment,
+    name: &str,
+    yes: bool,
+) -> Result<(), Failure> {
     let Some(server) = reach.server.as_deref() else {
         let text = "a context needs a server address: add --server https://HOST:PORT";
         return Err(Failure::Usage(text.to_owned()));
@@ -87,7 +92,7 @@ fn list(environment: &Environment, json: bool) -> Result<(), Failure> {
 
 /// Runs `convect context`. Contacts no daemon, except to read a certificate.
 pub fn context(
-    reach: &Reach,
+    reach: &DaemonSelection,
     environment: &Environment,
     json: bool,
     command: &Command,
@@ -99,7 +104,7 @@ pub fn context(
     match command {
         Command::Add { name, pin, yes } => {
             let pin = pin.clone().or_else(|| reach.pin.clone());
-            let reach = Reach {
+            let reach = DaemonSelection {
                 pin,
                 ..reach.clone()
             };

@@ -13,7 +13,7 @@ const RANGES: &str = "4096";
 
 /// Merges adjacent ranges of successive responses and counts bytes.
 #[derive(Default)]
-struct Told {
+struct ChangeMerger {
     /// The last range, which the next response may continue.
     last: Option<ChangedRange>,
     ranges: u64,
@@ -23,7 +23,7 @@ struct Told {
     text: String,
 }
 
-impl Told {
+impl ChangeMerger {
     fn add(&mut self, range: ChangedRange) {
         match &mut self.last {
             Some(last) if last.offset + last.len == range.offset && last.data == range.data => {
@@ -71,7 +71,7 @@ pub fn diff(client: &Client, json: bool, from: &str, to: Option<&str>) -> Result
         )));
     }
     let from = format!("{volume}@{name}");
-    let mut told = Told::default();
+    let mut told = ChangeMerger::default();
     if !json {
         print(&format!("{:>16}  {:>16}  NOW\n", "OFFSET", "LENGTH"))?;
     }

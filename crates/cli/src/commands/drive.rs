@@ -8,7 +8,7 @@ use api::Operation;
 use api::v1::{DriveHealth, DriveList, DriveLocate, DriveProbe, DriveReport, HealthState};
 use units::format_bytes;
 
-fn bears(report: &DriveReport) -> String {
+fn content(report: &DriveReport) -> String {
     match (&report.error, &report.pool, &report.found) {
         (Some(error), None, _) => error.clone(),
         (_, Some(pool), _) => format!("in pool {pool}"),
@@ -44,7 +44,7 @@ fn health(health: &DriveHealth) -> String {
 }
 
 /// SMART attributes of a drive in numbers.
-fn says(health: &DriveHealth) -> String {
+fn smart_values(health: &DriveHealth) -> String {
     let number = |value: Option<u64>, before: &str, after: &str| {
         value.map(|value| format!("{before}{value}{after}"))
     };
@@ -85,7 +85,7 @@ pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure
                     drive.spec.clone(),
                     format_bytes(drive.size),
                     drive.rotation.clone(),
-                    bears(drive),
+                    content(drive),
                     drive
                         .wear
                         .map_or_else(String::new, |wear| format_bytes(wear.total)),
@@ -94,14 +94,7 @@ pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure
                     }),
                 ]
             });
-            let head = [
-                "DRIVE",
-                ">SIZE",
-                "MEDIUM",
-                "BEARS",
-                ">WRITTEN",
-                ">DRIVE WRITES A DAY",
-            ];
+            let head = ["DRIVE", ">SIZE", "MEDIUM", "CONTENT", ">WRITTEN", ">DWPD"];
             print(&table(&head, rows))
         }
         _ => {
@@ -117,13 +110,16 @@ pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure
                     "write cache",
                     if drive.write_cache { "yes" } else { "no" }.to_owned(),
                 ),
-                ("bears", bears(&drive)),
+                ("content", content(&drive)),
                 ("written", written.unwrap_or_default()),
                 (
                     "health",
                     drive.health.as_ref().map(health).unwrap_or_default(),
                 ),
-                ("says", drive.health.as_ref().map(says).unwrap_or_default()),
+                (
+                    "SMART values",
+                    drive.health.as_ref().map(smart_values).unwrap_or_default(),
+                ),
             ]))
         }
     }

@@ -1,7 +1,7 @@
 //! `convect event` and `convect alert`.
 
 use super::scrub::date;
-use crate::event_arguments::{Alert as AlertCommand, Event as Command, Which};
+use crate::event_arguments::{Alert as AlertCommand, Event as Command, EventFilter};
 use crate::show::{print, print_json, read, table};
 use crate::top::told;
 use crate::{Client, Failure};
@@ -38,7 +38,7 @@ fn row(event: &Event) -> Vec<String> {
 fn list(
     client: &Client,
     json: bool,
-    which: &Which,
+    which: &EventFilter,
     limit: usize,
     before: Option<u64>,
 ) -> Result<(), Failure> {
@@ -60,7 +60,7 @@ fn list(
     }
     let list: EventList = read(&answer)?;
     let head = [
-        ">NUMBER", "WHEN", "SEVERITY", "CODE", "", "OF WHAT", "MESSAGE",
+        ">NUMBER", "TIME", "SEVERITY", "CODE", "", "SUBJECT", "MESSAGE",
     ];
     print(&table(&head, list.items.iter().map(row)))?;
     match list.next {

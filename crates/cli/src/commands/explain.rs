@@ -1,6 +1,6 @@
 //! `convect explain` and `convect pool moves`.
 
-use super::watch::{Pace, clear};
+use super::watch::{ReportInterval, clear};
 use crate::map_arguments::{Explain, Moves};
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, object};
@@ -96,7 +96,7 @@ fn since(told: &Explanation, place: &BlockPlace) -> Vec<String> {
     lines
 }
 
-fn lies(told: &Explanation) -> String {
+fn locations(told: &Explanation) -> String {
     if told.places.is_empty() {
         let gone = told.moves.iter().find(|known| known.to == "nowhere");
         let block = ((told.offset - told.extent) / BLOCK as u64) as u8;
@@ -124,7 +124,7 @@ fn lies(told: &Explanation) -> String {
     text
 }
 
-fn heat(of: Option<&ExtentHeat>) -> String {
+fn accesses(of: Option<&ExtentHeat>) -> String {
     let Some(of) = of else {
         return "not accessed since the pool was opened".to_owned();
     };
@@ -189,10 +189,10 @@ fn explained(name: &str, told: &Explanation) -> String {
             ),
         ),
         ("snapshot", inherited),
-        ("used", heat(told.heat.as_ref())),
+        ("used", accesses(told.heat.as_ref())),
     ]);
     text += "\nLocation: ";
-    text += &lies(told);
+    text += &locations(told);
     if told.moves.is_empty() {
         return text;
     }
@@ -210,7 +210,7 @@ fn explained(name: &str, told: &Explanation) -> String {
             why(known),
         ]
     });
-    text + &table(&["TIME", "FROM", "TO", "BLOCKS", "WHY"], rows)
+    text + &table(&["TIME", "FROM", "TO", "BLOCKS", "REASON"], rows)
 }
 
 /// Runs `convect explain`: where a block is stored and why.
@@ -249,10 +249,10 @@ pub fn moves(client: &Client, json: bool, with: &Moves) -> Result<(), Failure> {
         }
         let list: MoveCountList = read(&answer)?;
         let occurred = list.items.iter().filter(|count| count.moves > 0);
-        let head = ["FROM", "TO", ">MOVES", ">BYTES", "WHY"];
+        let head = ["FROM", "TO", ">MOVES", ">BYTES", "REASON"];
         return print(&table(&head, occurred.map(row)));
     }
-    let pace = Pace::new(with.watch)?;
+    let pace = ReportInterval::new(with.watch)?;
     let mut looked = Instant::now();
     let mut left = with.count;
     while left != Some(0) && pace.next() {
@@ -263,7 +263,7 @@ pub fn moves(client: &Client, json: bool, with: &Moves) -> Result<(), Failure> {
             print_json(&next, false)?;
         } else {
             let rates = rates(&read(&answer)?, &read(&next)?, seconds);
-            let head = ["FROM", "TO", ">MOVES/S", ">BYTES/S", "WHY"];
+            let head = ["FROM", "TO", ">MOVES/S", ">BYTES/S", "REASON"];
             clear(&pace)?;
             print(&table(&head, rates.iter().map(row)))?;
         }

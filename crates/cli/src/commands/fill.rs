@@ -4,7 +4,7 @@ use api::v1::{Fill, FillPart, Pool, Trend};
 use units::{format_bytes, roughly};
 
 /// When a part of a pool will be full.
-fn outlook(fill: &Fill) -> String {
+fn forecast(fill: &Fill) -> String {
     match (fill.trend, fill.seconds_to_full) {
         (Trend::Filling, Some(_)) if fill.used >= fill.capacity => "full".to_owned(),
         (Trend::Filling, Some(left)) => {
@@ -43,7 +43,7 @@ pub fn lines(pool: &Pool) -> Vec<(&'static str, String)> {
             format_bytes(fill.used),
             format_bytes(fill.capacity),
             share(fill.used, fill.capacity),
-            outlook(fill)
+            forecast(fill)
         )
     };
     let of = |which| part(pool, which);
@@ -51,7 +51,7 @@ pub fn lines(pool: &Pool) -> Vec<(&'static str, String)> {
     vec![
         (
             "trend",
-            of(FillPart::Space).map(outlook).unwrap_or_default(),
+            of(FillPart::Space).map(forecast).unwrap_or_default(),
         ),
         (
             "provisioned",

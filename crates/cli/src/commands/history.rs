@@ -82,7 +82,7 @@ fn summary(history: &History) -> String {
             of(series.values.iter().rev().find_map(|value| *value)),
         ]
     });
-    let head = ["FIGURE", "", ">MEAN", ">MOST", ">LAST"];
+    let head = ["METRIC", "", ">MEAN", ">MAX", ">LAST"];
     table(&head, rows)
 }
 
@@ -127,7 +127,7 @@ fn lines(history: &History, most: usize) -> String {
         .series
         .iter()
         .map(|series| format!(">{}", series.name));
-    let head: Vec<String> = std::iter::once("WHEN (UTC)".to_owned())
+    let head: Vec<String> = std::iter::once("TIME (UTC)".to_owned())
         .chain(names)
         .collect();
     let head: Vec<&str> = head.iter().map(String::as_str).collect();

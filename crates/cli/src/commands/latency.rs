@@ -19,7 +19,7 @@ fn row(name: &str, source: &SourceLatency) -> Vec<String> {
         .collect()
 }
 
-fn shown(latency: &Latency) -> String {
+fn latency_table(latency: &Latency) -> String {
     let head = ["FROM", ">READS", ">MEAN MS", ">P50", ">P99", ">P99.9"];
     let rows = [
         row("ram", &latency.ram),
@@ -40,7 +40,7 @@ pub fn latency(client: &Client, json: bool, name: &str) -> Result<(), Failure> {
     if json {
         return print_json(&answer, true);
     }
-    print(&shown(&read(&answer)?))
+    print(&latency_table(&read(&answer)?))
 }
 
 #[cfg(test)]
@@ -60,7 +60,7 @@ mod tests {
             fast,
             ..Latency::default()
         };
-        let shown = shown(&latency);
+        let shown = latency_table(&latency);
         let lines: Vec<Vec<&str>> = shown
             .lines()
             .map(|line| line.split_whitespace().collect())

@@ -51,7 +51,7 @@ fn ranges(text: &mut String, what: &str, ranges: &[Range], more: u64) {
     }
 }
 
-fn told(restored: &Restored, report: &Report) -> String {
+fn summary(restored: &Restored, report: &Report) -> String {
     let mut text = String::new();
     for finding in &report.findings {
         text.push_str(&format!("{}\n", finding.text));
@@ -103,7 +103,7 @@ pub fn restore(json: bool, options: &Restore) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(&restored).map_err(failed)?;
         print(&format!("{text}\n"))?;
     } else {
-        print(&told(&restored, &report))?;
+        print(&summary(&restored, &report))?;
     }
     let older = !restored.perhaps_older.is_empty() || !restored.journals_cut.is_empty();
     let doubtful = older || !restored.put_back.is_empty() || report.verdict == Verdict::Lost;

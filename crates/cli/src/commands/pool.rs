@@ -2,7 +2,7 @@
 
 use super::job::follow;
 use super::volume::limit;
-use super::watch::Pace;
+use super::watch::ReportInterval;
 use super::{explain, pool_show, scrub, what_if};
 use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, Switch};
 use crate::confirm::confirm;
@@ -18,14 +18,14 @@ use api::v1::{
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-fn shown(json: bool, answer: &[u8]) -> Result<(), Failure> {
+fn print_pool(json: bool, answer: &[u8]) -> Result<(), Failure> {
     match json {
         true => print_json(answer, true),
         false => print(&pool_show::status(&read::<Pool>(answer)?)),
     }
 }
 
-fn said(json: bool, text: String) -> Result<(), Failure> {
+fn print_done(json: bool, text: String) -> Result<(), Failure> {
     match json {
         true => Ok(()),
         false => print(&format!("{text}\n")),
@@ -48,7 +48,7 @@ fn create(client: &Client, json: bool, with: &CreateArguments) -> Result<(), Fai
         let what = "all data on the drives of the new pool is lost";
         confirm(what, &with.name, with.yes)?;
     }
-    shown(json, &client.send(Operation::PoolCreate, &[], &request)?)
+    print_pool(json, &client.send(Operation::PoolCreate, &[], &request)?)
 }
 
 fn import(
@@ -79,7 +79,7 @@ fn import(
             degraded,
             accept_old,
         };
-        return shown(
+        return print_pool(
             json,
             &client.send(Operation::PoolImport, &[name], &request)?,
         );
@@ -131,7 +131,7 @@ fn add(
 }
 
 /// Resolves a drive to its name in the daemon, by its id or specification.
-fn given(client: &Client, text: &str) -> Result<String, Failure> {
+fn resolve_drive(client: &Client, text: &str) -> Result<String, Failure> {
     let is_id = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match is_id {
         true => Ok(text.to_owned()),
@@ -196,7 +196,7 @@ fn iostat_watch(
     client: &Client,
     json: bool,
     name: Option<&str>,
-    pace: &Pace,
+    pace: &ReportInterval,
     count: Option<u64>,
 ) -> Result<(), Failure> {
     let mut before: BTreeMap<String, (Counters, Instant)> = BTreeMap::new();
@@ -237,10 +237,10 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
         }
         Command::Moves(with) => explain::moves(client, json, with),
         Command::WhatIf { name } => what_if::what_if(client, json, name),
-        Command::Status { name } => shown(json, &client.get(Operation::PoolShow, &[name])?),
+        Command::Status { name } => print_pool(json, &client.get(Operation::PoolShow, &[name])?),
         Command::Export { name } => {
             client.get(Operation::PoolExport, &[name])?;
-            said(json, format!("pool {name} closed"))
+            print_done(json, format!("pool {name} closed"))
         }
         Command::Import {
             name,
@@ -258,7 +258,7 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
                 *yes,
             )?;
             client.get(Operation::PoolDestroy, &[name])?;
-            said(json, format!("pool {name} destroyed"))
+            print_done(json, format!("pool {name} destroyed"))
         }
         Command::Add {
             name,
@@ -288,7 +288,7 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
                 confirm(&format!("all data on {drive} is lost"), name, *yes)?;
             }
             let request = DriveOnline {
-                drive: given(client, drive)?,
+                drive: resolve_drive(client, drive)?,
                 force: *force,
             };
             let answer = client.send(Operation::DriveOnline, &[name], &request)?;
@@ -297,10 +297,10 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
         }
         Command::Offline { name, drive } => {
             let request = DriveOffline {
-                drive: given(client, drive)?,
+                drive: resolve_drive(client, drive)?,
             };
             client.send(Operation::DriveOffline, &[name], &request)?;
-            said(json, format!("{drive} is offline"))
+            print_done(json, format!("{drive} is offline"))
         }
         Command::Replace {
             name,
@@ -314,8 +314,8 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
                 confirm(&format!("all data on {new} is lost"), name, *yes)?;
             }
             let request = DriveReplace {
-                old: given(client, old)?,
-                new: given(client, new)?,
+                old: resolve_drive(client, old)?,
+                new: resolve_drive(client, new)?,
                 force: *force,
             };
             let answer = client.send(Operation::DriveReplace, &[name], &request)?;
@@ -323,7 +323,13 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             follow(client, json, *background, &answer, &done)
         }
         Command::Iostat { name, watch, count } => match watch {
-            Some(_) => iostat_watch(client, json, name.as_deref(), &Pace::new(*watch)?, *count),
+            Some(_) => iostat_watch(
+                client,
+                json,
+                name.as_deref(),
+                &ReportInterval::new(*watch)?,
+                *count,
+            ),
             None => iostat_once(client, json, name.as_deref()),
         },
         Command::Scrub {
@@ -340,14 +346,14 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             let request = PoolChange {
                 promotion_budget: budget.transpose()?,
             };
-            shown(
+            print_pool(
                 json,
                 &client.send(Operation::PoolChange, &[&with.name], &request)?,
             )
         }
         Command::Warn { name, at, .. } => {
             let request = PoolWarnings { at: at.clone() };
-            shown(
+            print_pool(
                 json,
                 &client.send(Operation::PoolWarnAt, &[name], &request)?,
             )
@@ -356,12 +362,12 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             let hold = *state == Switch::On;
             let request = HoldPromotion { hold };
             client.send(Operation::PoolHoldPromotion, &[name], &request)?;
-            let now = if hold { "held" } else { "released" };
-            said(json, format!("promotion of pool {name}: {now}"))
+            let now = if hold { "paused" } else { "resumed" };
+            print_done(json, format!("promotion of pool {name}: {now}"))
         }
         Command::Cool { name } => {
             client.get(Operation::PoolCool, &[name])?;
-            said(
+            print_done(
                 json,
                 format!("fast-tier cache of pool {name} flushed and dropped"),
             )

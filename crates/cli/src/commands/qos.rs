@@ -171,9 +171,9 @@ fn tiers(check: &QosCheck) -> String {
     let head = [
         "TIER",
         ">DRIVES",
-        ">IOPS SHOWN",
-        ">BANDWIDTH SHOWN",
-        ">READ TOOK",
+        ">PEAK IOPS",
+        ">PEAK BANDWIDTH",
+        ">READ LATENCY",
     ];
     table(&head, check.tiers.iter().map(tier_row))
 }
@@ -276,10 +276,10 @@ pub fn qos(client: &Client, json: bool, command: &Command) -> Result<(), Failure
                 ">MIN IOPS",
                 ">IOPS",
                 ">BANDWIDTH",
-                ">HELD",
+                ">QUEUED",
                 ">LATE",
                 ">MET",
-                "TIME GOES TO",
+                "BOTTLENECK",
             ];
             let volumes = status.volumes.iter();
             let volumes = volumes.map(|of| row(of.volume.clone(), &of.qos));

@@ -89,7 +89,7 @@ fn list(client: &Client, json: bool, of: Option<&str>, wait_s: u64) -> Result<()
     }
     let list: SnapshotList = read(&answer)?;
     let head = [
-        "SNAPSHOT", "TAKEN", ">SIZE", ">STORED", ">UNIQUE", "HELD", "CLONES", "SCHEDULE",
+        "SNAPSHOT", "CREATED", ">SIZE", ">STORED", ">UNIQUE", "HELD", "CLONES", "SCHEDULE",
     ];
     print(&table(&head, list.items.iter().map(row)))?;
     if list.items.iter().any(|snapshot| snapshot.unique.is_none()) {

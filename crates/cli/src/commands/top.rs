@@ -2,7 +2,7 @@
 
 use crate::map::Paint;
 use crate::show::{print, print_json, print_styled};
-use crate::top::{Size, Watched, screen, told};
+use crate::top::{LiveView, Size, screen, told};
 use crate::{Client, Failure};
 use api::Operation;
 use api::v1::LiveState;
@@ -63,7 +63,7 @@ pub fn top(client: &Client, json: bool) -> Result<(), Failure> {
     let stream = client.download(Operation::Live, &[], &[])?;
     let terminal = !json && std::io::stdout().is_terminal();
     let _other = terminal.then(OtherScreen::enter).transpose()?;
-    let mut watched = Watched::default();
+    let mut watched = LiveView::default();
     for state in told::<LiveState>(stream, "state") {
         let state = state?;
         if json {

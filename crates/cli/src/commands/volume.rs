@@ -1,7 +1,7 @@
 //! `convect volume` and `convect map`.
 
 use super::job::follow;
-use super::watch::{Pace, clear};
+use super::watch::{ReportInterval, clear};
 use super::{expected, placement, qos};
 use crate::arguments::Volume as Command;
 use crate::confirm::confirm;
@@ -35,8 +35,8 @@ pub(super) fn limit(text: &str) -> Result<u64, Failure> {
 }
 
 /// Prints a volume, and notes where values were rounded.
-fn changed(json: bool, answer: &[u8], asked: &VolumeChange) -> Result<(), Failure> {
-    shown(json, answer)?;
+fn print_change(json: bool, answer: &[u8], asked: &VolumeChange) -> Result<(), Failure> {
+    print_volume(json, answer)?;
     let volume: Volume = read(answer)?;
     let limits = [
         ("quota", asked.quota, volume.quota),
@@ -102,7 +102,7 @@ fn show(volume: &Volume) -> String {
             "space",
             if volume.thick { "thick" } else { "thin" }.to_owned(),
         ),
-        ("held", held),
+        ("stored", held),
         ("quota", quota.unwrap_or_default()),
         ("reserved", reservation.unwrap_or_default()),
         ("fast tier", on_fast),
@@ -110,12 +110,12 @@ fn show(volume: &Volume) -> String {
         ("serial", volume.serial.clone()),
         ("state", volume.state.clone()),
         ("exports", volume.exports.join(", ")),
-        ("receiving", receiving),
+        ("receive", receiving),
     ];
     shown.push(("policy", qos::show(volume.qos.as_ref())));
     let slowed = volume.qos.as_ref().map(qos::slowed);
     shown.push(("bottleneck", slowed.unwrap_or_default()));
-    shown.push(("expected", expected::show(volume.targets.as_ref())));
+    shown.push(("targets", expected::show(volume.targets.as_ref())));
     shown.extend(placement::show(volume.placement.as_ref()));
     facts(&shown)
 }
@@ -132,7 +132,7 @@ fn row(volume: &Volume) -> Vec<String> {
     ]
 }
 
-fn shown(json: bool, answer: &[u8]) -> Result<(), Failure> {
+fn print_volume(json: bool, answer: &[u8]) -> Result<(), Failure> {
     match json {
         true => print_json(answer, true),
         false => print(&show(&read(answer)?)),
@@ -179,12 +179,12 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 overcommit: policy.overcommit,
             };
             let answer = client.send(Operation::VolumeCreate, &[], &request)?;
-            changed(json, &answer, &limits)
+            print_change(json, &answer, &limits)
         }
         Command::List { pool } => list(client, json, pool.as_deref()),
         Command::Show { volume } => {
             let (pool, name) = object(volume)?;
-            shown(json, &client.get(Operation::VolumeShow, &[pool, name])?)
+            print_volume(json, &client.get(Operation::VolumeShow, &[pool, name])?)
         }
         Command::Resize {
             volume,
@@ -201,7 +201,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 size: size(bytes)?,
                 shrink: *shrink,
             };
-            shown(
+            print_volume(
                 json,
                 &client.send(Operation::VolumeResize, &[pool, name], &request)?,
             )
@@ -223,7 +223,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 ..expected::ask(targets, placement::ask(placement, limits)?)?
             };
             let answer = client.send(Operation::VolumeChange, &[pool, name], &change)?;
-            changed(json, &answer, &change)
+            print_change(json, &answer, &change)
         }
         Command::Promote { volume } => {
             let (pool, name) = object(volume)?;
@@ -291,7 +291,7 @@ pub fn map(client: &Client, json: bool, command: &Map) -> Result<(), Failure> {
         return map_as_it_was(client, json, &command.volume, ago);
     }
     let cells = command.cells.to_string();
-    let pace = Pace::new(command.watch)?;
+    let pace = ReportInterval::new(command.watch)?;
     loop {
         let query = [("cells", cells.as_str())];
         let answer = client.call(Operation::VolumeMap, &[pool, name], &query, None)?;

@@ -10,9 +10,9 @@ const PERIOD_MIN: f64 = 0.1;
 const PERIOD_MAX: f64 = 86_400.0;
 
 /// The interval of repeated output.
-pub struct Pace(Option<Duration>);
+pub struct ReportInterval(Option<Duration>);
 
-impl Pace {
+impl ReportInterval {
     /// One report, or one every `seconds`.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Pace {
 ///
 /// # Errors
 /// When the output is closed.
-pub fn clear(pace: &Pace) -> Result<(), Failure> {
+pub fn clear(pace: &ReportInterval) -> Result<(), Failure> {
     match pace.0.is_some() && std::io::stdout().is_terminal() {
         true => print_styled("\x1b[H\x1b[2J"),
         false => Ok(()),

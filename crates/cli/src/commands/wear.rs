@@ -19,9 +19,9 @@ pub fn drives(vdrives: &[Vdrive]) -> String {
         ">WRITTEN",
         ">HOSTS",
         ">PROMOTION",
-        ">UPKEEP",
+        ">MAINTENANCE",
         ">METADATA",
-        ">DRIVE WRITES A DAY",
+        ">DWPD",
         ">SINCE START",
     ];
     let drives = vdrives.iter().flat_map(|vdrive| &vdrive.drives);

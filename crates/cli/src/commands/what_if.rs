@@ -43,7 +43,7 @@ fn volume(of: &Forecast) -> Vec<String> {
     cells
 }
 
-fn told(of: &WhatIf) -> String {
+fn forecast_table(of: &WhatIf) -> String {
     let mut text = facts(&[
         ("uses", format!("{} 4 KiB blocks", of.pool.uses)),
         (
@@ -54,13 +54,7 @@ fn told(of: &WhatIf) -> String {
         ("slow-tier read", time(of.slow_ns)),
     ]);
     text.push('\n');
-    let head = [
-        "FAST TIER",
-        ">SIZE",
-        ">HITS",
-        ">LRU WOULD HIT",
-        ">MEAN TIME",
-    ];
+    let head = ["FAST TIER", ">SIZE", ">HITS", ">LRU HITS", ">MEAN LATENCY"];
     text += &table(&head, of.pool.points.iter().map(row));
     if of.volumes.is_empty() {
         return text;
@@ -70,7 +64,7 @@ fn told(of: &WhatIf) -> String {
     let times: Vec<String> = times
         .map(|point| format!(">{} x", point.percent as f64 / 100.0))
         .collect();
-    let mut head = vec!["VOLUME", ">HAS", ">USES"];
+    let mut head = vec!["VOLUME", ">FAST TIER", ">USES"];
     head.extend(times.iter().map(String::as_str));
     text + &table(&head, of.volumes.iter().map(volume))
 }
@@ -80,6 +74,6 @@ pub fn what_if(client: &Client, json: bool, pool: &str) -> Result<(), Failure> {
     let answer = client.get(Operation::PoolWhatIf, &[pool])?;
     match json {
         true => print_json(&answer, true),
-        false => print(&told(&read(&answer)?)),
+        false => print(&forecast_table(&read(&answer)?)),
     }
 }

@@ -6,4 +6,4 @@ mod watched;
 
 pub use events::told;
 pub use screen::{Size, screen};
-pub use watched::Watched;
+pub use watched::LiveView;

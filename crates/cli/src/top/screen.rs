@@ -1,6 +1,6 @@
 //! Renders the screen of `convect top`. Pure functions.
 
-use super::watched::{PolicyNow, PoolNow, Watched};
+use super::watched::{LiveView, PolicyNow, PoolNow};
 use crate::iostat::{LOAD_HEAD, load_line};
 use crate::map::{Paint, bar};
 use crate::progress::pace;
@@ -59,7 +59,7 @@ fn cut(line: &str, columns: usize) -> String {
 }
 
 /// The lines of the screen, each with its line end.
-pub fn screen(watched: &Watched, size: Size, paint: Paint) -> String {
+pub fn screen(watched: &LiveView, size: Size, paint: Paint) -> String {
     let mut lines = vec![LOAD_HEAD.to_owned()];
     for now in watched.pools() {
         lines.push(load_line(&now.pool.name, &now.load));
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use api::v1::{Counters, Job, JobState, LivePool, LiveState, LiveVolume};
 
-    fn watched(volumes: usize) -> Watched {
+    fn watched(volumes: usize) -> LiveView {
         let event = |at_ms, many: u64| LiveState {
             at_ms,
             whole: at_ms == 1000,
@@ -141,7 +141,7 @@ mod tests {
                 ended_s: None,
             }]),
         };
-        let mut watched = Watched::default();
+        let mut watched = LiveView::default();
         watched.take(event(1000, 0));
         watched.take(event(2000, 100));
         watched

@@ -30,7 +30,7 @@ pub struct PolicyNow {
 
 /// All known state.
 #[derive(Default)]
-pub struct Watched {
+pub struct LiveView {
     at_ms: u64,
     pools: BTreeMap<String, PoolNow>,
     volumes: BTreeMap<(String, String), (Counters, Load)>,
@@ -71,7 +71,7 @@ fn counters(volume: &LiveVolume) -> Counters {
     }
 }
 
-impl Watched {
+impl LiveView {
     /// Applies an event. Objects missing from it were idle since the previous event.
     pub fn take(&mut self, event: LiveState) {
         let seconds = event.at_ms.saturating_sub(self.at_ms) as f64 / 1e3;
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn load_is_the_difference_between_events() {
-        let mut watched = Watched::default();
+        let mut watched = LiveView::default();
         watched.take(event(1000, true, &[("a", 100), ("b", 100)]));
         assert!(
             watched
@@ -230,7 +230,7 @@ mod tests {
             }]),
             ..event(at_ms, at_ms == 1000, &[])
         };
-        let mut watched = Watched::default();
+        let mut watched = LiveView::default();
         watched.take(with(1000, [100, 10, 5, 20, 10]));
         assert_eq!(watched.policies()[0].met, None);
         watched.take(with(3000, [300, 30, 5, 40, 29]));
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn removed_pool_takes_its_volumes_along() {
-        let mut watched = Watched::default();
+        let mut watched = LiveView::default();
         watched.take(event(1000, true, &[("a", 1)]));
         let gone = LiveState {
             pools: Vec::new(),

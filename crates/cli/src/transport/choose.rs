@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Options that select the daemon.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Reach {
+pub struct DaemonSelection {
     /// Unix socket of a daemon on this host [env: CONVECT_SOCKET=]
     #[arg(long, global = true, value_name = "PATH")]
     pub socket: Option<PathBuf>,
@@ -84,7 +84,7 @@ fn usage<T>(message: &str) -> Result<T, Failure> {
     Err(Failure::Usage(message.to_owned()))
 }
 
-impl Reach {
+impl DaemonSelection {
     /// Whether the command line selects a daemon other than by a socket.
     pub fn names_server(&self) -> bool {
         let Self {
@@ -204,7 +204,7 @@ impl Reach {
 ///
 /// # Errors
 /// When the selection is ambiguous or invalid.
-pub fn choose(reach: &Reach, environment: &Environment) -> Result<Transport, Failure> {
+pub fn choose(reach: &DaemonSelection, environment: &Environment) -> Result<Transport, Failure> {
     reach.check()?;
     if let Some(text) = &reach.server {
         return reach.server(environment, text);
@@ -265,12 +265,12 @@ mod tests {
         [in_socket, in_context, in_token]: [Option<&str>; 3],
     ) -> Result<String, String> {
         let own = |text: Option<&str>| text.map(str::to_owned);
-        let reach = Reach {
+        let reach = DaemonSelection {
             socket: own(socket).map(PathBuf::from),
             server: own(server),
             pin: own(pin),
             context: own(context),
-            ..Reach::default()
+            ..DaemonSelection::default()
         };
         let environment = Environment {
             socket: own(in_socket).map(PathBuf::from),

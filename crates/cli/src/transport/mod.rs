@@ -5,6 +5,6 @@ mod connection;
 mod contexts;
 pub mod token;
 
-pub use choose::{Environment, Reach, choose};
+pub use choose::{DaemonSelection, Environment, choose};
 pub use connection::Transport;
 pub use contexts::{Context, Contexts, LOCAL};

@@ -4,8 +4,8 @@ use super::attempts::{Attempts, Failures};
 use super::audit::{Audit, Note};
 use super::caller::{Caller, Credential};
 use super::secret::random_hex;
-use super::sessions::{Open, Sessions};
-use super::tokens::{Kept, Tokens};
+use super::sessions::{BrowserSession, Sessions};
+use super::tokens::{StoredToken, Tokens};
 use crate::clock::now_s;
 use crate::names::check_name;
 use crate::state::{JsonStore, StateFiles};
@@ -51,7 +51,7 @@ fn io_problem(what: &str, error: &std::io::Error) -> Problem {
     )
 }
 
-fn by_token(kept: &Kept, from: IpAddr) -> Caller {
+fn by_token(kept: &StoredToken, from: IpAddr) -> Caller {
     Caller {
         who: kept.name.clone(),
         role: Some(kept.role),
@@ -61,7 +61,7 @@ fn by_token(kept: &Kept, from: IpAddr) -> Caller {
     }
 }
 
-fn by_session(kept: &Kept, from: IpAddr, hash: String, open: &Open) -> Caller {
+fn by_session(kept: &StoredToken, from: IpAddr, hash: String, open: &BrowserSession) -> Caller {
     Caller {
         credential: Credential::Session(hash),
         csrf: Some(open.csrf.clone()),

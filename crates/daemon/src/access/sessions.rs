@@ -12,7 +12,7 @@ const SESSIONS_MAX: usize = 256;
 
 /// A session.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Open {
+pub struct BrowserSession {
     /// Identifier of the token that was used to log in.
     pub token: String,
     /// CSRF token that changes must carry.
@@ -24,7 +24,7 @@ pub struct Open {
 
 /// Sessions by the hashes of their cookies.
 #[derive(Default)]
-pub struct Sessions(BTreeMap<String, Open>);
+pub struct Sessions(BTreeMap<String, BrowserSession>);
 
 impl Sessions {
     /// Begins a session for a token valid until `token_expires_s`, and returns its cookie.
@@ -36,7 +36,7 @@ impl Sessions {
         token: &str,
         token_expires_s: u64,
         now_s: u64,
-    ) -> std::io::Result<(String, Open)> {
+    ) -> std::io::Result<(String, BrowserSession)> {
         self.tidy(now_s);
         if self.0.len() >= SESSIONS_MAX {
             let idle = self.0.iter().min_by_key(|(_, open)| open.used_s);
@@ -45,7 +45,7 @@ impl Sessions {
             }
         }
         let cookie = random_hex::<32>()?;
-        let open = Open {
+        let open = BrowserSession {
             token: token.to_owned(),
             csrf: Secret::new(random_hex::<16>()?),
             expires_s: token_expires_s.min(now_s + LASTS_S),
@@ -62,14 +62,14 @@ impl Sessions {
     }
 
     /// The session of a cookie, with its hash; resets the idle time.
-    pub fn by_cookie(&mut self, cookie: &str, now_s: u64) -> Option<(String, Open)> {
+    pub fn by_cookie(&mut self, cookie: &str, now_s: u64) -> Option<(String, BrowserSession)> {
         let hash = sha256_hex(&[cookie.as_bytes()]);
         let open = self.by_hash(&hash, now_s)?;
         Some((hash, open))
     }
 
     /// The session with this hash; resets the idle time.
-    pub fn by_hash(&mut self, hash: &str, now_s: u64) -> Option<Open> {
+    pub fn by_hash(&mut self, hash: &str, now_s: u64) -> Option<BrowserSession> {
         self.tidy(now_s);
         let open = self.0.get_mut(hash)?;
         open.used_s = now_s;

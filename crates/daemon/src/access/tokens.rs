@@ -15,7 +15,7 @@ const MARK: &str = "convect_";
 
 /// The stored form of a token.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredToken {
     pub name: String,
     /// The public part of the token, which identifies it.
     pub id: String,
@@ -26,7 +26,7 @@ pub struct Kept {
     pub expires_s: u64,
 }
 
-impl Kept {
+impl StoredToken {
     /// The API representation.
     pub fn token(&self, now_s: u64) -> Token {
         Token {
@@ -42,7 +42,7 @@ impl Kept {
 /// All tokens by name, as stored.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tokens {
-    pub tokens: Vec<Kept>,
+    pub tokens: Vec<StoredToken>,
 }
 
 impl Tokens {
@@ -51,7 +51,11 @@ impl Tokens {
     /// # Errors
     /// When the name is taken, the limit is reached, the lifetime is out of range, or the system's
     /// random number generator fails.
-    pub fn add(&mut self, request: &TokenCreate, now_s: u64) -> Result<(Kept, String), Problem> {
+    pub fn add(
+        &mut self,
+        request: &TokenCreate,
+        now_s: u64,
+    ) -> Result<(StoredToken, String), Problem> {
         let invalid = |message: String| Err(Problem::invalid(message));
         let lasts_s = request.expires_in_s.unwrap_or(EXPIRES_DEFAULT_S);
         if !(EXPIRES_MIN_S..=EXPIRES_MAX_S).contains(&lasts_s) {
@@ -74,7 +78,7 @@ impl Tokens {
         let random = |error: std::io::Error| Problem::new(ProblemCode::Io, error.to_string());
         let id = random_hex::<8>().map_err(random)?;
         let secret = format!("{MARK}{id}_{}", random_hex::<32>().map_err(random)?);
-        let kept = Kept {
+        let kept = StoredToken {
             name: request.name.clone(),
             hash: sha256_hex(&[secret.as_bytes()]),
             id,
@@ -88,19 +92,19 @@ impl Tokens {
     }
 
     /// The token matching a secret, if any; it may have expired.
-    pub fn shown(&self, shown: &str) -> Option<&Kept> {
+    pub fn shown(&self, shown: &str) -> Option<&StoredToken> {
         let id = shown.strip_prefix(MARK)?.split_once('_')?.0;
         let kept = self.tokens.iter().find(|known| known.id == id)?;
         same(&kept.hash, &sha256_hex(&[shown.as_bytes()])).then_some(kept)
     }
 
     /// The same, if it has not expired.
-    pub fn check(&self, shown: &str, now_s: u64) -> Option<&Kept> {
+    pub fn check(&self, shown: &str, now_s: u64) -> Option<&StoredToken> {
         self.shown(shown).filter(|kept| now_s < kept.expires_s)
     }
 
     /// The token with this identifier, if it has not expired.
-    pub fn by_id(&self, id: &str, now_s: u64) -> Option<&Kept> {
+    pub fn by_id(&self, id: &str, now_s: u64) -> Option<&StoredToken> {
         let kept = self.tokens.iter().find(|known| known.id == id)?;
         (now_s < kept.expires_s).then_some(kept)
     }

@@ -29,13 +29,13 @@ type Result<T> = std::result::Result<T, Problem>;
 
 /// The stored form.
 #[derive(Default, Serialize, Deserialize)]
-struct Kept {
+struct StoredTargets {
     targets: Vec<TargetCreate>,
     /// Number of the last event delivered to each target, by name, including configured ones.
     marks: BTreeMap<String, u64>,
 }
 
-struct Known {
+struct TargetEntry {
     create: TargetCreate,
     configured: bool,
     progress: Progress,
@@ -47,7 +47,7 @@ struct Known {
 
 #[derive(Default)]
 struct All {
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, TargetEntry>,
     generations: u64,
 }
 
@@ -64,12 +64,12 @@ pub struct Work {
 
 /// The targets. Locked briefly, never during a delivery.
 pub struct Targets {
-    store: JsonStore<Kept>,
+    store: JsonStore<StoredTargets>,
     all: Mutex<All>,
     changed: watch::Sender<()>,
 }
 
-impl Known {
+impl TargetEntry {
     fn shown(&self, waiting: u64) -> Target {
         let (kind, address, authenticated) = match &self.create.to {
             TargetTo::Webhook { url, secret } => (
@@ -133,7 +133,7 @@ impl Known {
 impl All {
     fn add(&mut self, create: TargetCreate, configured: bool, mark: u64) {
         self.generations += 1;
-        let known = Known {
+        let known = TargetEntry {
             progress: Progress::from(mark),
             configured,
             busy: false,
@@ -143,10 +143,10 @@ impl All {
         self.known.insert(known.create.name.clone(), known);
     }
 
-    fn kept(&self) -> Kept {
+    fn kept(&self) -> StoredTargets {
         let made = self.known.values().filter(|known| !known.configured);
         let marks = self.known.iter();
-        Kept {
+        StoredTargets {
             targets: made.map(|known| known.create.clone()).collect(),
             marks: marks
                 .map(|(name, known)| (name.clone(), known.progress.mark))
@@ -260,7 +260,7 @@ impl Targets {
     pub fn list(&self, events: &Events) -> Vec<Target> {
         let all = self.lock();
         let waiting =
-            |known: &Known| events.count_after(known.progress.mark, known.create.severity);
+            |known: &TargetEntry| events.count_after(known.progress.mark, known.create.severity);
         let shown = all.known.values().map(|known| known.shown(waiting(known)));
         shown.collect()
     }

@@ -27,7 +27,7 @@ const TEXT_MAX: usize = 1024;
 
 /// Events that a subscriber has not received yet.
 #[derive(Default, PartialEq, Debug)]
-pub struct News {
+pub struct UnreadEvents {
     /// Oldest first.
     pub events: Vec<Event>,
     /// Number of earlier events that are no longer stored.
@@ -36,7 +36,7 @@ pub struct News {
 
 /// The stored alerts.
 #[derive(Default, Serialize, Deserialize)]
-struct Kept {
+struct StoredAlerts {
     /// Number of the newest event reflected in them.
     upto: u64,
     alerts: Vec<Alert>,
@@ -52,13 +52,13 @@ struct Store {
 
 /// Events and alerts. Locked briefly.
 pub struct Events {
-    kept: JsonStore<Kept>,
+    kept: JsonStore<StoredAlerts>,
     store: Mutex<Store>,
     newest: watch::Sender<u64>,
 }
 
 /// An event without a number yet.
-struct Happened {
+struct NewEvent {
     code: EventCode,
     state: EventState,
     subject: Subject,
@@ -81,7 +81,7 @@ impl Store {
     }
 
     /// Appends an event. If it cannot be written, it is kept in memory only.
-    fn tell(&mut self, happened: Happened, at_s: u64) -> Event {
+    fn tell(&mut self, happened: NewEvent, at_s: u64) -> Event {
         let event = Event {
             number: self.newest + 1,
             at_s,
@@ -190,7 +190,7 @@ impl Events {
     }
 
     fn keep(&self, store: &Store) {
-        let kept = Kept {
+        let kept = StoredAlerts {
             upto: store.newest,
             alerts: store.open.values().cloned().collect(),
         };
@@ -212,7 +212,7 @@ impl Events {
         at_s: u64,
     ) {
         let mut store = self.lock();
-        let happened = Happened {
+        let happened = NewEvent {
             code,
             state: EventState::Noted,
             subject,
@@ -259,7 +259,7 @@ impl Events {
                 );
                 continue;
             }
-            let happened = Happened {
+            let happened = NewEvent {
                 of: store.open.get(&finding.key()).map(|alert| alert.number),
                 code: finding.code,
                 state: EventState::Raised,
@@ -276,7 +276,7 @@ impl Events {
             let Some(alert) = store.open.get(&key) else {
                 continue;
             };
-            let happened = Happened {
+            let happened = NewEvent {
                 of: Some(alert.number),
                 code: key.0,
                 state: EventState::Cleared,
@@ -313,13 +313,13 @@ impl Events {
     }
 
     /// At most `limit` events after the one with the number `after`, oldest first.
-    pub fn after(&self, after: u64, limit: usize) -> News {
+    pub fn after(&self, after: u64, limit: usize) -> UnreadEvents {
         let store = self.lock();
         let first = store.told.front().map_or(after + 1, |event| event.number);
         let new = store.told.iter().rev();
         let new = new.take_while(|event| event.number > after).count();
         let skipped = store.told.len() - new;
-        News {
+        UnreadEvents {
             events: store
                 .told
                 .iter()

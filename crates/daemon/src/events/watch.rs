@@ -31,7 +31,7 @@ impl Finding {
 
 /// Changes of alerts after a check.
 #[derive(PartialEq, Eq, Debug, Default)]
-pub struct Told {
+pub struct AlertChanges {
     /// Raised or worsened alerts.
     pub raised: Vec<Finding>,
     /// Cleared alerts.
@@ -71,7 +71,7 @@ impl Watch {
         up_s: u64,
         open: &BTreeMap<Key, u8>,
         findings: impl IntoIterator<Item = Finding>,
-    ) -> Told {
+    ) -> AlertChanges {
         let mut now: BTreeMap<Key, Finding> = BTreeMap::new();
         for finding in findings {
             match now.get(&finding.key()) {
@@ -84,7 +84,7 @@ impl Watch {
             .retain(|key, _| keys.contains(key) && !open.contains_key(key));
         self.away
             .retain(|key, _| open.contains_key(key) && !keys.contains(key));
-        let mut told = Told::default();
+        let mut told = AlertChanges::default();
         for (key, finding) in now {
             let worse = match open.get(&key) {
                 Some(grade) => finding.grade > *grade,

@@ -5,7 +5,7 @@
 //! has 12 bits, packed in pairs into three bytes: exact up to 255, beyond that with a relative
 //! error of 1/256.
 
-use super::record::Kept;
+use super::record::Payload;
 use engine::{Bounds, IoSpread, SIZE_BOUNDS, Spread, TIME_BOUNDS};
 
 /// Mantissa bits of a count.
@@ -48,7 +48,7 @@ fn all(counts: &mut Counts) -> impl Iterator<Item = &mut u64> {
         .flat_map(|spread| spread.times.iter_mut().chain(&mut spread.sizes))
 }
 
-impl Kept for Counts {
+impl Payload for Counts {
     const BYTES: usize = 120;
 
     fn put(&self, bytes: &mut [u8]) {

@@ -16,6 +16,6 @@ mod store;
 const FORMAT: u32 = 2;
 
 pub use counts::{Counts, share_of_times, time, usual_size};
-pub use query::{Found, Query};
+pub use query::{Query, QueryResult};
 pub use series::{Kind, SERIES_MAX, Values};
 pub use store::{Missing, Store};

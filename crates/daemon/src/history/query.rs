@@ -29,7 +29,7 @@ pub struct Query<'a> {
 
 /// The result.
 #[derive(Debug, PartialEq)]
-pub struct Found {
+pub struct QueryResult {
     /// Start of the first step.
     pub from_s: u64,
     /// Seconds per step.
@@ -74,8 +74,8 @@ impl Plan {
     }
 
     /// The result without data.
-    fn nothing(&self) -> Found {
-        Found {
+    fn nothing(&self) -> QueryResult {
+        QueryResult {
             from_s: self.from_s,
             step_s: self.step_s,
             steps: vec![None; self.answers()],
@@ -89,7 +89,7 @@ impl Query<'_> {
     ///
     /// # Errors
     /// Why the query is invalid.
-    pub fn nothing(&self, now_s: u64) -> Result<Found, String> {
+    pub fn nothing(&self, now_s: u64) -> Result<QueryResult, String> {
         self.plan(now_s).map(|plan| plan.nothing())
     }
 

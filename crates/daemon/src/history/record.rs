@@ -4,8 +4,7 @@
 //! | --- | --- |
 //! | 0..4 | the step's number: seconds since 1970 by the ring's step |
 //! | 4..8 | CRC32C of the object's number, the step's and what follows |
-//! | 8.. | 14 metrics (six in the first format) as IEEE 754 binary32, padded to 64 bytes (32); or
-//! histograms (`counts.rs`) in 128 |
+//! | 8.. | 14 metrics (six in the first format) as binary32, in 64 bytes (32); or 128 of `counts.rs` |
 //!
 //! Little-endian. A record whose checksum does not match was torn, or belongs to a previous object
 //! in this place, and is ignored.
@@ -16,7 +15,7 @@ use format::crc32c;
 const HEAD: usize = 8;
 
 /// Payload of a record.
-pub trait Kept: Sized {
+pub trait Payload: Sized {
     /// Its size in bytes; with the header it divides a page.
     const BYTES: usize;
 
@@ -27,7 +26,7 @@ pub trait Kept: Sized {
     fn get(bytes: &[u8]) -> Self;
 }
 
-impl<const FIGURES: usize> Kept for [f32; FIGURES] {
+impl<const FIGURES: usize> Payload for [f32; FIGURES] {
     const BYTES: usize = 4 * FIGURES;
 
     fn put(&self, bytes: &mut [u8]) {
@@ -42,7 +41,7 @@ impl<const FIGURES: usize> Kept for [f32; FIGURES] {
 }
 
 /// Size of a record in bytes.
-pub const fn record_bytes<T: Kept>() -> usize {
+pub const fn record_bytes<T: Payload>() -> usize {
     HEAD + T::BYTES
 }
 
@@ -58,7 +57,7 @@ fn word(bytes: &[u8], at: usize) -> [u8; 4] {
 }
 
 /// Encodes the record of an object's step.
-pub fn encode<T: Kept>(object: u32, step: u32, kept: &T) -> Vec<u8> {
+pub fn encode<T: Payload>(object: u32, step: u32, kept: &T) -> Vec<u8> {
     let mut record = vec![0; record_bytes::<T>()];
     record[..4].copy_from_slice(&step.to_le_bytes());
     kept.put(&mut record[HEAD..]);
@@ -68,7 +67,7 @@ pub fn encode<T: Kept>(object: u32, step: u32, kept: &T) -> Vec<u8> {
 }
 
 /// Decodes the record of an object's step, if it is valid.
-pub fn decode<T: Kept>(object: u32, step: u32, record: &[u8]) -> Option<T> {
+pub fn decode<T: Payload>(object: u32, step: u32, record: &[u8]) -> Option<T> {
     (step_of(object, record)? == step).then(|| T::get(&record[HEAD..]))
 }
 

@@ -1,6 +1,6 @@
 //! Layout of a file: a region per object, with a ring per step length.
 
-use super::record::{Kept, decode, encode, record_bytes, step_of};
+use super::record::{Payload, decode, encode, record_bytes, step_of};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::marker::PhantomData;
@@ -42,7 +42,7 @@ pub const RINGS: [Ring; 3] = [
 const PAGE: usize = 4096;
 
 /// Size of an object's region in bytes, in whole pages.
-const fn region_bytes<T: Kept>() -> u64 {
+const fn region_bytes<T: Payload>() -> u64 {
     let records = RINGS[2].before + RINGS[2].steps;
     (records * record_bytes::<T>() as u64).next_multiple_of(PAGE as u64)
 }
@@ -59,7 +59,7 @@ pub struct Place {
 /// A file of records. It is sparse: unwritten parts use no space.
 pub struct Rings<T>(File, PhantomData<fn() -> T>);
 
-impl<T: Kept> Rings<T> {
+impl<T: Payload> Rings<T> {
     /// Opens the file, or creates it.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub enum Kind {
 
 /// How values are aggregated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum How {
+enum Aggregation {
     /// A rate per second; 0 where nothing was recorded while the daemon ran.
     Rate,
     /// A count; also 0 there.
@@ -41,44 +41,47 @@ enum How {
 }
 
 /// A metric: name, unit and aggregation.
-type Row = (&'static str, &'static str, How);
+type Row = (&'static str, &'static str, Aggregation);
 
 /// Metrics common to all kinds.
 const COMMON: [Row; 6] = [
-    ("reads", "1/s", How::Rate),
-    ("writes", "1/s", How::Rate),
-    ("read_bytes", "B/s", How::Rate),
-    ("write_bytes", "B/s", How::Rate),
-    ("read_latency", "s", How::MeanOf(0)),
-    ("write_latency", "s", How::MeanOf(1)),
+    ("reads", "1/s", Aggregation::Rate),
+    ("writes", "1/s", Aggregation::Rate),
+    ("read_bytes", "B/s", Aggregation::Rate),
+    ("write_bytes", "B/s", Aggregation::Rate),
+    ("read_latency", "s", Aggregation::MeanOf(0)),
+    ("write_latency", "s", Aggregation::MeanOf(1)),
 ];
 /// Additional metrics of pools and volumes; then those of each other kind.
 const HOSTS: &[Row] = &[
-    ("ram_bytes", "B/s", How::Rate),
-    ("fast_bytes", "B/s", How::Rate),
-    ("slow_bytes", "B/s", How::Rate),
-    ("empty_bytes", "B/s", How::Rate),
-    ("promoted_bytes", "B/s", How::Rate),
-    ("demoted_bytes", "B/s", How::Rate),
+    ("ram_bytes", "B/s", Aggregation::Rate),
+    ("fast_bytes", "B/s", Aggregation::Rate),
+    ("slow_bytes", "B/s", Aggregation::Rate),
+    ("empty_bytes", "B/s", Aggregation::Rate),
+    ("promoted_bytes", "B/s", Aggregation::Rate),
+    ("demoted_bytes", "B/s", Aggregation::Rate),
 ];
 const TIER: &[Row] = &[
-    ("served_bytes", "B/s", How::Rate),
-    ("pool_served_bytes", "B/s", How::Rate),
-    ("moved_in_bytes", "B/s", How::Rate),
-    ("moved_out_bytes", "B/s", How::Rate),
-    ("used", "B", How::Level),
-    ("dirty", "B", How::Level),
-    ("shadow", "B", How::Level),
+    ("served_bytes", "B/s", Aggregation::Rate),
+    ("pool_served_bytes", "B/s", Aggregation::Rate),
+    ("moved_in_bytes", "B/s", Aggregation::Rate),
+    ("moved_out_bytes", "B/s", Aggregation::Rate),
+    ("used", "B", Aggregation::Level),
+    ("dirty", "B", Aggregation::Level),
+    ("shadow", "B", Aggregation::Level),
 ];
-const DRIVE: &[Row] = &[("errors", "1/s", How::Rate)];
-const VDRIVE: &[Row] = &[("errors", "1/s", How::Rate), ("used", "B", How::Level)];
-const EXPORT: &[Row] = &[("sessions", "", How::Count)];
+const DRIVE: &[Row] = &[("errors", "1/s", Aggregation::Rate)];
+const VDRIVE: &[Row] = &[
+    ("errors", "1/s", Aggregation::Rate),
+    ("used", "B", Aggregation::Level),
+];
+const EXPORT: &[Row] = &[("sessions", "", Aggregation::Count)];
 const POLICY: &[Row] = &[
-    ("promised_iops", "1/s", How::Level),
-    ("windows", "1/s", How::Rate),
-    ("met", "ratio", How::MeanOf(7)),
-    ("held", "1/s", How::Rate),
-    ("late", "1/s", How::Rate),
+    ("promised_iops", "1/s", Aggregation::Level),
+    ("windows", "1/s", Aggregation::Rate),
+    ("met", "ratio", Aggregation::MeanOf(7)),
+    ("held", "1/s", Aggregation::Rate),
+    ("late", "1/s", Aggregation::Rate),
 ];
 
 impl Kind {
@@ -147,7 +150,7 @@ impl Kind {
     pub fn quiet(self) -> Values {
         let mut values = [f32::NAN; SERIES_MAX];
         for (value, (_, _, how)) in values.iter_mut().zip(self.rows()) {
-            if matches!(how, How::Rate | How::Count) {
+            if matches!(how, Aggregation::Rate | Aggregation::Count) {
                 *value = 0.0;
             }
         }
@@ -165,7 +168,7 @@ impl Kind {
         let mut merged = [f32::NAN; SERIES_MAX];
         for (index, (_, _, how)) in self.rows().enumerate() {
             let weight = |step: &Values| match how {
-                How::MeanOf(of) => f64::from(step[*of]),
+                Aggregation::MeanOf(of) => f64::from(step[*of]),
                 _ => 1.0,
             };
             let known = steps

@@ -1,7 +1,7 @@
 //! The history of a daemon: its objects, and recording and reading their steps.
 
 use super::counts::Counts;
-use super::query::{Found, Plan, Query};
+use super::query::{Plan, Query, QueryResult};
 use super::rings::{Place, RINGS, Ring, Rings};
 use super::series::{Kind, SERIES_MAX, Values};
 use super::{FORMAT, first};
@@ -284,7 +284,7 @@ impl Store {
     ///
     /// # Errors
     /// When the object is unknown, the query is invalid, or the file cannot be read.
-    pub fn read(&self, query: &Query<'_>, now_s: u64) -> Result<Found, Missing> {
+    pub fn read(&self, query: &Query<'_>, now_s: u64) -> Result<QueryResult, Missing> {
         let (rings, counts, entry, daemon) = {
             let inner = self.lock();
             let inner = inner.as_ref().ok_or(Missing::Object)?;
@@ -308,7 +308,7 @@ impl Store {
         let counts = counts.map_err(Missing::Io)?;
         let steps = plan.grouped(range.start, steps);
         let counts = plan.grouped(range.start, counts);
-        Ok(Found {
+        Ok(QueryResult {
             from_s: plan.from_s,
             step_s,
             steps: steps.iter().map(|known| kind.merge(known)).collect(),

@@ -3,7 +3,7 @@
 
 use super::gate;
 use super::hub::Wish;
-use super::keys::Kept;
+use super::keys::StoredResponse;
 use super::tags::Tag;
 use crate::access::Caller;
 use crate::clock::now_s;
@@ -41,7 +41,7 @@ pub enum Answer {
     /// No content.
     Nothing,
     /// JSON, with the entity tag of the object.
-    Json(Kept),
+    Json(StoredResponse),
     /// Metrics in this format.
     Figures(Format),
     /// JSON, and a session cookie.
@@ -199,12 +199,12 @@ impl Arguments {
 
 /// A request and its preconditions. The request is validated before preconditions are evaluated
 /// (RFC 9110, section 13.2.1).
-struct Asked<'a> {
+struct CheckedRequest<'a> {
     arguments: &'a Arguments,
     condition: &'a dyn Fn() -> Result<()>,
 }
 
-impl Deref for Asked<'_> {
+impl Deref for CheckedRequest<'_> {
     type Target = Arguments;
 
     fn deref(&self) -> &Arguments {
@@ -212,7 +212,7 @@ impl Deref for Asked<'_> {
     }
 }
 
-impl Asked<'_> {
+impl CheckedRequest<'_> {
     fn request<T: DeserializeOwned>(&self) -> Result<T> {
         let read = serde_json::from_slice(&self.body);
         let request = read.map_err(|error| {
@@ -225,7 +225,7 @@ impl Asked<'_> {
 
 fn json<T: Serialize>(value: T) -> Result<Answer> {
     match serde_json::to_vec(&value) {
-        Ok(body) => Ok(Answer::Json(Kept { body, tag: None })),
+        Ok(body) => Ok(Answer::Json(StoredResponse { body, tag: None })),
         Err(error) => Err(Problem::new(ProblemCode::Internal, error.to_string())),
     }
 }
@@ -233,7 +233,7 @@ fn json<T: Serialize>(value: T) -> Result<Answer> {
 fn tagged<T: Serialize + Tag>(value: T) -> Result<Answer> {
     let tag = Some(value.tag());
     match json(value)? {
-        Answer::Json(kept) => Ok(Answer::Json(Kept { tag, ..kept })),
+        Answer::Json(kept) => Ok(Answer::Json(StoredResponse { tag, ..kept })),
         other => Ok(other),
     }
 }
@@ -250,7 +250,7 @@ fn log_in(manager: &Manager, caller: &Caller, token: &str) -> Result<Answer> {
     };
     let (caller, cookie) = manager.access.log_in(token, from)?;
     match json(caller.login())? {
-        Answer::Json(Kept { body, .. }) => Ok(Answer::Cookie {
+        Answer::Json(StoredResponse { body, .. }) => Ok(Answer::Cookie {
             body,
             cookie: gate::set_cookie(manager.access.cookie(), &cookie),
             who: caller.who,
@@ -267,7 +267,7 @@ pub fn dispatch(
     arguments: &Arguments,
     condition: &dyn Fn() -> Result<()>,
 ) -> Result<Answer> {
-    let with = &Asked {
+    let with = &CheckedRequest {
         arguments,
         condition,
     };

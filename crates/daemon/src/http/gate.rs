@@ -60,7 +60,7 @@ fn check_origin(headers: &HeaderMap, origin_needed: bool) -> Result<(), Problem>
     }
 }
 
-fn named(access: &Access, from: IpAddr, headers: &HeaderMap) -> Result<Caller, Problem> {
+fn authenticate(access: &Access, from: IpAddr, headers: &HeaderMap) -> Result<Caller, Problem> {
     if let Some(authorization) = headers.get(header::AUTHORIZATION) {
         let shown = authorization.to_str().ok();
         let token = shown.and_then(|shown| shown.strip_prefix("Bearer "));
@@ -93,7 +93,7 @@ pub fn admit(
             check_origin(headers, false)?;
             Caller::nobody(from.to_string())
         }
-        Door::Network(from) => named(access, from, headers)?,
+        Door::Network(from) => authenticate(access, from, headers)?,
     };
     if matches!(caller.credential, Credential::Session(_)) && method != Method::Get {
         check_origin(headers, true)?;

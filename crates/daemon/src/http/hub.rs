@@ -1,7 +1,7 @@
 //! Live data: one snapshot per second shared by all viewers, and none without viewers.
 
 use crate::Manager;
-use crate::live::{MapView, Picture, Seen, changes};
+use crate::live::{LiveSnapshot, MapView, Picture, changes};
 use api::v1::{Problem, ProblemCode};
 use hyper::body::Bytes;
 use std::collections::BTreeMap;
@@ -30,8 +30,8 @@ pub type Wish = Vec<MapView>;
 #[derive(Default)]
 pub struct Tick {
     number: u64,
-    seen: Seen,
-    before: Seen,
+    seen: LiveSnapshot,
+    before: LiveSnapshot,
     maps: BTreeMap<MapView, Picture>,
     maps_before: BTreeMap<MapView, Picture>,
     /// Serialised changes for viewers that received the previous update, and the full state for

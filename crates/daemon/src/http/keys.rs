@@ -19,7 +19,7 @@ const KEY_MAX: usize = 128;
 
 /// A stored response.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct StoredResponse {
     /// Its JSON.
     pub body: Vec<u8>,
     /// The entity tag of the created object, if it has one.
@@ -29,7 +29,7 @@ pub struct Kept {
 enum State {
     /// The first request is in progress; waiters are woken when this is dropped.
     UnderWay(watch::Sender<()>),
-    Done(Kept),
+    Done(StoredResponse),
 }
 
 struct Entry {
@@ -47,13 +47,13 @@ type Name = (String, String);
 pub struct Keys(Mutex<BTreeMap<Name, Entry>>);
 
 /// State of a request with a key.
-pub enum Begun {
+pub enum KeyState {
     /// The first request.
     First(Ticket),
     /// A repetition of a request in progress: retry when this signals its end.
     Wait(watch::Receiver<()>),
     /// A repetition of a completed request.
-    Again(Kept),
+    Again(StoredResponse),
 }
 
 /// Represents the first request, and stores its response; dropped without one, the request was
@@ -110,7 +110,7 @@ impl Keys {
         key: &str,
         parts: &[&[u8]],
         now: Instant,
-    ) -> Result<Begun, Problem> {
+    ) -> Result<KeyState, Problem> {
         let good = |byte: u8| byte.is_ascii_graphic();
         if !(1..=KEY_MAX).contains(&key.len()) || !key.bytes().all(good) {
             return Err(Problem::invalid(format!(
@@ -140,8 +140,8 @@ impl Keys {
                  new key for a new request, and the same key only to repeat a request",
             )),
             Some(entry) => Ok(match &entry.state {
-                State::UnderWay(ended) => Begun::Wait(ended.subscribe()),
-                State::Done(kept) => Begun::Again(kept.clone()),
+                State::UnderWay(ended) => KeyState::Wait(ended.subscribe()),
+                State::Done(kept) => KeyState::Again(kept.clone()),
             }),
             None => {
                 make_room(&mut entries, now)?;
@@ -152,7 +152,7 @@ impl Keys {
                 };
                 entries.insert(name.clone(), entry);
                 let keys = Arc::clone(self);
-                Ok(Begun::First(Ticket { keys, name }))
+                Ok(KeyState::First(Ticket { keys, name }))
             }
         }
     }
@@ -160,7 +160,7 @@ impl Keys {
 
 impl Ticket {
     /// Stores the response to the request.
-    pub fn keep(&self, kept: Kept) {
+    pub fn keep(&self, kept: StoredResponse) {
         if let Some(entry) = self.keys.lock().get_mut(&self.name) {
             entry.state = State::Done(kept);
         }
@@ -181,8 +181,8 @@ impl Drop for Ticket {
 mod tests {
     use super::*;
 
-    fn kept(body: &str) -> Kept {
-        Kept {
+    fn kept(body: &str) -> StoredResponse {
+        StoredResponse {
             body: body.as_bytes().to_vec(),
             tag: None,
         }
@@ -190,7 +190,7 @@ mod tests {
 
     fn first(keys: &Arc<Keys>, key: &str, now: Instant) -> Ticket {
         match keys.begin("a", key, &[b"make"], now) {
-            Ok(Begun::First(ticket)) => ticket,
+            Ok(KeyState::First(ticket)) => ticket,
             Ok(_) => panic!("{key} is known"),
             Err(problem) => panic!("{problem}"),
         }
@@ -200,20 +200,20 @@ mod tests {
     fn repeated_request_returns_the_stored_response() {
         let (keys, now) = (Arc::new(Keys::default()), Instant::now());
         let ticket = first(&keys, "k", now);
-        let Ok(Begun::Wait(waiting)) = keys.begin("a", "k", &[b"make"], now) else {
+        let Ok(KeyState::Wait(waiting)) = keys.begin("a", "k", &[b"make"], now) else {
             panic!("it is in progress");
         };
         assert_eq!(waiting.has_changed().ok(), Some(false));
         ticket.keep(kept("made"));
         drop(ticket);
         assert!(waiting.has_changed().is_err(), "the waiter is not woken");
-        let Ok(Begun::Again(again)) = keys.begin("a", "k", &[b"make"], now) else {
+        let Ok(KeyState::Again(again)) = keys.begin("a", "k", &[b"make"], now) else {
             panic!("it was executed");
         };
         assert_eq!(again, kept("made"));
         // Keys of other callers are distinct.
         let other = keys.begin("b", "k", &[b"make"], now);
-        assert!(matches!(other, Ok(Begun::First(_))));
+        assert!(matches!(other, Ok(KeyState::First(_))));
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
         let (keys, now) = (Arc::new(Keys::default()), Instant::now());
         drop(first(&keys, "k", now));
         let begun = keys.begin("a", "k", &[b"other"], now);
-        assert!(matches!(begun, Ok(Begun::First(_))));
+        assert!(matches!(begun, Ok(KeyState::First(_))));
     }
 
     #[test]
@@ -254,13 +254,13 @@ mod tests {
         assert_eq!(keys.lock().len(), KEYS_MAX);
         let begin = |key: &str, now| keys.begin("a", key, &[b"make"], now).unwrap();
         let late = at(KEYS_MAX + 10);
-        assert!(matches!(begin("10", late), Begun::Again(_)));
+        assert!(matches!(begin("10", late), KeyState::Again(_)));
         assert!(
-            matches!(begin("9", late), Begun::First(_)),
+            matches!(begin("9", late), KeyState::First(_)),
             "the oldest goes first"
         );
         assert!(
-            matches!(begin("20", late + AGE_MAX), Begun::First(_)),
+            matches!(begin("20", late + AGE_MAX), KeyState::First(_)),
             "it has expired"
         );
         let big = "x".repeat(BYTES_MAX / 2);

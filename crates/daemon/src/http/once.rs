@@ -1,7 +1,7 @@
 //! Resolves a request's idempotency key: execute the operation, or repeat the stored response.
 
 use super::dispatch::{Answer, Arguments};
-use super::keys::{Begun, Kept, Keys, Ticket};
+use super::keys::{KeyState, Keys, StoredResponse, Ticket};
 use crate::access::Caller;
 use api::Operation;
 use api::v1::Problem;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Outcome of looking up a request's key.
-pub enum Keyed {
+pub enum KeyOutcome {
     /// No key.
     Without,
     /// First request with its key.
     First(Ticket),
     /// The request was executed before; its stored response.
-    Again(Kept),
+    Again(StoredResponse),
 }
 
 /// Looks up a request's key. A repetition waits for the first request.
@@ -27,9 +27,9 @@ pub async fn keyed(
     caller: &Caller,
     operation: Operation,
     with: &Arguments,
-) -> Result<Keyed, Problem> {
+) -> Result<KeyOutcome, Problem> {
     let Some(key) = &with.key else {
-        return Ok(Keyed::Without);
+        return Ok(KeyOutcome::Without);
     };
     if !operation.takes_key() {
         return Err(Problem::invalid(format!(
@@ -40,10 +40,10 @@ pub async fn keyed(
     let parts = [asked.as_bytes(), &with.body];
     loop {
         match keys.begin(&caller.who, key, &parts, Instant::now())? {
-            Begun::First(ticket) => return Ok(Keyed::First(ticket)),
-            Begun::Again(kept) => return Ok(Keyed::Again(kept)),
+            KeyState::First(ticket) => return Ok(KeyOutcome::First(ticket)),
+            KeyState::Again(kept) => return Ok(KeyOutcome::Again(kept)),
             // An error means that the sender was dropped: the request has finished.
-            Begun::Wait(mut ended) => while ended.changed().await.is_ok() {},
+            KeyState::Wait(mut ended) => while ended.changed().await.is_ok() {},
         }
     }
 }

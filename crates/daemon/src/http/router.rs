@@ -4,8 +4,8 @@ use super::conditions::{self, Turns};
 use super::dispatch::{Answer, Arguments, dispatch};
 use super::gate::{Door, admit};
 use super::hub::Hub;
-use super::keys::{Kept, Keys, Ticket};
-use super::once::{Keyed, keep, keyed};
+use super::keys::{Keys, StoredResponse, Ticket};
+use super::once::{KeyOutcome, keep, keyed};
 use super::scrapes::Scrapes;
 use super::shares::Share;
 use super::streams::{self, Ending, Upload, Work};
@@ -58,7 +58,7 @@ fn written(status: u16, body: Vec<u8>) -> Response {
 }
 
 /// A successful JSON response, with the object's entity tag if it has one.
-fn answer_json(operation: Operation, Kept { body, tag }: Kept) -> Response {
+fn answer_json(operation: Operation, StoredResponse { body, tag }: StoredResponse) -> Response {
     let answered = written(operation.route().status, body);
     match tag {
         Some(tag) => ([(header::ETAG, tag)], answered).into_response(),
@@ -194,9 +194,9 @@ async fn carry_out(
     upload: Upload,
 ) -> Response {
     let ticket = match keyed(&served.keys, &caller, operation, &with).await {
-        Ok(Keyed::Again(answered)) => return answer_json(operation, answered),
-        Ok(Keyed::First(ticket)) => Some(ticket),
-        Ok(Keyed::Without) => None,
+        Ok(KeyOutcome::Again(answered)) => return answer_json(operation, answered),
+        Ok(KeyOutcome::First(ticket)) => Some(ticket),
+        Ok(KeyOutcome::Without) => None,
         Err(problem) => return refuse(&problem),
     };
     let done = match operation {

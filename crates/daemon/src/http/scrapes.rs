@@ -19,7 +19,7 @@ pub const SCRAPE_WORKERS: usize = 1;
 const REST: u32 = 4;
 const REST_MAX: Duration = Duration::from_secs(1);
 
-struct Kept {
+struct CachedScrape {
     format: Format,
     number: u64,
     text: Bytes,
@@ -32,7 +32,7 @@ struct State {
     /// Number of scrapes begun.
     begun: u64,
     /// The newest scrape in each format, while callers wait.
-    kept: Vec<Kept>,
+    kept: Vec<CachedScrape>,
 }
 
 /// The metrics of a daemon.
@@ -75,7 +75,7 @@ impl Waiting<'_> {
     /// A scrape that another caller has run since.
     fn gathered(&self, format: Format) -> Option<Bytes> {
         let state = lock(self.state);
-        let fresh = |kept: &&Kept| kept.format == format && kept.number > self.begun;
+        let fresh = |kept: &&CachedScrape| kept.format == format && kept.number > self.begun;
         state.kept.iter().find(fresh).map(|kept| kept.text.clone())
     }
 }
@@ -118,7 +118,7 @@ impl Scrapes {
             state.kept.retain(|kept| kept.format != format);
             if let (Ok(text), true) = (&text, state.waiting > 0) {
                 let text = text.clone();
-                state.kept.push(Kept {
+                state.kept.push(CachedScrape {
                     format,
                     number,
                     text,

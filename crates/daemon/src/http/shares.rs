@@ -30,20 +30,20 @@ pub struct Limits {
     pub admitted: ShareLimits,
 }
 
-struct Held {
+struct ConnectionEntry {
     origin: Origin,
     proven: bool,
     /// Requests being executed or answered.
     requests: usize,
-    /// Since when the connection waits for its peer, to send more of a request or to receive more
-    /// of a response.
+    /// Since when the connection has been waiting for its peer to send a request or to receive a
+    /// response.
     waits: Option<Instant>,
     /// Sequence number of its last use.
     used: u64,
     end: Arc<Notify>,
 }
 
-impl Held {
+impl ConnectionEntry {
     fn is_active(&self, now: Instant) -> bool {
         let stalled = |since| now.saturating_duration_since(since) >= STALL_TIME;
         self.requests > 0 && !self.waits.is_some_and(stalled)
@@ -55,7 +55,7 @@ struct Table {
     limits: ShareLimits,
     counts: OriginCounts,
     unproven: usize,
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, ConnectionEntry>,
 }
 
 impl Table {
@@ -68,13 +68,13 @@ impl Table {
         }
     }
 
-    fn insert(&mut self, number: u64, held: Held) {
+    fn insert(&mut self, number: u64, held: ConnectionEntry) {
         self.counts.add(held.origin);
         self.unproven += usize::from(!held.proven);
         self.held.insert(number, held);
     }
 
-    fn remove(&mut self, number: u64) -> Option<Held> {
+    fn remove(&mut self, number: u64) -> Option<ConnectionEntry> {
         let held = self.held.remove(&number)?;
         self.counts.remove(held.origin);
         self.unproven -= usize::from(!held.proven);
@@ -89,7 +89,7 @@ impl Table {
     }
 
     /// The first connection to close among those selected by `of`.
-    fn first(&self, now: Instant, of: impl Fn(&Held) -> bool) -> Option<u64> {
+    fn first(&self, now: Instant, of: impl Fn(&ConnectionEntry) -> bool) -> Option<u64> {
         let candidates = self.held.iter().filter(|(_, held)| of(held));
         let first = candidates.min_by_key(|(_, held)| {
             let most = std::cmp::Reverse(self.counts.of(held.origin));
@@ -110,9 +110,10 @@ impl Table {
     /// Makes room for one more connection of an origin; returns whether there is room.
     fn make_room(&mut self, origin: Origin, now: Instant) -> bool {
         let limits = self.limits;
-        let may_close = |held: &Held| !held.proven || !held.is_active(now);
-        let own = |held: &Held| held.origin == origin && may_close(held);
-        let near = |held: &Held| held.origin.network() == origin.network() && may_close(held);
+        let may_close = |held: &ConnectionEntry| !held.proven || !held.is_active(now);
+        let own = |held: &ConnectionEntry| held.origin == origin && may_close(held);
+        let near =
+            |held: &ConnectionEntry| held.origin.network() == origin.network() && may_close(held);
         if self.counts.full(origin, &limits, usize::MAX) == Some(Full::Address)
             && !self.close(self.first(now, own))
         {
@@ -148,9 +149,9 @@ pub struct Shares(Arc<Mutex<Tables>>);
 
 /// A connection, until it is dropped. Clones refer to the same one.
 #[derive(Clone)]
-pub struct Share(Arc<One>);
+pub struct Share(Arc<ShareInner>);
 
-struct One {
+struct ShareInner {
     shares: Shares,
     number: u64,
     end: Arc<Notify>,
@@ -179,7 +180,7 @@ impl Shares {
         }
         tables.turn += 1;
         let (number, end) = (tables.turn, Arc::new(Notify::new()));
-        let held = Held {
+        let held = ConnectionEntry {
             origin,
             proven,
             requests: 0,
@@ -189,7 +190,7 @@ impl Shares {
         };
         tables.arrivals.insert(number, held);
         drop(tables);
-        Some(Share(Arc::new(One {
+        Some(Share(Arc::new(ShareInner {
             shares: self.clone(),
             number,
             end,
@@ -217,7 +218,7 @@ impl Share {
         room
     }
 
-    fn change(&self, change: impl FnOnce(&mut Held)) {
+    fn change(&self, change: impl FnOnce(&mut ConnectionEntry)) {
         let mut tables = self.0.shares.lock();
         tables.turn += 1;
         let turn = tables.turn;
@@ -255,7 +256,7 @@ impl Share {
     }
 }
 
-impl Drop for One {
+impl Drop for ShareInner {
     fn drop(&mut self) {
         let mut tables = self.shares.lock();
         if tables.arrivals.remove(self.number).is_none() {

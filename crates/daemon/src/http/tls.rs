@@ -67,7 +67,7 @@ fn make(at: SocketAddr) -> Result<Pair, rcgen::Error> {
 
 /// The certificate and key in the state folder, generated if there are none or they are invalid. If
 /// they cannot be stored, they are used until the daemon stops.
-fn own(files: &StateFiles, at: SocketAddr) -> Result<Pair, ServeError> {
+fn load_or_generate(files: &StateFiles, at: SocketAddr) -> Result<Pair, ServeError> {
     let pem = |what: &'static str| {
         move |text: &[u8]| match pem_has(text) {
             true => Ok(text.to_vec()),
@@ -99,7 +99,7 @@ fn pem_has(text: &[u8]) -> bool {
 }
 
 /// Loads the configured certificate and key.
-fn given(files: &TlsFiles) -> Result<Pair, ServeError> {
+fn load_configured(files: &TlsFiles) -> Result<Pair, ServeError> {
     let read = |what: &str, path: &Path| {
         std::fs::read(path).map_err(|error| fail(&format!("read the {what}"), path, error))
     };
@@ -120,8 +120,16 @@ pub fn server_config(
 ) -> Result<Arc<ServerConfig>, ServeError> {
     let folder = &config.state_dir;
     let (pair, certificate, key) = match &config.tls {
-        Some(files) => (given(files)?, files.certificate.clone(), files.key.clone()),
-        None => (own(files, at)?, folder.join(CERTIFICATE), folder.join(KEY)),
+        Some(files) => (
+            load_configured(files)?,
+            files.certificate.clone(),
+            files.key.clone(),
+        ),
+        None => (
+            load_or_generate(files, at)?,
+            folder.join(CERTIFICATE),
+            folder.join(KEY),
+        ),
     };
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pair.certificate).collect();
     let chain = chain.map_err(|error| fail("read the certificate", &certificate, error))?;

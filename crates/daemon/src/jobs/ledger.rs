@@ -1,6 +1,6 @@
 //! The list of jobs, stored in the state folder whenever one begins or ends.
 
-use super::own::{Own, OwnJob};
+use super::own::{OwnJob, OwnJobState};
 use crate::clock;
 use crate::lines::clip;
 use crate::mapping::percent;
@@ -37,22 +37,22 @@ pub enum Fate {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredJobs {
     next: u64,
     jobs: Vec<Job>,
 }
 
 #[derive(Clone)]
-struct Known {
+struct JobEntry {
     job: Job,
     /// Its number in this daemon's engine.
     engine: Option<u64>,
-    own: Option<Arc<Own>>,
+    own: Option<Arc<OwnJobState>>,
 }
 
 #[derive(Default)]
 struct All {
-    known: BTreeMap<u64, Known>,
+    known: BTreeMap<u64, JobEntry>,
     next: u64,
     changed: bool,
     /// Time of the last write: seconds since 1970.
@@ -64,22 +64,22 @@ struct All {
 /// The list of jobs. Locked briefly.
 #[derive(Clone)]
 pub struct Ledger {
-    store: Arc<JsonStore<Kept>>,
+    store: Arc<JsonStore<StoredJobs>>,
     all: Arc<Mutex<All>>,
 }
 
 impl All {
-    fn add(&mut self, job: Job, engine: Option<u64>, own: Option<Arc<Own>>) -> u64 {
+    fn add(&mut self, job: Job, engine: Option<u64>, own: Option<Arc<OwnJobState>>) -> u64 {
         self.next += 1;
         let id = self.next;
-        let known = Known {
+        let known = JobEntry {
             job: Job { id, ..job },
             engine,
             own,
         };
         self.known.insert(id, known);
         self.changed = true;
-        let ended = |known: &Known| known.job.state.is_ended();
+        let ended = |known: &JobEntry| known.job.state.is_ended();
         let count = self.known.values().filter(|known| ended(known)).count();
         for _ in REMEMBERED..count {
             let oldest = self.known.iter().find(|(_, known)| ended(known));
@@ -148,7 +148,7 @@ impl All {
     }
 }
 
-impl Known {
+impl JobEntry {
     fn end(&mut self, state: JobState, message: &str, now_s: u64) {
         self.job.state = state;
         message.clone_into(&mut self.job.message);
@@ -202,7 +202,7 @@ impl Ledger {
         let mut all = self.lock();
         all.next = kept.next;
         for job in kept.jobs {
-            let mut known = Known {
+            let mut known = JobEntry {
                 job,
                 engine: None,
                 own: None,
@@ -225,7 +225,7 @@ impl Ledger {
         if !all.changed {
             return;
         }
-        let kept = Kept {
+        let kept = StoredJobs {
             next: all.next,
             jobs: all.known.values().map(|known| known.job.clone()).collect(),
         };
@@ -295,7 +295,7 @@ impl Ledger {
 
     /// Adds a job that the daemon itself runs, with its total in bytes.
     pub fn begin(&self, kind: &str, subject: &str, total: u64, now_s: u64) -> OwnJob {
-        let own = Arc::new(Own::default());
+        let own = Arc::new(OwnJobState::default());
         let job = Job {
             id: 0,
             kind: kind.to_owned(),
@@ -355,7 +355,7 @@ impl Ledger {
         let jobs = jobs
             .filter(|(index, known)| *index < most || !known.job.state.is_ended())
             .map(|(_, known)| known);
-        let shown = |known: &Known| {
+        let shown = |known: &JobEntry| {
             let job = known.job.clone();
             Job {
                 percent: percent(job.state, job.done, job.total),

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// Progress of such a job.
-pub struct Own {
+pub struct OwnJobState {
     done: AtomicU64,
     cancel: AtomicBool,
     /// Outcome, once it has finished.
@@ -14,7 +14,7 @@ pub struct Own {
     began: Instant,
 }
 
-impl Default for Own {
+impl Default for OwnJobState {
     fn default() -> Self {
         Self {
             done: AtomicU64::new(0),
@@ -25,7 +25,7 @@ impl Default for Own {
     }
 }
 
-impl Own {
+impl OwnJobState {
     /// Bytes done.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
@@ -54,13 +54,13 @@ pub(super) type OnEnd = Box<dyn Fn() + Send + Sync>;
 
 /// Handle of the running job. Dropped without an outcome, the job has failed.
 pub struct OwnJob {
-    own: Arc<Own>,
+    own: Arc<OwnJobState>,
     on_end: OnEnd,
 }
 
 impl OwnJob {
     /// A handle; `on_end` is called when the job has ended.
-    pub(super) fn new(own: &Arc<Own>, on_end: OnEnd) -> Self {
+    pub(super) fn new(own: &Arc<OwnJobState>, on_end: OnEnd) -> Self {
         Self {
             own: Arc::clone(own),
             on_end,

@@ -7,4 +7,4 @@ mod map;
 mod state;
 
 pub use map::{Change, MapView, Picture, are_most, changes_text, codes, differences, whole_text};
-pub use state::{Seen, changes};
+pub use state::{LiveSnapshot, changes};

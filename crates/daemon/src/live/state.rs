@@ -10,7 +10,7 @@ const VOLUMES_WHOLE_MAX: usize = 2048;
 
 /// The state at a point in time.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Seen {
+pub struct LiveSnapshot {
     /// Milliseconds since 1970.
     pub at_ms: u64,
     /// Number of the newest audit entry.
@@ -40,7 +40,7 @@ fn operations(volume: &LiveVolume) -> u64 {
     volume.did[0].wrapping_add(volume.did[1])
 }
 
-impl Seen {
+impl LiveSnapshot {
     /// The whole state.
     pub fn whole(&self) -> LiveState {
         let volumes = self
@@ -60,7 +60,7 @@ impl Seen {
 }
 
 /// Changes since `before`; the whole state if a pool or volume is gone.
-pub fn changes(before: &Seen, now: &Seen) -> LiveState {
+pub fn changes(before: &LiveSnapshot, now: &LiveSnapshot) -> LiveState {
     let known = |volume: &LiveVolume| {
         let key = (&volume.pool, &volume.name);
         let at = before
@@ -68,8 +68,9 @@ pub fn changes(before: &Seen, now: &Seen) -> LiveState {
             .binary_search_by(|known| (&known.pool, &known.name).cmp(&key));
         at.ok().map(|at| &before.volumes[at])
     };
-    let names =
-        |seen: &Seen| -> Vec<String> { seen.pools.iter().map(|pool| pool.name.clone()).collect() };
+    let names = |seen: &LiveSnapshot| -> Vec<String> {
+        seen.pools.iter().map(|pool| pool.name.clone()).collect()
+    };
     let stayed = now.volumes.iter().filter(|volume| known(volume).is_some());
     if stayed.count() < before.volumes.len() || names(before) != names(now) {
         return now.whole();
@@ -122,14 +123,14 @@ mod tests {
         }
     }
 
-    fn seen(reads: &[(&str, u64)]) -> Seen {
-        Seen {
+    fn seen(reads: &[(&str, u64)]) -> LiveSnapshot {
+        LiveSnapshot {
             pools: vec![pool("tank", reads.iter().map(|(_, reads)| reads).sum())],
             volumes: reads
                 .iter()
                 .map(|(name, reads)| volume(name, *reads))
                 .collect(),
-            ..Seen::default()
+            ..LiveSnapshot::default()
         }
     }
 

@@ -5,7 +5,7 @@ use super::jobs::Jobs;
 use super::notifications::Notifications;
 use super::pools::Pools;
 use crate::names::check_name;
-use crate::servers::{Seen, SeenPool, Servers};
+use crate::servers::{SeenPool, ServerSummary, Servers};
 use crate::state::StateFiles;
 use api::v1;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Fleet {
     }
 
     /// Summary of this daemon's pools, alerts and jobs.
-    fn own_seen(&self) -> Seen {
+    fn own_seen(&self) -> ServerSummary {
         let list = self.pools.list().unwrap_or(v1::PoolList {
             items: Vec::new(),
             absent: Vec::new(),
@@ -69,7 +69,7 @@ impl Fleet {
         let alerts = self.notifications.alert_list().items;
         let jobs = self.jobs.recent();
         let running = jobs.iter().filter(|job| job.state == v1::JobState::Running);
-        Seen {
+        ServerSummary {
             pools: absent.chain(open).collect(),
             alerts_open: alerts.len() as u64,
             alerts: alerts

@@ -9,7 +9,7 @@ use super::findings::{finding, of_drive};
 use crate::Control;
 use crate::events::Finding;
 use crate::host_drives::block_devices;
-use crate::smart::{Asked, ask, failing, locate, read, whole_disk};
+use crate::smart::{SmartctlResult, ask, failing, locate, read, whole_disk};
 use crate::sync::lock;
 use api::v1::{DriveHealth, DriveLocate, EventCode, HealthState, Problem, ProblemCode};
 use engine::PoolStatus;
@@ -97,8 +97,8 @@ impl DriveHealthMonitor {
         }))
     }
 
-    /// Polls the disks of open pools and the other disks of this host at `at_s`, seconds since
-    /// 1970. Sleeping disks are not woken.
+    /// Polls the disks of open pools and the other disks of this host at `at_s` (seconds since
+    /// 1970), without waking sleeping ones.
     pub fn ask_disks(&self, at_s: u64) {
         let pools = self.control.pool_list().unwrap_or_default();
         let drives = pools.iter().flat_map(|pool| &pool.vdrives);
@@ -127,9 +127,9 @@ impl DriveHealthMonitor {
                 false => {
                     let device = format!("/dev/{}", disk.replace('!', "/"));
                     match ask(&self.config.program, &device, self.config.answer_time) {
-                        Asked::Answer(answer) => read(&answer, at_s, before.as_ref()),
-                        Asked::Nothing(why) => unknown(why),
-                        Asked::Stuck(child) => {
+                        SmartctlResult::Answer(answer) => read(&answer, at_s, before.as_ref()),
+                        SmartctlResult::Nothing(why) => unknown(why),
+                        SmartctlResult::Stuck(child) => {
                             stuck.insert(disk.clone(), child);
                             unknown("the drive does not respond".to_owned())
                         }

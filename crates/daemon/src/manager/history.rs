@@ -10,7 +10,7 @@ use crate::history::{Kind, Store};
 use crate::state::StateFiles;
 use crate::sync::lock;
 use engine::PoolLook;
-use sample::{Did, Sample};
+use sample::{Deltas, Sample};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use std::time::Duration;
 pub(super) struct Sampled {
     /// Its time: since the daemon's start, and seconds since 1970.
     at: Option<(Duration, u64)>,
-    counted: BTreeMap<String, Did>,
+    counted: BTreeMap<String, Deltas>,
     /// Recording fails, and that was logged.
     failing: bool,
 }

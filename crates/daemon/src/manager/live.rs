@@ -4,7 +4,7 @@ use super::jobs::Jobs;
 use super::status_cache::StatusCache;
 use super::volumes::Volumes;
 use crate::access::Access;
-use crate::live::{MapView, Picture, Seen, codes};
+use crate::live::{LiveSnapshot, MapView, Picture, codes};
 use crate::mapping::ToApi;
 use api::v1::{LivePolicy, LivePool, LiveVolume};
 use engine::{PoolLook, VolumeQos};
@@ -36,7 +36,7 @@ impl LiveStatus {
     }
 
     /// The first sample after number `after`: its number, the time it took, and the state.
-    pub fn next(&self, after: u64) -> (u64, Duration, Seen) {
+    pub fn next(&self, after: u64) -> (u64, Duration, LiveSnapshot) {
         let look = self.status.after(after);
         let began = Instant::now();
         let mut volumes: Vec<LiveVolume> = look.pools.iter().flat_map(live_volumes).collect();
@@ -50,7 +50,7 @@ impl LiveStatus {
             fast_shadow: pool.status.fast_shadow,
             ram_bytes: pool.status.ram_bytes,
         });
-        let seen = Seen {
+        let seen = LiveSnapshot {
             at_ms: look.at_ms,
             changes: self.access.changes(),
             pools: pools.collect(),

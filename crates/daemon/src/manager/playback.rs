@@ -6,7 +6,7 @@ use super::status_cache::StatusCache;
 use super::volumes::Volumes;
 use crate::Control;
 use crate::live::{are_most, changes_text, codes, whole_text};
-use crate::playback::{EVERY_S, IDLE_S, Recorded, Was, cells_for};
+use crate::playback::{EVERY_S, IDLE_S, PastMap, Recorded, cells_for};
 use crate::sync::lock;
 use api::v1::{self, Problem};
 use engine::IoCounters;
@@ -18,24 +18,24 @@ use std::time::{Duration, Instant};
 const USUAL_S: u64 = 3600;
 
 /// Activity of a volume: operations of hosts, and moves of data.
-type Did = [u64; 4];
+type Activity = [u64; 4];
 
 /// A volume to be recorded.
-struct Due {
+struct DueVolume {
     key: (String, String),
     serial: String,
     size: u64,
-    did: Did,
+    did: Activity,
 }
 
 /// Progress of the recording.
 #[derive(Default)]
-struct Turn {
+struct RecordingTurn {
     /// Begin of the current pass: seconds since 1970.
     began_s: Option<u64>,
-    due: VecDeque<Due>,
+    due: VecDeque<DueVolume>,
     /// Activity of each volume when it was last recorded.
-    did: BTreeMap<(String, String), Did>,
+    did: BTreeMap<(String, String), Activity>,
 }
 
 /// Recorded maps of volumes.
@@ -44,12 +44,12 @@ pub struct Playback {
     status: Arc<StatusCache>,
     volumes: Arc<Volumes>,
     /// Held while maps are recorded.
-    turn: Mutex<Turn>,
+    turn: Mutex<RecordingTurn>,
     /// Locked briefly.
     recorded: Mutex<Recorded>,
 }
 
-fn did(counters: &IoCounters) -> Did {
+fn did(counters: &IoCounters) -> Activity {
     [
         counters.reads,
         counters.writes,
@@ -58,7 +58,7 @@ fn did(counters: &IoCounters) -> Did {
     ]
 }
 
-fn frames(volume: &str, was: Was) -> v1::MapFrames {
+fn frames(volume: &str, was: PastMap) -> v1::MapFrames {
     let cells = was.codes.len() as u32;
     let first = v1::MapFrame {
         at_s: was.at_s,
@@ -103,7 +103,7 @@ impl Playback {
     }
 
     /// Volumes to record next, the active ones first.
-    fn due(&self, turn: &mut Turn, at_s: u64) {
+    fn due(&self, turn: &mut RecordingTurn, at_s: u64) {
         let mut idle = Vec::new();
         let mut there = BTreeSet::new();
         for pool in &self.status.refresh().pools {
@@ -113,7 +113,7 @@ impl Playback {
                 let did = did(&volume.counters);
                 let same = turn.did.get(&key) == Some(&did);
                 there.insert(key.clone());
-                let due = Due {
+                let due = DueVolume {
                     key,
                     serial: volume.status.serial.clone(),
                     size: volume.status.size,
@@ -128,7 +128,7 @@ impl Playback {
         turn.did.retain(|key, _| there.contains(key));
         let mut recorded = lock(&self.recorded);
         recorded.tidy(at_s, |key| there.contains(key));
-        let since = |due: &Due| recorded.last_s(&due.key).unwrap_or(0);
+        let since = |due: &DueVolume| recorded.last_s(&due.key).unwrap_or(0);
         idle.retain(|due| at_s.abs_diff(since(due)) >= IDLE_S);
         turn.due.extend(idle);
     }

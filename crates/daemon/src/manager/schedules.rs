@@ -6,7 +6,7 @@ use super::registry::PoolRegistry;
 use crate::clock::now_s;
 use crate::control::{Control, PoolCalls};
 use crate::names::check_name;
-use crate::snapshot_schedule::{Clocks, Due, Past, SnapshotRule, Taken, snapshot_name};
+use crate::snapshot_schedule::{Clocks, Due, Past, SnapshotRule, TakenSnapshot, snapshot_name};
 use crate::sync::lock;
 use api::v1;
 use engine::{EngineError, ScheduleSpec, ScheduleStatus, ScheduleTurn};
@@ -249,10 +249,10 @@ impl Schedules {
             let own = snapshots
                 .iter()
                 .filter(|known| known.volume == *volume && known.schedule == schedule.name);
-            let taken: Vec<Taken> = own
+            let taken: Vec<TakenSnapshot> = own
                 .map(|known| {
                     let export = format!("{volume}@{}", known.name);
-                    Taken {
+                    TakenSnapshot {
                         name: known.name.clone(),
                         in_use: known.held
                             || !known.clones.is_empty()

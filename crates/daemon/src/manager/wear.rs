@@ -18,7 +18,7 @@ const DAY_S: u64 = 86_400;
 
 /// Observations of pools and drives, by id; times are seconds of a monotonic clock.
 #[derive(Default)]
-struct Watched {
+struct WearSamples {
     /// When a drive was first seen, and its bytes written by then.
     drives: BTreeMap<(String, String), (u64, u64)>,
     /// When a pool's labels were last updated.
@@ -35,7 +35,7 @@ fn drives(pool: &PoolStatus) -> impl Iterator<Item = &DriveStatus> {
     pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives)
 }
 
-impl Watched {
+impl WearSamples {
     /// Wear of a drive at `up_s` and `now_s` (seconds since 1970).
     fn told(&self, pool: &str, drive: &DriveStatus, up_s: u64, now_s: u64) -> v1::Wear {
         let wear = drive.wear;
@@ -85,7 +85,7 @@ pub struct WearMonitor {
     control: Arc<dyn Control>,
     began: Instant,
     /// Locked briefly.
-    watched: Mutex<Watched>,
+    watched: Mutex<WearSamples>,
 }
 
 impl WearMonitor {

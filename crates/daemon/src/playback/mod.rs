@@ -5,7 +5,7 @@
 
 mod recorded;
 
-pub use recorded::{EVERY_S, IDLE_S, Recorded, Was, cells_for};
+pub use recorded::{EVERY_S, IDLE_S, PastMap, Recorded, cells_for};
 
 #[cfg(test)]
 mod recorded_tests;

@@ -91,7 +91,7 @@ impl Tape {
 
 /// A volume's map at some time, and its later changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Was {
+pub struct PastMap {
     /// The volume's size in bytes.
     pub size: u64,
     /// Time of the last recording: seconds since 1970.
@@ -202,9 +202,9 @@ impl Recorded {
 
     /// A volume's map at `from_s`, or the oldest one stored, and its changes up to `to_s`, in
     /// seconds since 1970. Nothing if none is stored.
-    pub fn was(&self, key: &Key, serial: &str, from_s: u64, to_s: u64) -> Option<Was> {
+    pub fn was(&self, key: &Key, serial: &str, from_s: u64, to_s: u64) -> Option<PastMap> {
         let tape = self.tapes.get(key).filter(|tape| tape.serial == serial)?;
-        let mut was = Was {
+        let mut was = PastMap {
             size: tape.size,
             last_s: tape.last_s,
             at_s: tape.first_s,

@@ -1,6 +1,6 @@
 //! The other daemons, and their last responses.
 
-use super::seen::{Before, Seen};
+use super::seen::{Before, ServerSummary};
 use crate::clock::now_s;
 use crate::state::{JsonStore, StateFiles};
 use crate::sync::lock;
@@ -31,15 +31,15 @@ type Result<T> = std::result::Result<T, Problem>;
 
 /// The stored form.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredServers {
     servers: Vec<ServerCreate>,
 }
 
-struct Known {
+struct ServerEntry {
     create: ServerCreate,
     way: Arc<remote::Server>,
     /// Its last response, and the time: seconds since 1970.
-    seen: Option<(Seen, u64)>,
+    seen: Option<(ServerSummary, u64)>,
     loads: Before,
     /// Why the last poll failed.
     error: Option<String>,
@@ -52,7 +52,7 @@ struct Known {
 
 #[derive(Default)]
 struct All {
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, ServerEntry>,
     generations: u64,
     /// Loads of this daemon.
     own: Before,
@@ -60,7 +60,7 @@ struct All {
 
 /// The servers. Locked briefly, never during a poll.
 pub struct Servers {
-    store: JsonStore<Kept>,
+    store: JsonStore<StoredServers>,
     began: Instant,
     all: Arc<Mutex<All>>,
 }
@@ -94,7 +94,7 @@ fn way(create: &ServerCreate) -> std::result::Result<remote::Server, String> {
 }
 
 /// Polls a server.
-fn ask(way: &remote::Server) -> std::result::Result<Seen, String> {
+fn ask(way: &remote::Server) -> std::result::Result<ServerSummary, String> {
     let look = |target: &str| way.look(target, BOUNDS).map_err(|error| error.to_string());
     let pools = look("/v1/pools")?;
     let alerts = look("/v1/alerts")?;
@@ -105,13 +105,13 @@ fn ask(way: &remote::Server) -> std::result::Result<Seen, String> {
             way.address()
         )
     };
-    Seen::read(&pools, &alerts, &live).map_err(bad)
+    ServerSummary::read(&pools, &alerts, &live).map_err(bad)
 }
 
-impl Known {
+impl ServerEntry {
     fn card(&self) -> Server {
         let (name, url) = (&self.create.name, self.way.address().to_string());
-        let empty = Seen::default();
+        let empty = ServerSummary::default();
         let (seen, answered_s) = match &self.seen {
             Some((seen, at_s)) => (seen, Some(*at_s)),
             None => (&empty, None),
@@ -133,7 +133,7 @@ impl Known {
 impl All {
     fn add(&mut self, create: ServerCreate, way: remote::Server) {
         self.generations += 1;
-        let known = Known {
+        let known = ServerEntry {
             way: Arc::new(way),
             seen: None,
             loads: Before::default(),
@@ -146,9 +146,9 @@ impl All {
         self.known.insert(known.create.name.clone(), known);
     }
 
-    fn kept(&self) -> Kept {
+    fn kept(&self) -> StoredServers {
         let all = self.known.values().map(|known| known.create.clone());
-        Kept {
+        StoredServers {
             servers: all.collect(),
         }
     }
@@ -233,10 +233,10 @@ impl Servers {
                 self.begin(known);
             }
         }
-        all.known.values().map(Known::card).collect()
+        all.known.values().map(ServerEntry::card).collect()
     }
 
-    fn begin(&self, known: &mut Known) {
+    fn begin(&self, known: &mut ServerEntry) {
         let (way, all, began) = (Arc::clone(&known.way), Arc::clone(&self.all), self.began);
         let (name, generation) = (known.create.name.clone(), known.generation);
         let work = move || {
@@ -263,7 +263,7 @@ impl Servers {
     }
 
     /// This daemon's state as a card, with the load since the previous call.
-    pub fn own(&self, seen: &Seen) -> Server {
+    pub fn own(&self, seen: &ServerSummary) -> Server {
         let mut all = lock(&self.all);
         all.own.note(seen, self.began.elapsed());
         Server {

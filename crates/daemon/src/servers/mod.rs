@@ -7,7 +7,7 @@ mod known;
 mod seen;
 
 pub use known::Servers;
-pub use seen::{Seen, SeenPool};
+pub use seen::{SeenPool, ServerSummary};
 
 #[cfg(test)]
 mod known_tests;

@@ -37,7 +37,7 @@ pub struct SeenPool {
 
 /// State of a server.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Seen {
+pub struct ServerSummary {
     /// Its pools.
     pub pools: Vec<SeenPool>,
     /// Its open alerts.
@@ -134,7 +134,7 @@ fn state_of(events: &[u8]) -> Result<&[u8], String> {
     data.ok_or_else(|| "its response is malformed".to_owned())
 }
 
-impl Seen {
+impl ServerSummary {
     /// Parses its pools, its alerts and its first live event.
     ///
     /// # Errors
@@ -222,7 +222,7 @@ impl Seen {
 
 impl Before {
     /// Records a state at `at`, a monotonic time, and computes the load since the previous one.
-    pub fn note(&mut self, seen: &Seen, at: Duration) {
+    pub fn note(&mut self, seen: &ServerSummary, at: Duration) {
         let elapsed = self.at.and_then(|before| at.checked_sub(before));
         let known = elapsed.filter(|elapsed| !elapsed.is_zero() && *elapsed <= BEFORE_MAX);
         let before = std::mem::take(&mut self.counted);
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn unknown_members_of_responses_are_ignored() {
-        let seen = Seen::read(POOLS, ALERTS, &live(1)).unwrap();
+        let seen = ServerSummary::read(POOLS, ALERTS, &live(1)).unwrap();
         let [lake, tank] = &seen.pools[..] else {
             panic!("{seen:?}");
         };
@@ -293,13 +293,13 @@ mod tests {
             (POOLS, ALERTS, b"event: state\n".to_vec()),
             (POOLS, ALERTS, b"event: state\ndata: [".to_vec()),
         ] {
-            assert!(Seen::read(pools, alerts, &events).is_err());
+            assert!(ServerSummary::read(pools, alerts, &events).is_err());
         }
         let pool = format!("{{\"name\":\"{}\",\"state\":\"online\"}}", "x".repeat(900));
         let pools = format!("{{\"items\":[{}]}}", vec![pool; 100].join(","));
         let alerts = vec!["{\"message\":\"m\"}"; 50].join(",");
         let alerts = format!("{{\"items\":[{alerts}]}}");
-        let seen = Seen::read(pools.as_bytes(), alerts.as_bytes(), &live(1)).unwrap();
+        let seen = ServerSummary::read(pools.as_bytes(), alerts.as_bytes(), &live(1)).unwrap();
         assert_eq!((seen.pools.len(), seen.pools[0].name.len()), (64, 300));
         assert_eq!((seen.alerts.len(), seen.alerts_open), (8, 50));
     }
@@ -308,7 +308,7 @@ mod tests {
     fn loads_require_recent_counters() {
         let mut before = Before::default();
         let load = |before: &mut Before, reads: u64, at_s: u64| {
-            let seen = Seen::read(POOLS, ALERTS, &live(reads)).unwrap();
+            let seen = ServerSummary::read(POOLS, ALERTS, &live(reads)).unwrap();
             before.note(&seen, Duration::from_secs(at_s));
             let card = seen.card("a", "https://a", before);
             card.pools[1].load.map(|load| load.reads)

@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const STOP_LOOKS: usize = 500;
 
 /// Result of a run.
-pub enum Asked {
+pub enum SmartctlResult {
     /// Its output.
     Answer(Vec<u8>),
     /// No output: why.
@@ -27,7 +27,7 @@ pub enum Asked {
 }
 
 /// Runs `program` for a device such as `/dev/sda`, for at most `limit`.
-pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
+pub fn ask(program: &Path, device: &str, limit: Duration) -> SmartctlResult {
     let mut command = Command::new(program);
     command
         .args(["--json", "-n", "standby", "-i", "-H", "-A", "--", device])
@@ -43,11 +43,11 @@ pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
                 "{} is not installed: install smartmontools to see the health of drives",
                 program.display()
             );
-            return Asked::Nothing(text);
+            return SmartctlResult::Nothing(text);
         }
         Err(error) => {
             let text = format!("cannot run {}: {error}", program.display());
-            return Asked::Nothing(text);
+            return SmartctlResult::Nothing(text);
         }
     };
     let Some(output) = child.stdout.take() else {
@@ -75,7 +75,7 @@ pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
         Ok(Ok(answer)) if answer.len() as u64 <= ANSWER_MAX => {
             while began.elapsed() < limit {
                 match child.try_wait() {
-                    Ok(Some(_)) => return Asked::Answer(answer),
+                    Ok(Some(_)) => return SmartctlResult::Answer(answer),
                     Ok(None) => std::thread::sleep(LOOK),
                     Err(_) => break,
                 }
@@ -95,7 +95,7 @@ pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
 }
 
 /// Kills it with all of its children, and waits for a moment.
-fn stop(mut child: Child, why: String) -> Asked {
+fn stop(mut child: Child, why: String) -> SmartctlResult {
     if let Ok(group) = i32::try_from(child.id()) {
         // SAFETY: kill accesses no memory; the process group is the child's own, which is not
         // reaped yet, so that its id is not reused.
@@ -103,12 +103,12 @@ fn stop(mut child: Child, why: String) -> Asked {
     }
     for _ in 0..STOP_LOOKS {
         match child.try_wait() {
-            Ok(Some(_)) => return Asked::Nothing(why),
+            Ok(Some(_)) => return SmartctlResult::Nothing(why),
             Ok(None) => std::thread::sleep(LOOK),
             Err(_) => break,
         }
     }
-    Asked::Stuck(child)
+    SmartctlResult::Stuck(child)
 }
 
 #[cfg(test)]
@@ -130,9 +130,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = program(folder.path(), script);
         match ask(&program, "/dev/sdx", Duration::from_millis(limit_ms)) {
-            Asked::Answer(answer) => Ok(String::from_utf8_lossy(&answer).into_owned()),
-            Asked::Nothing(why) => Err(why),
-            Asked::Stuck(child) => Err(format!("stuck: {}", child.id())),
+            SmartctlResult::Answer(answer) => Ok(String::from_utf8_lossy(&answer).into_owned()),
+            SmartctlResult::Nothing(why) => Err(why),
+            SmartctlResult::Stuck(child) => Err(format!("stuck: {}", child.id())),
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
             "/dev/sdx",
             Duration::from_secs(1),
         );
-        let Asked::Nothing(why) = missing else {
+        let SmartctlResult::Nothing(why) = missing else {
             panic!("it is not installed");
         };
         assert!(why.contains("install smartmontools"), "{why}");

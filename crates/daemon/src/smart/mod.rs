@@ -9,7 +9,7 @@ mod device;
 mod locate;
 mod report;
 
-pub use ask::{Asked, ask};
+pub use ask::{SmartctlResult, ask};
 pub use device::whole_disk;
 pub use locate::locate;
 pub use report::{failing, read};

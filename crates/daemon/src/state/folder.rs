@@ -30,7 +30,7 @@ pub struct KnownPool {
     pub name: String,
     /// Its drives.
     pub drives: Vec<String>,
-    /// Generation of its label then: drives with older labels only are outdated.
+    /// Generation of its label when this was stored; a drive with an older label is outdated.
     #[serde(default)]
     pub generation: u64,
 }

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 /// Captures this thread's log.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<u8>>>);
+struct LogCapture(Arc<Mutex<Vec<u8>>>);
 
-impl std::io::Write for Told {
+impl std::io::Write for LogCapture {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -20,7 +20,7 @@ impl std::io::Write for Told {
     }
 }
 
-impl Told {
+impl LogCapture {
     /// Lines since the last call.
     fn take(&self) -> Vec<String> {
         let bytes = std::mem::take(&mut *self.0.lock().unwrap());
@@ -41,7 +41,7 @@ fn each_fill_level_is_logged_once_with_its_forecast() {
     let mut volume = volume_request("tank", "v");
     volume.size = 3 << 29;
     manager.volumes.create(volume).unwrap();
-    let told = Told::default();
+    let told = LogCapture::default();
     let sink = told.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_ansi(false)

@@ -165,11 +165,11 @@ impl Site {
     }
 
     /// The last recorded second.
-    fn kept(&self, object: &str) -> Kept {
+    fn kept(&self, object: &str) -> RecordedSecond {
         let at = BEGIN_S + self.second;
         let times = (Some(at), Some(at + 1), Some(1));
         let told = self.manager.history.query(object, &[], times, at + 1);
-        Kept(told.unwrap_or_else(|problem| panic!("{object}: {problem}")))
+        RecordedSecond(told.unwrap_or_else(|problem| panic!("{object}: {problem}")))
     }
 
     fn vdrive_of(&self, tier: Tier) -> (String, Vec<String>) {
@@ -182,9 +182,9 @@ impl Site {
     }
 }
 
-struct Kept(History);
+struct RecordedSecond(History);
 
-impl Kept {
+impl RecordedSecond {
     fn get(&self, name: &str) -> Option<f64> {
         let mut all = self.0.series.iter();
         let found = all.find(|series| series.name == name);
@@ -229,7 +229,7 @@ impl Kept {
 }
 
 /// Asserts that `count` writes of `SIZE` bytes were recorded.
-fn written(kept: &Kept, count: u64) {
+fn written(kept: &RecordedSecond, count: u64) {
     kept.is("writes", count as f64);
     kept.is("write_bytes", (count * SIZE) as f64);
     kept.is("reads", 0.0);
@@ -244,7 +244,7 @@ fn written(kept: &Kept, count: u64) {
 }
 
 /// The same for reads.
-fn read(kept: &Kept, count: u64) {
+fn read(kept: &RecordedSecond, count: u64) {
     kept.is("reads", count as f64);
     kept.is("read_bytes", (count * SIZE) as f64);
     kept.is("writes", 0.0);

@@ -4,7 +4,7 @@ use crate::common::{FRONT_ENDS, pool_request, volume_request};
 use crate::fake::{Fake, World};
 use api::v1::ScheduleSet;
 use daemon::ManagerConfig;
-use daemon::{Clocks, Due, Manager, Past, SnapshotRule, StateDir, Taken, snapshot_name};
+use daemon::{Clocks, Due, Manager, Past, SnapshotRule, StateDir, TakenSnapshot, snapshot_name};
 use engine::ScheduleStatus;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,15 +61,15 @@ impl Walk {
         self.missed += missed;
         self.taken.push(self.now.now_s);
         self.there.push(self.now.now_s);
-        let list: Vec<Taken> = self.there.iter().map(|at| self.as_taken(*at)).collect();
+        let list: Vec<TakenSnapshot> = self.there.iter().map(|at| self.as_taken(*at)).collect();
         for gone in self.rule.expired(&list) {
             self.there.retain(|at| snapshot_name("s", *at) != gone);
         }
         true
     }
 
-    fn as_taken(&self, at: u64) -> Taken {
-        Taken {
+    fn as_taken(&self, at: u64) -> TakenSnapshot {
+        TakenSnapshot {
             name: snapshot_name("s", at),
             in_use: self.held.contains(&at),
         }
@@ -185,7 +185,7 @@ fn clock_jump_neither_floods_nor_stops_the_schedule() {
     let of_now: Vec<u64> = walk.taken[4..].to_vec();
     assert_eq!(of_now.len(), 3, "{of_now:?}");
     assert!(of_now[0] - back < 10 * MINUTE, "{of_now:?}");
-    // Repeatedly a second before the hour: it is taken once.
+    // The clock is set back repeatedly, but the snapshot is taken once.
     let mut walk = Walk::new(HOUR, 24, MONDAY);
     walk.run(HOUR + LOOK);
     for _ in 0..20 {
@@ -193,7 +193,7 @@ fn clock_jump_neither_floods_nor_stops_the_schedule() {
         walk.run(2 * LOOK);
     }
     assert_eq!(walk.taken.len(), 1);
-    // Back by less than an interval: it is waited out.
+    // The clock is set back by less than an interval: the next snapshot is taken when due.
     let mut walk = Walk::new(HOUR, 24, MONDAY);
     walk.run(HOUR + 20 * MINUTE);
     walk.now.now_s -= 25 * MINUTE;

@@ -124,7 +124,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// The descriptor without its buffer, which is not usable.
+/// The descriptor with an empty buffer in place of its unusable one.
 fn emptied(descriptor: Descriptor) -> Descriptor {
     let (flags, next) = (descriptor.flags(), descriptor.next());
     Descriptor::new(descriptor.addr().0, 0, flags, next)

@@ -32,7 +32,7 @@ fn show(group: &QosGroup) -> String {
             ),
             ("IOPS", qos.iops.to_string()),
             ("bandwidth", format!("{}/s", format_bytes(qos.bandwidth))),
-            ("held", qos.held.to_string()),
+            ("queued", qos.held.to_string()),
             ("late", qos.late.to_string()),
             ("met", met(qos)),
             ("bottleneck", slowed(qos)),
@@ -42,7 +42,7 @@ fn show(group: &QosGroup) -> String {
     facts(&lines)
 }
 
-fn shown(json: bool, answer: &[u8]) -> Result<(), Failure> {
+fn print_group(json: bool, answer: &[u8]) -> Result<(), Failure> {
     match json {
         true => print_json(answer, true),
         false => print(&show(&read(answer)?)),
@@ -71,7 +71,7 @@ pub fn group(client: &Client, json: bool, command: &Command) -> Result<(), Failu
         }
         Command::Show { group } => {
             let (pool, name) = object(group)?;
-            shown(json, &client.get(Operation::QosGroupShow, &[pool, name])?)
+            print_group(json, &client.get(Operation::QosGroupShow, &[pool, name])?)
         }
         Command::Create {
             group,
@@ -84,7 +84,7 @@ pub fn group(client: &Client, json: bool, command: &Command) -> Result<(), Failu
                 policy: policy.clone(),
                 overcommit: *overcommit,
             };
-            shown(
+            print_group(
                 json,
                 &client.send(Operation::QosGroupCreate, &[pool], &request)?,
             )
@@ -100,7 +100,7 @@ pub fn group(client: &Client, json: bool, command: &Command) -> Result<(), Failu
                 overcommit: *overcommit,
             };
             let answer = client.send(Operation::QosGroupChange, &[pool, name], &request)?;
-            shown(json, &answer)
+            print_group(json, &answer)
         }
         Command::Delete { group } => {
             let (pool, name) = object(group)?;

@@ -2,7 +2,7 @@
 //! (Little's law).
 
 use super::History;
-use crate::history::{Counts, Found, Kind, Missing, Query, Values, time, usual_size};
+use crate::history::{Counts, Kind, Missing, Query, QueryResult, Values, time, usual_size};
 use crate::manager::Result;
 use api::v1::{self, Problem, ProblemCode};
 use engine::{SIZE_BOUNDS, Spread, TIME_BOUNDS};
@@ -220,7 +220,7 @@ impl History {
 }
 
 /// All metrics of an object.
-fn all_series(object: &str, found: &Found) -> Vec<v1::HistorySeries> {
+fn all_series(object: &str, found: &QueryResult) -> Vec<v1::HistorySeries> {
     let Some(kind) = Kind::of(object) else {
         return Vec::new();
     };

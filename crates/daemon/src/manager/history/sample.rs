@@ -23,12 +23,12 @@ const TIER_LEVELS: usize = 10;
 /// Counters of an object, or their deltas, in the order of its metrics with latency sums instead of
 /// means; and its latency and size histograms.
 #[derive(Clone, Copy, Default)]
-pub struct Did {
+pub struct Deltas {
     counted: [u64; SERIES_MAX],
     spread: Counts,
 }
 
-impl Did {
+impl Deltas {
     /// Accesses of hosts to an object.
     fn hosts(counters: &IoCounters, spread: Counts) -> Self {
         let mut counted = [0; SERIES_MAX];
@@ -112,9 +112,9 @@ impl Did {
 pub struct Sample {
     /// Seconds since the previous one.
     pub seconds: f64,
-    before: BTreeMap<String, Did>,
+    before: BTreeMap<String, Deltas>,
     /// Counters of each object.
-    pub counted: BTreeMap<String, Did>,
+    pub counted: BTreeMap<String, Deltas>,
     /// Metrics of each object.
     pub figures: Vec<(String, Values)>,
     /// Histograms of each object that had operations.
@@ -123,7 +123,7 @@ pub struct Sample {
 
 impl Sample {
     /// A sample over `seconds`, given the counters at its beginning.
-    pub fn new(seconds: f64, before: BTreeMap<String, Did>) -> Self {
+    pub fn new(seconds: f64, before: BTreeMap<String, Deltas>) -> Self {
         Self {
             seconds,
             before,
@@ -134,7 +134,7 @@ impl Sample {
     }
 
     /// Deltas of an object; nothing if it is new.
-    fn since(&mut self, key: &str, now: Did) -> Option<Did> {
+    fn since(&mut self, key: &str, now: Deltas) -> Option<Deltas> {
         self.counted.insert(key.to_owned(), now);
         Some(now.since(self.before.get(key)?))
     }
@@ -150,13 +150,13 @@ impl Sample {
     /// Adds a pool with all of its objects. `sessions`: number of sessions of each export.
     pub fn pool(&mut self, look: &PoolLook, sessions: &BTreeMap<&str, u64>) {
         let pool = &look.status;
-        let (mut all, mut ram) = (Counts::default(), Did::default());
+        let (mut all, mut ram) = (Counts::default(), Deltas::default());
         let mut volumes = BTreeMap::new();
         for volume in &look.volumes {
             let object = Kind::Volume.object(&pool.name, Some(&volume.status.name));
-            let from_ram = self.since(&format!("ram of {object}"), Did::ram(&volume.sources));
+            let from_ram = self.since(&format!("ram of {object}"), Deltas::ram(&volume.sources));
             ram.add(&from_ram.unwrap_or_default());
-            let now = Did::hosts(&volume.counters, volume.spread);
+            let now = Deltas::hosts(&volume.counters, volume.spread);
             if let Some(did) = self.since(&object, now) {
                 all.add(&did.spread);
                 volumes.insert(volume.status.name.as_str(), did);
@@ -166,7 +166,7 @@ impl Sample {
         self.policies(look, &volumes);
         let drives = self.vdrives(pool);
         let object = Kind::Pool.object(&pool.name, None);
-        let now = Did::hosts(&look.counters, Counts::default());
+        let now = Deltas::hosts(&look.counters, Counts::default());
         if let Some(did) = self.since(&object, now) {
             self.tell(Kind::Pool, object, did.values(self.seconds), all);
             self.tiers(pool, &did, (&ram, &drives));
@@ -175,17 +175,17 @@ impl Sample {
     }
 
     /// Adds vdrives and drives of a pool; returns the deltas by tier.
-    fn vdrives(&mut self, pool: &PoolStatus) -> Vec<(Tier, Did)> {
+    fn vdrives(&mut self, pool: &PoolStatus) -> Vec<(Tier, Deltas)> {
         let each = pool.vdrives.iter();
         each.map(|vdrive| (vdrive.tier, self.vdrive(&pool.name, vdrive)))
             .collect()
     }
 
-    fn vdrive(&mut self, pool: &str, vdrive: &VdriveStatus) -> Did {
-        let mut all = Did::default();
+    fn vdrive(&mut self, pool: &str, vdrive: &VdriveStatus) -> Deltas {
+        let mut all = Deltas::default();
         for drive in &vdrive.drives {
             let object = Kind::Drive.object(pool, Some(&drive.spec));
-            if let Some(did) = self.since(&object, Did::drive(drive)) {
+            if let Some(did) = self.since(&object, Deltas::drive(drive)) {
                 all.add(&did);
                 self.tell(Kind::Drive, object, did.values(self.seconds), did.spread);
             }
@@ -202,7 +202,12 @@ impl Sample {
     }
 
     /// Adds the tiers of a pool: reads served, I/O of RAM and drives, and levels.
-    fn tiers(&mut self, pool: &PoolStatus, did: &Did, (ram, drives): (&Did, &[(Tier, Did)])) {
+    fn tiers(
+        &mut self,
+        pool: &PoolStatus,
+        did: &Deltas,
+        (ram, drives): (&Deltas, &[(Tier, Deltas)]),
+    ) {
         let [from_ram, fast, slow] = [6, 7, 8].map(|index| did.counted[index]);
         let (promoted, demoted) = (did.counted[10], did.counted[11]);
         let served = from_ram + fast + slow;
@@ -232,7 +237,7 @@ impl Sample {
             if used.peek().is_none() {
                 continue;
             }
-            let mut all = Did::default();
+            let mut all = Deltas::default();
             let of_tier = drives.iter().filter(|(of, _)| *of == tier);
             of_tier.for_each(|(_, did)| all.add(did));
             all.counted[TIER_OWN..TIER_OWN + own.len()].copy_from_slice(&own);
@@ -249,8 +254,8 @@ impl Sample {
         let pool = &look.status.name;
         for (name, sessions) in sessions {
             let known = look.exports.iter().find(|export| export.name == *name);
-            let now = known.map_or_else(Did::default, |export| {
-                let mut did = Did::hosts(&export.counters, export.spread);
+            let now = known.map_or_else(Deltas::default, |export| {
+                let mut did = Deltas::hosts(&export.counters, export.spread);
                 did.counted[SESSIONS..].fill(0);
                 did
             });
@@ -295,7 +300,7 @@ mod tests {
     }
 
     /// A sample of one second in which vdrive 1 of `tank` has these drives.
-    fn second(before: BTreeMap<String, Did>, drives: Vec<DriveStatus>) -> (Sample, Did) {
+    fn second(before: BTreeMap<String, Deltas>, drives: Vec<DriveStatus>) -> (Sample, Deltas) {
         let vdrive = VdriveStatus {
             id: 1,
             tier: Tier::Fast,

@@ -143,9 +143,9 @@ impl Transfers {
 }
 
 /// A snapshot and its identity.
-type Known<'a> = (&'a SnapshotStatus, SnapshotId);
+type IdentifiedSnapshot<'a> = (&'a SnapshotStatus, SnapshotId);
 
-fn find<'a>(all: &'a [SnapshotStatus], volume: &str, name: &str) -> Result<Known<'a>> {
+fn find<'a>(all: &'a [SnapshotStatus], volume: &str, name: &str) -> Result<IdentifiedSnapshot<'a>> {
     let mut found = all.iter();
     match found.find(|known| known.volume == volume && known.name == name) {
         Some(found) => Ok((found, identity(found)?)),
@@ -161,7 +161,7 @@ fn find_base<'a>(
     volume: &str,
     (snapshot, to): (&str, SnapshotId),
     token: &Token,
-) -> Result<Option<Known<'a>>> {
+) -> Result<Option<IdentifiedSnapshot<'a>>> {
     if token.to != to {
         return Err(Problem::invalid(format!(
             "the token does not belong to {volume}@{snapshot}: send the snapshot that was begun"

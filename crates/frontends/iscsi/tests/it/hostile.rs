@@ -107,7 +107,7 @@ const ATTACKS: &[(&str, Attack)] = &[
         client.send(&command.data(&[0; 512]));
         rejected(client);
     }),
-    ("a PDU of no kind", |client| {
+    ("a PDU with an unknown opcode", |client| {
         client.send(&Pdu::new(0x1f, 0x80));
         rejected(client);
     }),
@@ -115,16 +115,16 @@ const ATTACKS: &[(&str, Attack)] = &[
         client.send(&Pdu::new(0x43, 0x87).data(b"InitiatorName=iqn.a\0"));
         rejected(client);
     }),
-    ("a text that is none", |client| {
+    ("a text request that is not valid UTF-8", |client| {
         client.send(&Pdu::new(0x44, 0x80).word(20, NO_TAG).data(b"\xff\xfe="));
         rejected(client);
     }),
-    ("a command for a unit that is not there", |client| {
+    ("a command for a unit that does not exist", |client| {
         let command = client.write_10(0, 1, 0xa1).byte(9, 9);
         client.send(&command.data(&[0; 512]));
         assert_eq!(client.receive().unwrap().head[3], 2);
     }),
-    ("more immediate commands than there may be", |client| {
+    ("more immediate commands than permitted", |client| {
         for _ in 0..17 {
             let mut command = client.write_10(0, 16, 0xa1);
             client.command_number -= 1;

@@ -58,7 +58,7 @@ fn proof_is_valid_once() {
 fn all_connections_of_a_session_prove_the_same_credentials() {
     let server = server("connections");
     let text = "name other\nsecret another-secret-1\n";
-    // The other secret gives access to another unit.
+    // The other secret gives access to another logical unit.
     let second = with_secrets("other", text, |path| server.second(&[("chap", path)]));
     let log_in = |client: Client, name: &str, secret: &[u8]| {
         log_in(&server, HOST, client, (name, secret), "MaxConnections=4\0")

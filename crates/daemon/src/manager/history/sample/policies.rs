@@ -1,7 +1,7 @@
 //! Samples of quality-of-service policies: combined activity of their volumes, their minimums, and
 //! the share of time with demand in which these were met.
 
-use super::{Did, Sample};
+use super::{Deltas, Sample};
 use crate::history::{Kind, SERIES_MAX};
 use engine::{PoolLook, VolumeQos};
 use std::collections::BTreeMap;
@@ -16,15 +16,15 @@ const LATE: usize = 10;
 /// Deltas of the volumes with a policy.
 #[derive(Default)]
 struct OfPolicy {
-    hosts: Did,
+    hosts: Deltas,
     /// In the order of the policy's metrics.
     attained: [u64; SERIES_MAX],
     promised_iops: u64,
 }
 
 /// Counters of a guarantee.
-fn counted(qos: &VolumeQos) -> Did {
-    let mut did = Did::default();
+fn counted(qos: &VolumeQos) -> Deltas {
+    let mut did = Deltas::default();
     did.counted[WINDOWS] = qos.windows;
     did.counted[MET] = qos.met;
     did.counted[HELD] = qos.held;
@@ -34,7 +34,7 @@ fn counted(qos: &VolumeQos) -> Did {
 
 impl Sample {
     /// Adds the policies in use in a pool. `volumes`: deltas of each volume by name.
-    pub(super) fn policies(&mut self, look: &PoolLook, volumes: &BTreeMap<&str, Did>) {
+    pub(super) fn policies(&mut self, look: &PoolLook, volumes: &BTreeMap<&str, Deltas>) {
         let pool = &look.status.name;
         let mut policies = BTreeMap::<&str, OfPolicy>::new();
         for status in look.volumes.iter().map(|volume| &volume.status) {
