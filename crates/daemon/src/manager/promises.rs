@@ -79,7 +79,7 @@ fn explained(bottleneck: QosBottleneck, pool: &str, qos: &VolumeQos) -> (String,
     let policy = &qos.policy.name;
     match bottleneck {
         QosBottleneck::OwnMaximum => (
-            format!("throttled by the maximum of its policy {policy}"),
+            format!("the maximum of its policy {policy}"),
             format!("raise the maximum with `convect qos policy set {pool}/{policy}`"),
         ),
         QosBottleneck::ShardTime => {
@@ -101,15 +101,15 @@ fn explained(bottleneck: QosBottleneck, pool: &str, qos: &VolumeQos) -> (String,
             )
         }
         QosBottleneck::FastTier => (
-            "on the fast tier".to_owned(),
+            "the fast tier".to_owned(),
             format!("look for a slow drive with `convect pool iostat {pool} --watch`"),
         ),
         QosBottleneck::SlowTier => (
-            "on the slow tier".to_owned(),
+            "the slow tier".to_owned(),
             format!("pin its data to the fast tier: `convect volume set {pool}/VOLUME --pin fast`"),
         ),
         QosBottleneck::Room => (
-            "writing to a fast tier that is full of dirty data".to_owned(),
+            "a fast tier full of dirty data".to_owned(),
             format!(
                 "see `convect pool status {pool}`: set a maximum for volumes with many writes, or \
                  enlarge the fast tier"
