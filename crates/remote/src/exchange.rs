@@ -225,7 +225,7 @@ pub fn exchange<S: Read + Write>(
     }
 }
 
-/// What follows the head of a request.
+/// Next step after the head of a request.
 enum Next {
     Body(Call<SendBody>),
     Answer(Call<RecvResponse>),

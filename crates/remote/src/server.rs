@@ -86,7 +86,7 @@ fn roots<'a>(
             .map_err(|error| error.to_string())?;
     }
     match roots.is_empty() {
-        true => Err("the file contains none".to_owned()),
+        true => Err("it contains no certificates".to_owned()),
         false => Ok(roots),
     }
 }

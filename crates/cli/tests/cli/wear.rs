@@ -1,4 +1,4 @@
-//! What is written to drives, and what promotion may write.
+//! Wear tables: bytes written to drives, and the write budget of promotion.
 
 use crate::scripted::Scripted;
 

@@ -94,7 +94,7 @@ pub fn ask(program: &Path, device: &str, limit: Duration) -> SmartctlResult {
     }
 }
 
-/// Kills it with all of its children, and waits for a moment.
+/// Kills smartctl and its children, and waits briefly for its exit.
 fn stop(mut child: Child, why: String) -> SmartctlResult {
     if let Ok(group) = i32::try_from(child.id()) {
         // SAFETY: kill accesses no memory; the process group is the child's own, which is not

@@ -142,7 +142,7 @@ fn stopping_queue_completes_zeroing_in_progress() {
         },
     );
     queue.kick();
-    until("the first part is with the volume", || {
+    until("the first part is submitted", || {
         served.device.waiting() == 1
     });
     std::thread::scope(|scope| {
