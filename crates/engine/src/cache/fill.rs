@@ -205,7 +205,7 @@ impl Shard {
                 (InLine::For(due), Some(stream))
             }
         };
-        if ahead && (self.closing.get() || !self.state.borrow().regions.goes_on()) {
+        if ahead && (self.lifecycle.is_closing() || !self.state.borrow().regions.goes_on()) {
             map_page.fetching.set(map_page.fetching.get() & !span);
             self.fetched.notify();
             return Err(DriveError::Gone);

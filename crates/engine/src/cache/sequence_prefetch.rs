@@ -71,14 +71,16 @@ impl Shard {
     /// Reads what is predicted, for as long as the shard runs.
     pub(crate) async fn sequence_prefetch_loop(self: Rc<Self>) {
         let mut found = Vec::new();
-        while !self.closing.get() {
+        while !self.lifecycle.is_closing() {
             let wake = self.sequence_wake.wait();
             if !self.state.borrow_mut().next_foreseen(&mut found) {
                 wake.await;
                 continue;
             }
             for arrival in &found {
-                if !self.closing.get() && !self.shared.promotion_held.load(Ordering::Relaxed) {
+                if !self.lifecycle.is_closing()
+                    && !self.shared.promotion_held.load(Ordering::Relaxed)
+                {
                     self.read_foreseen(arrival.blocks.extent).await;
                 }
             }

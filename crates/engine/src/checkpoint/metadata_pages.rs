@@ -54,7 +54,7 @@ impl Shard {
     /// there, and a part of the region is left in which pages that are there already are rewritten.
     pub(crate) fn has_room_for_pages(&self, state: &State) -> bool {
         // Recovery makes no pages that were not there before the crash.
-        self.background.get() == 0
+        !self.lifecycle.has_tasks()
             || self.has_pages(state, self.journal_users.get(), self.rewrite_pages(state))
     }
 
@@ -71,7 +71,7 @@ impl Shard {
         // goes on: a pool that was filled by a version that kept no room.
         let changed = state.unplaced + state.dirty_map_pages.len();
         let waits = users > 0 || changed > 0 || state.deferred_frees.has_sealed();
-        self.background.get() == 0 || !waits || self.has_pages(state, users, 0)
+        !self.lifecycle.has_tasks() || !waits || self.has_pages(state, users, 0)
     }
 
     /// Waits until a checkpoint has room for its pages, while there are some that were replaced and
@@ -86,7 +86,7 @@ impl Shard {
             self.check()?;
             {
                 let state = self.state.borrow();
-                let kept_back = self.background.get() > 0 && state.deferred_frees.has_sealed();
+                let kept_back = self.lifecycle.has_tasks() && state.deferred_frees.has_sealed();
                 if !kept_back || self.has_pages(&state, self.journal_users.get(), 0) {
                     return Ok(());
                 }

@@ -107,7 +107,7 @@ impl<'a> Compaction<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.slots + self.homes + self.sparse.0 == 0 || self.shard.closing.get()
+        self.slots + self.homes + self.sparse.0 == 0 || self.shard.lifecycle.is_closing()
     }
 
     async fn all_layers(&mut self) -> Result<(), IoError> {

@@ -102,8 +102,10 @@ impl Shard {
         while let Some(start) = from {
             let keys = self.next_chunks(volume, start).await?;
             for chunk in &keys {
-                progress.rest(&self.handle, || !self.closing.get()).await;
-                if progress.is_cancelled() || self.closing.get() {
+                progress
+                    .rest(&self.handle, || !self.lifecycle.is_closing())
+                    .await;
+                if progress.is_cancelled() || self.lifecycle.is_closing() {
                     return Ok(false);
                 }
                 let moved = self.evacuate_chunk(volume, *chunk, vdrive, &mut pass.unread);

@@ -120,7 +120,7 @@ impl Shard {
         let mut asked = (asking.ask(), asking.worked.load(Ordering::Acquire));
         let mut in_vain = 0;
         self.mover_wake.notify();
-        while self.handle.now_ns() < now + PATIENCE_NS && !self.closing.get() {
+        while self.handle.now_ns() < now + PATIENCE_NS && !self.lifecycle.is_closing() {
             let acked_requests = asking.is_acked(asked.0, self.config.shards.into());
             for class in classes {
                 if self.host_slots(class, count, runs) {
@@ -178,7 +178,7 @@ impl Shard {
 
     /// Gives up groups for other shards, for as long as the shard runs.
     pub(crate) async fn spare_loop(self: Rc<Self>) {
-        while !self.closing.get() {
+        while !self.lifecycle.is_closing() {
             let wake = self.spare_wake.wait();
             let asked = self.shared.asking.asked();
             if self.acked_requests.replace(asked) != asked {

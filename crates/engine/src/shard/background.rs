@@ -1,5 +1,6 @@
 //! What a shard does by itself: commits, checkpoints, moves.
 
+use super::lifecycle::Task;
 use super::state::Shard;
 use crate::wal::log::COMMIT_PAGES;
 use std::pin::Pin;
@@ -20,15 +21,13 @@ const TICK_NS: u64 = 50_000_000;
 const IDLE_TICK_NS: u64 = 250_000_000;
 
 /// One of the shard's own tasks.
-type Task = fn(Rc<Shard>) -> Pin<Box<dyn Future<Output = ()>>>;
+type TaskOf = fn(Rc<Shard>) -> Pin<Box<dyn Future<Output = ()>>>;
 
 impl Shard {
     /// Starts the shard's own tasks. It serves from now on.
     pub fn start(self: &Rc<Self>) {
-        self.background.set(7);
-        self.surveying.set(true);
-        self.begin_policy();
-        let tasks: [Task; 7] = [
+        let begin = |task: TaskOf| (task, Task::begin(self.clone()));
+        let tasks: [TaskOf; 7] = [
             |shard| Box::pin(shard.survey()),
             |shard| Box::pin(shard.commit_loop()),
             |shard| Box::pin(shard.checkpoint_loop()),
@@ -37,12 +36,11 @@ impl Shard {
             |shard| Box::pin(shard.sequence_prefetch_loop()),
             |shard| Box::pin(shard.spare_loop()),
         ];
-        for task in tasks {
-            let shard = self.clone();
-            self.handle.spawn(async move {
-                task(shard.clone()).await;
-                shard.background.set(shard.background.get() - 1);
-            });
+        let tasks = tasks.map(begin);
+        self.surveying.set(true);
+        self.begin_policy();
+        for (work, task) in tasks {
+            self.handle.spawn(async move { work(task.clone()).await });
         }
         self.raise_soon();
     }
@@ -63,7 +61,7 @@ impl Shard {
     async fn survey_volume(&self, volume: u32) -> Result<(), block::IoError> {
         let mut from = Some(0);
         while let Some(start) = from {
-            if self.closing.get() {
+            if self.lifecycle.is_closing() {
                 return Ok(());
             }
             let (last, need) = {
@@ -102,7 +100,7 @@ impl Shard {
     }
 
     async fn commit_loop(self: Rc<Self>) {
-        while !self.closing.get() {
+        while !self.lifecycle.is_closing() {
             let wake = self.commit_wake.wait();
             let (since, waiting) = {
                 let state = self.state.borrow();
@@ -132,7 +130,7 @@ impl Shard {
 
     async fn checkpoint_loop(self: Rc<Self>) {
         let mut last = self.handle.now_ns();
-        while !self.closing.get() {
+        while !self.lifecycle.is_closing() {
             let wake = self.checkpoint_wake.wait();
             let (changed, pressing) = {
                 let state = self.state.borrow();
@@ -167,7 +165,7 @@ impl Shard {
     /// # Errors
     /// When a drive failed: what was flushed before is safe all the same.
     pub async fn close(self: &Rc<Self>) -> Result<(), block::IoError> {
-        self.closing.set(true);
+        self.lifecycle.close();
         for event in [
             &self.mover_wake,
             &self.promote_wake,
@@ -180,7 +178,7 @@ impl Shard {
         ] {
             event.notify();
         }
-        while self.background.get() > 0 || self.prefetching.get() > 0 {
+        while self.lifecycle.has_tasks() || self.prefetching.get() > 0 {
             self.promote_wake.notify();
             // What makes room in the journal may have ended before what waits for room there.
             let long = self.state.borrow().journal.is_long();

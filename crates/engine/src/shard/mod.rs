@@ -13,6 +13,7 @@ mod background;
 mod bench;
 mod by_export;
 pub(crate) mod dispatch;
+pub(crate) mod lifecycle;
 #[cfg(test)]
 pub(crate) mod probe;
 mod qos;

@@ -1,6 +1,7 @@
 //! What a shard holds.
 
 use super::by_export::ByExport;
+use super::lifecycle::Lifecycle;
 use super::qos::Entrance;
 use crate::cache::read_cache::RamTier;
 use crate::cache::readahead::STREAMS;
@@ -295,9 +296,7 @@ pub struct Shard {
     pub(crate) spare_wake: Event,
     /// This one last asked without having to at this moment.
     pub(crate) asked_early_ns: Cell<u64>,
-    pub(crate) closing: Cell<bool>,
-    /// Background tasks that have not ended.
-    pub(crate) background: Cell<usize>,
+    pub(crate) lifecycle: Lifecycle,
     /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
     pub(crate) looked_over: Cell<bool>,
     /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
@@ -420,8 +419,7 @@ impl Shard {
             sparing_ns: Cell::new(0),
             spare_wake: Event::default(),
             asked_early_ns: Cell::new(0),
-            closing: Cell::new(false),
-            background: Cell::new(0),
+            lifecycle: Lifecycle::default(),
             looked_over: Cell::new(false),
             promoting_pinned: Cell::new(false),
             promote_pinned_again: Cell::new(false),

@@ -84,7 +84,7 @@ impl Shard {
     /// Whether waiting for the mover can bring space.
     pub(crate) fn can_make_space(&self) -> bool {
         let state = self.state.borrow();
-        if state.failed.is_some() || self.closing.get() {
+        if state.failed.is_some() || self.lifecycle.is_closing() {
             return false;
         }
         let may_demote = state.alloc.free_slots(Class::Slow) > 0 && self.may_demote(&state);
@@ -98,7 +98,7 @@ impl Shard {
         let mut held_up: Option<IoError> = None;
         let mut idle_ns = IDLE_NS;
         let mut writeback_rate = WritebackRate::default();
-        while !self.closing.get() {
+        while !self.lifecycle.is_closing() {
             let wake = self.mover_wake.wait();
             let began = self.handle.now_ns();
             if self.moves_paused.get() > 0 {

@@ -8,6 +8,7 @@ use super::writeback::{Job, Moving, Target, Wanted};
 use crate::cache::fill::{extents_of, parts};
 use crate::control::explain::Cause;
 use crate::map::page::{ChunkLock, MapPage};
+use crate::shard::lifecycle::Task;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use crate::vdrive::Purpose;
@@ -115,18 +116,20 @@ impl Shard {
             state.policy.is_some()
                 && settings.any(|settings| settings.pins(TierConfig::Fast).next().is_some())
         };
-        let Some(shard) = self.this().filter(|_| has_pins && !self.closing.get()) else {
+        let Some(shard) = self
+            .this()
+            .filter(|_| has_pins && !self.lifecycle.is_closing())
+        else {
             return;
         };
         self.promote_pinned_again.set(true);
         if self.promoting_pinned.replace(true) {
             return;
         }
-        self.background.set(self.background.get() + 1);
+        let task = Task::begin(shard);
         self.handle.spawn(async move {
-            shard.raise_loop().await;
-            shard.promoting_pinned.set(false);
-            shard.background.set(shard.background.get() - 1);
+            task.raise_loop().await;
+            task.promoting_pinned.set(false);
         });
     }
 
@@ -149,7 +152,7 @@ impl Shard {
 
     async fn raise_loop(&self) {
         let mut pause_ns = AGAIN_NS;
-        while !self.closing.get() {
+        while !self.lifecycle.is_closing() {
             if self.promote_pinned_again.replace(false) {
                 pause_ns = AGAIN_NS;
             }
@@ -168,7 +171,7 @@ impl Shard {
     /// Waits, unless the shard closes.
     async fn wait_open(&self, time_ns: u64) {
         let until = self.handle.now_ns().saturating_add(time_ns);
-        while !self.closing.get() {
+        while !self.lifecycle.is_closing() {
             let left = until.saturating_sub(self.handle.now_ns());
             if left == 0 {
                 return;
@@ -198,7 +201,7 @@ impl Shard {
                     for chunk in chunks.into_iter().take_while(|chunk| *chunk <= last) {
                         raised = raised.and(self.raise_in_turn((layer, chunk)).await);
                     }
-                    from = from.filter(|next| *next <= last && !self.closing.get());
+                    from = from.filter(|next| *next <= last && !self.lifecycle.is_closing());
                 }
             }
         }
@@ -206,7 +209,7 @@ impl Shard {
     }
 
     async fn raise_in_turn(&self, chunk: (u32, u32)) -> Raised {
-        if self.closing.get() {
+        if self.lifecycle.is_closing() {
             return Raised::default();
         }
         let spent = self.state.borrow().is_spent(self.handle.now_ns());

@@ -76,7 +76,7 @@ impl Shard {
     /// Promotes what is queued, for as long as the shard runs.
     pub(crate) async fn promote_loop(self: Rc<Self>) {
         let limit = reactor::Limit::new(PARALLEL);
-        while !self.closing.get() {
+        while !self.lifecycle.is_closing() {
             let wake = self.promote_wake.wait();
             let Some(candidate) = self.next_candidate() else {
                 wake.await;

@@ -55,7 +55,7 @@ impl Shard {
         let ended = loop {
             if progress.is_cancelled()
                 || progress.is_paused()
-                || self.closing.get()
+                || self.lifecycle.is_closing()
                 || self.handle.now_ns() >= until
             {
                 break false;
@@ -128,7 +128,7 @@ impl Shard {
         if let Which::Volume(volume) = which {
             for chunk in &keys {
                 let progress = part.progress;
-                if progress.is_cancelled() || progress.is_paused() || self.closing.get() {
+                if progress.is_cancelled() || progress.is_paused() || self.lifecycle.is_closing() {
                     return Ok(Some(*chunk));
                 }
                 self.scrub_chunk(volume, *chunk, part, throttle).await?;
