@@ -228,7 +228,7 @@ impl Shard {
 
     /// Slots for a write of a host, if it need not wait its turn for them.
     fn try_take_slots(&self, count: usize, runs: &mut Vec<Run>) -> bool {
-        let class = self.write_class();
+        let class = self.tiers.for_writes();
         let State { alloc, pacing, .. } = &mut *self.state.borrow_mut();
         let in_memory = |on| self.vdrive(on).is_ok_and(|vdrive| vdrive.is_in_memory());
         let may_take = alloc.next_slots_on(class).is_some_and(in_memory)

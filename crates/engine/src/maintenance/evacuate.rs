@@ -206,7 +206,7 @@ impl Shard {
         state.alloc.recorded(new);
         self.check_home(map_page, new, map_page.page.borrow().home_mask());
         state.alloc.touch_home(old);
-        self.check_unwritten(old, CHUNK_BLOCKS);
+        self.devices.check_unwritten(old, CHUNK_BLOCKS);
         state.deferred_frees.home(old);
         map_page.page.borrow_mut().set_home(new);
         self.mark_dirty(&mut state, volume, chunk, map_page);

@@ -245,7 +245,7 @@ impl Shard {
         let mut worked = false;
         let until = self.handle.now_ns() + EVICTING_NS;
         let (wanted, mut in_vain) = (GROUPS as u64 * self.config.group_blocks, 0);
-        while self.is_tiered() && in_vain < PASSES && self.handle.now_ns() < until {
+        while self.tiers.are_two() && in_vain < PASSES && self.handle.now_ns() < until {
             let free = {
                 let state = self.state.borrow();
                 match state.clean_chunks.is_empty() {

@@ -125,7 +125,7 @@ impl Shard {
             }
             if home.is_some() {
                 state.alloc.touch_home(home);
-                self.check_unwritten(home, CHUNK_BLOCKS);
+                self.devices.check_unwritten(home, CHUNK_BLOCKS);
                 state.deferred_frees.home(home);
             }
             self.note_chunk(&mut state, upper, chunk, &up);

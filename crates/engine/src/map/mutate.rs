@@ -162,7 +162,8 @@ impl Shard {
             let index = block - first;
             page.set_slot(block, run.place.plus(index as u64));
             page.set_crc(block, crcs[index]);
-            self.check_content(run.place.plus(index as u64), crcs[index]);
+            self.devices
+                .check_content(run.place.plus(index as u64), crcs[index]);
             page.set_from(block, 0);
             let kept = is_on(Mutation::WriteKeepsHome) && page.home_valid(block);
             page.set_home_valid(block, kept);
@@ -284,7 +285,7 @@ impl Shard {
             },
         )?;
         state.alloc.touch_home(home);
-        self.check_unwritten(home, CHUNK_BLOCKS);
+        self.devices.check_unwritten(home, CHUNK_BLOCKS);
         state.deferred_frees.home(home);
         map_page.page.borrow_mut().set_home(Place::NONE);
         self.mark_dirty(state, volume, chunk, map_page);
@@ -319,7 +320,8 @@ impl Shard {
                 page.set_slot(first + index, run.place.plus(index as u64));
             });
             let crc = map_page.page.borrow().crc(first + index);
-            self.check_content(run.place.plus(index as u64), crc);
+            self.devices
+                .check_content(run.place.plus(index as u64), crc);
         }
         state.journal.touch(run.place.vdrive());
         state.clean_chunks.insert((volume, chunk));
@@ -403,7 +405,7 @@ impl Shard {
         if is_watched() {
             for block in mask.blocks() {
                 let crc = map_page.page.borrow().crc(block);
-                self.check_content(home.plus(block as u64), crc);
+                self.devices.check_content(home.plus(block as u64), crc);
             }
         }
     }
@@ -412,7 +414,7 @@ impl Shard {
         for place in old.iter().filter(|place| place.is_some()) {
             // The next checkpoint keeps the slot as free, whether it is let go by then or not.
             state.alloc.touch(*place);
-            self.check_unwritten(*place, 1);
+            self.devices.check_unwritten(*place, 1);
             state.deferred_frees.slots(*place, 1);
         }
         if is_on(Mutation::ReuseUndurable) {

@@ -18,7 +18,7 @@ use crate::map::page_summary::PageSummaries;
 use crate::map::radix::{DirtyNodes, Tree};
 use crate::recovery::open_checkpoint::OpenedFrom;
 use crate::space::{
-    Allocator, Allowance, Batch, Class, DeferredFrees, GroupTable, Run, SpaceShared,
+    Allocator, Allowance, Class, DeferredFrees, GroupTable, Run, SpaceShared, Tiers,
 };
 use crate::tiering::dirty_index::DirtyIndex;
 use crate::tiering::move_log::Ledger;
@@ -27,7 +27,7 @@ use crate::tiering::settings::VolumeSettings;
 use crate::tiering::unreadable::UnreadableIndex;
 use crate::tiering::what_if::Waits;
 use crate::tiering::write_budget::Budget;
-use crate::vdrive::{Members, VdriveIo};
+use crate::vdrive::{Devices, Members, VdriveIo};
 use crate::wal::log::Journal;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
@@ -38,8 +38,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use units::invariant::{check, is_watched};
-use units::{CHUNK_BLOCKS, Fetching, Place, PoolId, ShardId, VdriveId};
+use units::invariant::check;
+use units::{Fetching, Place, PoolId, ShardId, VdriveId};
 
 pub(crate) use format::{DIRECTORY, HOMES, SLOTS};
 
@@ -247,9 +247,8 @@ pub struct Shard {
     pub(crate) config: ShardConfig,
     pub(crate) handle: Handle,
     pub(crate) shared: Arc<PoolShared>,
-    pub(crate) vdrives: RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>,
-    /// Tier by vdrive, as far as it was asked for.
-    classes: [Cell<Option<Class>>; 256],
+    pub(crate) devices: Devices,
+    pub(crate) tiers: Tiers,
     pub(crate) state: RefCell<State>,
     /// Where operations enter.
     pub(super) entrance: Entrance,
@@ -385,14 +384,15 @@ impl Shard {
             counters: IoCounters::default(),
             exports: ByExport::default(),
         };
+        let tiers = Tiers::new(shared.groups.clone());
         let upkeep = Upkeep::new(&handle, shared.hurt_until.clone());
         let streams = Limit::timed(STREAMS, STREAMS, &handle);
         Rc::new_cyclic(|this| Self {
             config,
             handle,
             shared,
-            vdrives: RefCell::new(vdrives),
-            classes: [const { Cell::new(None) }; 256],
+            devices: Devices::new(vdrives),
+            tiers,
             state: RefCell::new(state),
             entrance: Entrance::new(config.shard.0.into()),
             durable: Event::default(),
@@ -451,24 +451,24 @@ impl Shard {
     }
 
     /// A vdrive of the pool.
+    ///
+    /// # Errors
+    /// As [`Devices::get`].
+    #[inline]
     pub(crate) fn vdrive(&self, id: VdriveId) -> Result<Rc<VdriveIo>, IoError> {
-        let vdrives = self.vdrives.borrow();
-        vdrives
-            .get(&id)
-            .cloned()
-            .ok_or_else(|| IoError::new(ErrorKind::Device, format!("the pool has no vdrive {id}")))
+        self.devices.get(id)
     }
 
     /// Adds a vdrive that came to the pool.
     pub fn add_vdrive(&self, vdrive: Rc<VdriveIo>) {
-        self.vdrives.borrow_mut().insert(vdrive.id, vdrive);
+        self.devices.insert(vdrive);
     }
 
     /// Forgets a vdrive that left the pool.
     pub fn remove_vdrive(&self, id: VdriveId) {
         self.check_left(id);
-        self.vdrives.borrow_mut().remove(&id);
-        self.classes[usize::from(id.0)].set(None);
+        self.devices.remove(id);
+        self.tiers.forget(id);
         self.state.borrow().alloc.forget_vdrive(id);
     }
 
@@ -480,62 +480,10 @@ impl Shard {
         });
     }
 
-    /// Invariant: what is freed is not being written.
-    pub(crate) fn check_unwritten(&self, place: Place, count: usize) {
-        if is_watched()
-            && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive())
-        {
-            vdrive.check_unwritten(place.block(), count as u64);
-        }
-    }
-
-    /// Invariant: released space is not being read by a scrub.
-    pub(crate) fn check_unseen(&self, batch: &Batch) {
-        if !is_watched() {
-            return;
-        }
-        let vdrives = self.vdrives.borrow();
-        let homes = batch.homes.iter().map(|home| (*home, CHUNK_BLOCKS as u32));
-        for (place, count) in batch.slots.iter().copied().chain(homes) {
-            if let Some(vdrive) = vdrives.get(&place.vdrive()) {
-                vdrive.check_unseen(place.block(), u64::from(count));
-            }
-        }
-    }
-
-    /// Invariant: what a map says lies at a place was written there.
-    pub(crate) fn check_content(&self, place: Place, crc: u32) {
-        if is_watched()
-            && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive())
-        {
-            vdrive.check_content(place.block(), crc);
-        }
-    }
-
-    /// The tier of a place. A vdrive's never changes, so the shared table is asked once.
+    /// The tier of a place.
+    #[inline]
     pub(crate) fn class(&self, place: Place) -> Class {
-        let slot = &self.classes[usize::from(place.vdrive().0)];
-        if let Some(class) = slot.get() {
-            return class;
-        }
-        let space = self.shared.groups.space(place.vdrive());
-        let class = space.map(|space| space.class);
-        slot.set(class);
-        class.unwrap_or(Class::Slow)
-    }
-
-    /// The tier that takes writes.
-    pub(crate) fn write_class(&self) -> Class {
-        if self.shared.groups.has_class(Class::Fast) {
-            Class::Fast
-        } else {
-            Class::Slow
-        }
-    }
-
-    /// Whether there are two tiers to move data between.
-    pub(crate) fn is_tiered(&self) -> bool {
-        self.shared.groups.has_class(Class::Fast) && self.shared.groups.has_class(Class::Slow)
+        self.tiers.of(place.vdrive())
     }
 
     pub(crate) fn check(&self) -> Result<(), IoError> {

@@ -69,15 +69,15 @@ impl Shard {
                 },
             )
         });
-        let vdrives = self.vdrives.borrow();
-        let used = vdrives.keys().map(|id| {
-            let homes = state.alloc.used_homes(*id) * CHUNK_BLOCKS as u64;
-            (*id, state.alloc.used_slots(*id) + homes)
+        let mut used = BTreeMap::new();
+        self.devices.for_each(|vdrive| {
+            let homes = state.alloc.used_homes(vdrive.id) * CHUNK_BLOCKS as u64;
+            used.insert(vdrive.id, state.alloc.used_slots(vdrive.id) + homes);
         });
         ShardStatus {
             counters: state.counters,
             volumes: volumes.collect(),
-            used: used.collect(),
+            used,
             page_room: self.page_room(&state),
             map_bytes: (trees + map_pages + own + state.alloc.bytes() + state.summaries.bytes())
                 as u64,

@@ -14,7 +14,7 @@ use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use units::{BLOCK, CHUNK_BLOCKS, EXTENT, Place};
+use units::{BLOCK, CHUNK_BLOCKS, EXTENT};
 
 /// Chunks looked at by one round of eviction in their order.
 const EVICT_CHUNKS: usize = 512;
@@ -61,7 +61,7 @@ impl Shard {
     /// Slots of the fast tier that are free, or will be once a barrier and reads that are under way have ended. Without
     /// those all that is hot would go while they wait.
     pub(crate) fn fast_coming_free(&self, state: &State) -> u64 {
-        let is_fast = |vdrive| self.class(Place::new(vdrive, 0)) == Class::Fast;
+        let is_fast = |vdrive| self.tiers.of(vdrive) == Class::Fast;
         let kept = state.deferred_frees.slots_kept();
         let kept = kept
             .filter(|(vdrive, _)| is_fast(*vdrive))
@@ -70,15 +70,13 @@ impl Shard {
     }
 
     fn fast_slots(&self) -> u64 {
-        self.vdrives
-            .borrow()
-            .values()
-            .filter(|vdrive| {
-                let space = self.shared.groups.space(vdrive.id);
-                space.is_some_and(|space| space.class == Class::Fast)
-            })
-            .map(|vdrive| vdrive.blocks())
-            .sum()
+        let mut slots = 0;
+        self.devices.for_each(|vdrive| {
+            if self.tiers.of(vdrive.id) == Class::Fast {
+                slots += vdrive.blocks();
+            }
+        });
+        slots
     }
 
     /// Whether waiting for the mover can bring space.
@@ -90,7 +88,7 @@ impl Shard {
         let may_demote = state.alloc.free_slots(Class::Slow) > 0 && self.may_demote(&state);
         self.surveying.get()
             || !state.deferred_frees.is_empty()
-            || (self.is_tiered() && (state.has_victims() || may_demote))
+            || (self.tiers.are_two() && (state.has_victims() || may_demote))
     }
 
     /// Makes space and has data demoted, for as long as the shard runs.
@@ -178,7 +176,7 @@ impl Shard {
             self.barrier().await?;
         }
         self.look_for_others();
-        if !self.is_tiered() {
+        if !self.tiers.are_two() {
             return Ok(false);
         }
         self.fit_ram().await;
@@ -384,7 +382,7 @@ impl Shard {
     }
 
     async fn cool_down(&self) -> Result<Cooled, IoError> {
-        if !self.is_tiered() {
+        if !self.tiers.are_two() {
             self.clear_ram();
             return Ok(Cooled::Cold);
         }

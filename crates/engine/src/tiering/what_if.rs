@@ -59,7 +59,7 @@ impl Shard {
     /// What other sizes would give the pool, and each volume beside what it has of the fast tier here now; `holders`
     /// are the volumes that layers count for. Nothing when there are not two tiers.
     pub fn what_if(&self, holders: &BTreeMap<u32, u32>) -> Option<ShardForecast> {
-        if !self.is_tiered() {
+        if !self.tiers.are_two() {
             return None;
         }
         let mut state = self.state.borrow_mut();

@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use qos::Due;
 use std::sync::Arc;
 use units::mutation::{Mutation, is_on};
-use units::{PoolId, ShardId, VdriveId};
+use units::{CHUNK_BLOCKS, PoolId, ShardId, VdriveId};
 
 /// Pages of one write to the ring.
 const WRITE_PAGES: usize = 64;
@@ -509,13 +509,8 @@ impl Shard {
     pub(crate) fn flush_is_due(&self) -> bool {
         let since_ns = self.handle.now_ns().saturating_sub(self.committed_ns.get());
         let state = self.state.borrow();
-        let vdrives = self.vdrives.borrow();
-        let mut touched = state.journal.touched.iter().chain(&[VdriveId(0)]);
-        touched.any(|id| {
-            vdrives
-                .get(id)
-                .is_some_and(|vdrive| vdrive.flush_is_due(since_ns))
-        })
+        let touched = state.journal.touched.iter().chain(&[VdriveId(0)]);
+        self.devices.is_flush_due(touched, since_ns)
     }
 
     /// Makes every record so far durable, with its data.
@@ -569,12 +564,8 @@ impl Shard {
             (upto, std::mem::take(&mut state.journal.touched))
         };
         self.all_in_ring().await.map_err(|_| DriveError::Gone)?;
-        let vdrives: Vec<_> = {
-            let vdrives = self.vdrives.borrow();
-            let ids = touched.into_iter().chain([VdriveId(0)]);
-            ids.map(|id| vdrives.get(&id).cloned().ok_or(DriveError::Gone))
-                .collect::<Result<_, _>>()?
-        };
+        let ids = touched.into_iter().chain([VdriveId(0)]);
+        let vdrives = self.devices.several(ids).ok_or(DriveError::Gone)?;
         let skipped = |vdrive: &VdriveId| match *vdrive {
             VdriveId(0) => is_on(Mutation::FlushJournal),
             _ => is_on(Mutation::FlushData),
@@ -643,7 +634,9 @@ impl Shard {
         let durable = state.journal.durable;
         let mut slots = 0;
         while let Some(batch) = state.deferred_frees.release(durable) {
-            self.check_unseen(&batch);
+            let homes = batch.homes.iter().map(|home| (*home, CHUNK_BLOCKS as u32));
+            let released = batch.slots.iter().copied().chain(homes);
+            self.devices.check_unseen(released);
             state.alloc.release(&batch);
             freed = true;
             let fast = batch

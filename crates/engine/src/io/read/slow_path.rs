@@ -645,8 +645,9 @@ impl Shard {
         map_page: &Rc<MapPage>,
         run: &Run,
     ) -> Result<Option<DmaBuf>, DriveError> {
-        let hold =
-            by.bypassed || self.shared.promotion_held.load(Ordering::Relaxed) || !self.is_tiered();
+        let hold = by.bypassed
+            || self.shared.promotion_held.load(Ordering::Relaxed)
+            || !self.tiers.are_two();
         let at_home = map_page.page.borrow().slot(run.first).is_none();
         if run.cold && at_home && !hold {
             let fetched = self.fetch(by, (layer, chunk), map_page, run).await;

@@ -283,7 +283,7 @@ impl Shard {
     /// slow tier's when it cannot. Who waits goes by what is `due`, where the pool has policies.
     async fn take_slots(&self, due: Due, count: usize) -> Result<Vec<Run>, IoError> {
         assert!(count <= CHUNK_BLOCKS, "a piece lies in one chunk");
-        let class = self.write_class();
+        let class = self.tiers.for_writes();
         let wait = {
             let mut state = self.state.borrow_mut();
             let free = state.alloc.free_slots_or(class, state.pacing.reserve);
