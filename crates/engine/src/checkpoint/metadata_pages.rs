@@ -55,7 +55,7 @@ impl Shard {
     pub(crate) fn has_room_for_pages(&self, state: &State) -> bool {
         // Recovery makes no pages that were not there before the crash.
         !self.lifecycle.has_tasks()
-            || self.has_pages(state, self.journal_users.get(), self.rewrite_pages(state))
+            || self.has_pages(state, self.reservations.held(), self.rewrite_pages(state))
     }
 
     /// Whether it might be, were nothing else under way.
@@ -82,12 +82,12 @@ impl Shard {
     pub(super) async fn pages_for_checkpoint(&self) -> Result<(), IoError> {
         let mut durable = false;
         loop {
-            let freed = self.room.wait();
+            let freed = self.reservations.until_freed();
             self.check()?;
             {
                 let state = self.state.borrow();
                 let kept_back = self.lifecycle.has_tasks() && state.deferred_frees.has_sealed();
-                if !kept_back || self.has_pages(&state, self.journal_users.get(), 0) {
+                if !kept_back || self.has_pages(&state, self.reservations.held(), 0) {
                     return Ok(());
                 }
             }
@@ -103,7 +103,7 @@ impl Shard {
         let state = self.state.borrow();
         let share = state.alloc.page_share();
         let more = self.rewrite_pages(&state) + share / SNAPSHOT_PART;
-        self.has_pages(&state, self.journal_users.get(), more)
+        self.has_pages(&state, self.reservations.held(), more)
     }
 
     /// Whether `more` pages are free beside those that `users`, one more piece of work, the

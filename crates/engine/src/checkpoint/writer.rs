@@ -97,7 +97,7 @@ impl Shard {
     pub(crate) fn resume_checkpoints(&self) {
         self.checkpoint_running.set(false);
         self.checkpointed.notify();
-        self.room.notify();
+        self.reservations.wake();
     }
 
     async fn write_checkpoint(&self) -> Result<(), IoError> {
@@ -221,7 +221,7 @@ impl Shard {
             std::mem::take(&mut state.dirty_map_pages)
         };
         // Who waits because so many have changed goes on.
-        self.room.notify();
+        self.reservations.wake();
         for batch in dirty.chunks(BATCH) {
             for (volume, chunk, map_page) in batch {
                 let counts = self.count(&map_page.page.borrow());

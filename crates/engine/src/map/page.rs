@@ -162,8 +162,11 @@ impl Shard {
                 let until = self.handle.now_ns() + ROOM_NS;
                 while self.has_room_alone() && self.handle.now_ns() < until {
                     self.check()?;
-                    futures_util::future::select(self.room.wait(), self.handle.sleep(LOOK_NS))
-                        .await;
+                    futures_util::future::select(
+                        self.reservations.until_freed(),
+                        self.handle.sleep(LOOK_NS),
+                    )
+                    .await;
                     if self.has_room_for_pages(&self.state.borrow()) {
                         return Ok(());
                     }

@@ -138,7 +138,7 @@ impl Shard {
                 let pressing = journal.is_long()
                     || (!self.has_room_for_pages(&state)
                         && state.dirty_map_pages.len() > SOME_CHANGED)
-                    || !self.may_change_pages(&state, self.journal_users.get())
+                    || !self.may_change_pages(&state, self.reservations.held())
                     || state.dirty_map_pages.len() > self.most_changed() / 2;
                 (
                     journal.has_records() || !state.dirty_map_pages.is_empty(),

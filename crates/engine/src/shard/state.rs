@@ -29,6 +29,7 @@ use crate::tiering::what_if::Waits;
 use crate::tiering::write_budget::Budget;
 use crate::vdrive::{Devices, Members, VdriveIo};
 use crate::wal::log::Journal;
+use crate::wal::reservations::Reservations;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
 use placement::{Policy, Regions, WhatIf};
@@ -310,10 +311,7 @@ pub struct Shard {
     pub(crate) cooling: Cell<bool>,
     /// Chunks with data on the fast tier are still being looked for, after an opening.
     pub(crate) surveying: Cell<bool>,
-    /// Pieces of work that hold room in the journal.
-    pub(crate) journal_users: Cell<u64>,
-    /// Room in the journal may have come free.
-    pub(crate) room: Event,
+    pub(crate) reservations: Reservations,
     /// Chunks that are being fetched ahead, or wait for it.
     pub(crate) prefetching: Cell<usize>,
     /// Of them, and of what hosts wait for in dense regions, so many are read at a time.
@@ -428,8 +426,7 @@ impl Shard {
             moves_paused: Cell::new(0),
             cooling: Cell::new(false),
             surveying: Cell::new(false),
-            journal_users: Cell::new(0),
-            room: Event::default(),
+            reservations: Reservations::default(),
             prefetching: Cell::new(0),
             streams,
             resumed: Event::default(),
@@ -504,11 +501,11 @@ impl Shard {
             &self.space_made,
             &self.checkpointed,
             &self.fetched,
-            &self.room,
-            &self.resumed,
         ] {
             event.notify();
         }
+        self.reservations.wake();
+        self.resumed.notify();
     }
 }
 

@@ -1,6 +1,7 @@
 //! The journal: records in memory, then in the ring, then durable.
 
 use super::nvram_tail::Tail;
+use super::reservations::Room;
 use super::tail_head::{TailDrive, TailHead};
 use crate::shard::state::{Shard, ShardConfig, State, drive_error};
 use crate::space::Class;
@@ -32,17 +33,6 @@ pub(crate) enum Work {
     Host(Due),
     /// Demotion, eviction, promotion: they make space, or are few.
     Mover,
-}
-
-/// Room in the journal for one piece of work, whose records are made without waiting in between: a barrier ends a
-/// page that is not full, and with one after every record they would take any number of pages.
-pub(crate) struct Room<'a>(&'a Shard);
-
-impl Drop for Room<'_> {
-    fn drop(&mut self) {
-        self.0.journal_users.set(self.0.journal_users.get() - 1);
-        self.0.room.notify();
-    }
 }
 
 /// What earlier processes left of a shard's journal in memory that outlives them.
@@ -377,7 +367,7 @@ impl Shard {
     /// When the shard has failed.
     pub(crate) async fn journal_room(&self, work: Work) -> Result<Room<'_>, IoError> {
         loop {
-            let freed = self.room.wait();
+            let freed = self.reservations.until_freed();
             if let Some(room) = self.try_journal_room(work)? {
                 return Ok(room);
             }
@@ -399,8 +389,7 @@ impl Shard {
         if !self.has_journal_room(&state, work) {
             return Ok(None);
         }
-        self.journal_users.set(self.journal_users.get() + 1);
-        Ok(Some(Room(self)))
+        Ok(Some(self.reservations.hold()))
     }
 
     /// Whether the journal has room for the records of one more piece of work: enough to know for who makes them at once.
@@ -414,7 +403,7 @@ impl Shard {
             }
             Work::Mover => (state.journal.mover_limit(), true),
         };
-        let users = self.journal_users.get();
+        let users = self.reservations.held();
         few && state.journal.length() + ROOM_PAGES * (users + 1) <= limit
             && self.may_change_pages(state, users)
     }
@@ -648,7 +637,7 @@ impl Shard {
         state.pacing.freed(self.handle.now_ns(), slots);
         drop(state);
         if freed {
-            self.room.notify();
+            self.reservations.wake();
             self.space_made.notify();
         }
     }

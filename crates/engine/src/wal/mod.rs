@@ -11,4 +11,5 @@
 mod durable_mark;
 pub(crate) mod log;
 pub(crate) mod nvram_tail;
+pub(crate) mod reservations;
 pub(crate) mod tail_head;
