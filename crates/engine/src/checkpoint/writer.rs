@@ -154,7 +154,7 @@ impl Shard {
         drop(state);
         self.note_mark();
         self.release_space();
-        self.mark_soon();
+        self.wal.mark_soon(self.handle.now_ns());
         Ok(())
     }
 

@@ -101,7 +101,7 @@ impl Shard {
 
     async fn commit_loop(self: Rc<Self>) {
         while !self.lifecycle.is_closing() {
-            let wake = self.commit_wake.wait();
+            let wake = self.wal.until_asked();
             let (since, waiting) = {
                 let state = self.state.borrow();
                 (state.journal.since_ns, state.journal.waiting())
@@ -113,7 +113,7 @@ impl Shard {
                 if self.barrier().await.is_err() {
                     return;
                 }
-                self.committed_ns.set(self.handle.now_ns());
+                self.wal.committed(self.handle.now_ns());
             }
             if self.mark_if_due().await.is_err() {
                 return;
@@ -123,7 +123,10 @@ impl Shard {
             } else {
                 IDLE_TICK_NS
             };
-            let tick = self.until_mark().map_or(tick, |mark| mark.min(tick));
+            let tick = self
+                .wal
+                .until_mark(self.handle.now_ns())
+                .map_or(tick, |mark| mark.min(tick));
             futures_util::future::select(wake, self.handle.sleep(tick)).await;
         }
     }
@@ -172,10 +175,11 @@ impl Shard {
             &self.sequence_wake,
             &self.spare_wake,
             &self.checkpoint_wake,
-            &self.commit_wake,
-            &self.space_made,
-            &self.fetched,
         ] {
+            event.notify();
+        }
+        self.wal.ask();
+        for event in [&self.space_made, &self.fetched] {
             event.notify();
         }
         while self.lifecycle.has_tasks() || self.prefetching.get() > 0 {

@@ -30,6 +30,7 @@ use crate::tiering::write_budget::Budget;
 use crate::vdrive::{Devices, Members, VdriveIo};
 use crate::wal::log::Journal;
 use crate::wal::reservations::Reservations;
+use crate::wal::writer::WalWriter;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
 use placement::{Policy, Regions, WhatIf};
@@ -235,14 +236,6 @@ pub(crate) struct State {
     pub exports: ByExport,
 }
 
-/// When the journal's durable mark is written (`wal/durable_mark.rs`).
-#[derive(Default)]
-pub(crate) struct Marking {
-    pub due_ns: Cell<u64>,
-    /// The task that writes it looks for that moment.
-    pub awake: Cell<bool>,
-}
-
 /// One single-threaded engine of a pool. All methods are for its own thread.
 pub struct Shard {
     pub(crate) config: ShardConfig,
@@ -253,11 +246,7 @@ pub struct Shard {
     pub(crate) state: RefCell<State>,
     /// Where operations enter.
     pub(super) entrance: Entrance,
-    /// A barrier has ended.
-    pub(crate) durable: Event,
-    /// Journal pages have been written.
-    pub(crate) wrote: Event,
-    pub(crate) journal_writing: Cell<bool>,
+    pub(crate) wal: WalWriter,
     /// Space may have become free.
     pub(crate) space_made: Event,
     /// Somebody needs space, or work came up for the mover.
@@ -269,14 +258,8 @@ pub struct Shard {
     /// A checkpoint has ended.
     pub(crate) checkpointed: Event,
     pub(crate) checkpoint_wake: Event,
-    /// A barrier may be due.
-    pub(crate) commit_wake: Event,
-    /// When the last one ended that the shard made by itself.
-    pub(crate) committed_ns: Cell<u64>,
     /// An extent was fetched.
     pub(crate) fetched: Event,
-    pub(crate) barrier_running: Cell<bool>,
-    pub(crate) marking: Marking,
     /// Blocks that its opening found lost.
     pub(crate) opening_lost: Cell<u64>,
     pub(crate) checkpoint_running: Cell<bool>,
@@ -393,20 +376,14 @@ impl Shard {
             tiers,
             state: RefCell::new(state),
             entrance: Entrance::new(config.shard.0.into()),
-            durable: Event::default(),
-            wrote: Event::default(),
-            journal_writing: Cell::new(false),
+            wal: WalWriter::default(),
             space_made: Event::default(),
             mover_wake: Event::default(),
             promote_wake: Event::default(),
             sequence_wake: Event::default(),
             checkpointed: Event::default(),
             checkpoint_wake: Event::default(),
-            commit_wake: Event::default(),
-            committed_ns: Cell::new(0),
             fetched: Event::default(),
-            barrier_running: Cell::new(false),
-            marking: Marking::default(),
             opening_lost: Cell::default(),
             checkpoint_running: Cell::new(false),
             space_waiters: Cell::new(0),
@@ -495,13 +472,8 @@ impl Shard {
             state.failed = Some(error.clone());
         }
         drop(state);
-        for event in [
-            &self.durable,
-            &self.wrote,
-            &self.space_made,
-            &self.checkpointed,
-            &self.fetched,
-        ] {
+        self.wal.wake();
+        for event in [&self.space_made, &self.checkpointed, &self.fetched] {
             event.notify();
         }
         self.reservations.wake();

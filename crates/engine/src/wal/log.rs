@@ -431,7 +431,7 @@ impl Shard {
         }
         let is_written = state.journal.covered >= state.journal.made;
         if is_written && state.journal.waiting() >= COMMIT_PAGES {
-            self.commit_wake.notify();
+            self.wal.ask();
         }
         Ok(is_written)
     }
@@ -446,7 +446,7 @@ impl Shard {
     async fn in_ring(&self) -> Result<(), IoError> {
         let target = self.state.borrow().journal.made;
         loop {
-            let ended = self.wrote.wait();
+            let ended = self.wal.writes().until_ended();
             {
                 let state = self.state.borrow();
                 if let Some(error) = &state.failed {
@@ -456,18 +456,18 @@ impl Shard {
                     return Ok(());
                 }
             }
-            if self.journal_writing.replace(true) {
+            if !self.wal.writes().begin() {
                 ended.await;
                 continue;
             }
             let result = self.write_waiting().await;
-            self.journal_writing.set(false);
+            self.wal.writes().end();
             if let Err(error) = result {
                 let error = drive_error(error, "the journal cannot be written");
                 self.fail(&error);
                 return Err(error);
             }
-            self.wrote.notify();
+            self.wal.writes().wake();
         }
     }
 
@@ -489,14 +489,14 @@ impl Shard {
             journal.in_ring = next;
         }
         if self.flush_is_due() {
-            self.commit_wake.notify();
+            self.wal.ask();
         }
         Ok(())
     }
 
     /// Whether a drive has so much to flush that a barrier now spares hosts from waiting long for a later one.
     pub(crate) fn flush_is_due(&self) -> bool {
-        let since_ns = self.handle.now_ns().saturating_sub(self.committed_ns.get());
+        let since_ns = self.wal.since_commit_ns(self.handle.now_ns());
         let state = self.state.borrow();
         let touched = state.journal.touched.iter().chain(&[VdriveId(0)]);
         self.devices.is_flush_due(touched, since_ns)
@@ -509,7 +509,7 @@ impl Shard {
     pub(crate) async fn barrier(&self) -> Result<(), IoError> {
         let target = self.state.borrow().journal.target();
         loop {
-            let ended = self.durable.wait();
+            let ended = self.wal.commits().until_ended();
             {
                 let state = self.state.borrow();
                 if let Some(error) = &state.failed {
@@ -519,18 +519,18 @@ impl Shard {
                     return Ok(());
                 }
             }
-            if self.barrier_running.replace(true) {
+            if !self.wal.commits().begin() {
                 ended.await;
                 continue;
             }
             let result = self.run_barrier().await;
-            self.barrier_running.set(false);
+            self.wal.commits().end();
             if let Err(error) = result {
                 let error = drive_error(error, "the journal cannot be made durable");
                 self.fail(&error);
                 return Err(error);
             }
-            self.durable.notify();
+            self.wal.commits().wake();
             self.release_space();
         }
     }
@@ -568,7 +568,7 @@ impl Shard {
             return Err(DriveError::Gone);
         }
         self.state.borrow_mut().journal.is_durable(upto);
-        self.mark_soon();
+        self.wal.mark_soon(self.handle.now_ns());
         Ok(())
     }
 

@@ -12,4 +12,6 @@ mod durable_mark;
 pub(crate) mod log;
 pub(crate) mod nvram_tail;
 pub(crate) mod reservations;
+pub(crate) mod single_flight;
 pub(crate) mod tail_head;
+pub(crate) mod writer;
