@@ -8,4 +8,5 @@
 
 pub(crate) mod marks;
 pub(crate) mod metadata_pages;
+pub(crate) mod turns;
 pub(crate) mod writer;

@@ -75,7 +75,7 @@ impl Shard {
     /// Why the shard has failed.
     pub(crate) async fn pause_checkpoints(&self) -> Result<(), IoError> {
         self.no_checkpoint().await?;
-        self.checkpoint_running.set(true);
+        self.checkpoints.take();
         Ok(())
     }
 
@@ -85,9 +85,9 @@ impl Shard {
     /// Why the shard has failed.
     pub(crate) async fn no_checkpoint(&self) -> Result<(), IoError> {
         loop {
-            let ended = self.checkpointed.wait();
+            let ended = self.checkpoints.until_ended();
             self.check()?;
-            if !self.checkpoint_running.get() {
+            if !self.checkpoints.is_taken() {
                 return Ok(());
             }
             ended.await;
@@ -95,8 +95,7 @@ impl Shard {
     }
 
     pub(crate) fn resume_checkpoints(&self) {
-        self.checkpoint_running.set(false);
-        self.checkpointed.notify();
+        self.checkpoints.give_back();
         self.reservations.wake();
     }
 

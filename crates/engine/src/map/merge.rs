@@ -143,8 +143,8 @@ impl Shard {
             let room = self.journal_room(Work::Mover).await?;
             let until = self.handle.now_ns() + KEPT_NS;
             loop {
-                let ended = self.checkpointed.wait();
-                if !self.checkpoint_running.get() {
+                let ended = self.checkpoints.until_ended();
+                if !self.checkpoints.is_taken() {
                     return Ok(room);
                 }
                 let left = until.saturating_sub(self.handle.now_ns());
@@ -284,8 +284,8 @@ impl Shard {
     /// Forgets a layer that has nothing; a checkpoint that is being written still goes through it.
     pub async fn remove_layer(&self, layer: u32) {
         loop {
-            let ended = self.checkpointed.wait();
-            if !self.checkpoint_running.get() {
+            let ended = self.checkpoints.until_ended();
+            if !self.checkpoints.is_taken() {
                 break;
             }
             ended.await;

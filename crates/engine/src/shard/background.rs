@@ -134,7 +134,7 @@ impl Shard {
     async fn checkpoint_loop(self: Rc<Self>) {
         let mut last = self.handle.now_ns();
         while !self.lifecycle.is_closing() {
-            let wake = self.checkpoint_wake.wait();
+            let wake = self.checkpoints.until_asked();
             let (changed, pressing) = {
                 let state = self.state.borrow();
                 let journal = &state.journal;
@@ -174,10 +174,10 @@ impl Shard {
             &self.promote_wake,
             &self.sequence_wake,
             &self.spare_wake,
-            &self.checkpoint_wake,
         ] {
             event.notify();
         }
+        self.checkpoints.ask();
         self.wal.ask();
         for event in [&self.space_made, &self.fetched] {
             event.notify();

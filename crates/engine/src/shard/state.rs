@@ -6,6 +6,7 @@ use super::qos::Entrance;
 use crate::cache::read_cache::RamTier;
 use crate::cache::readahead::STREAMS;
 use crate::checkpoint::marks::Marks;
+use crate::checkpoint::turns::CheckpointTurns;
 use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::io::levels::Line;
@@ -255,14 +256,11 @@ pub struct Shard {
     pub(crate) promote_wake: Event,
     /// Something may follow what hosts ask for.
     pub(crate) sequence_wake: Event,
-    /// A checkpoint has ended.
-    pub(crate) checkpointed: Event,
-    pub(crate) checkpoint_wake: Event,
+    pub(crate) checkpoints: CheckpointTurns,
     /// An extent was fetched.
     pub(crate) fetched: Event,
     /// Blocks that its opening found lost.
     pub(crate) opening_lost: Cell<u64>,
-    pub(crate) checkpoint_running: Cell<bool>,
     /// Writes that wait for space.
     pub(crate) space_waiters: Cell<usize>,
     /// The same, those that came since the pool has policies.
@@ -381,11 +379,9 @@ impl Shard {
             mover_wake: Event::default(),
             promote_wake: Event::default(),
             sequence_wake: Event::default(),
-            checkpointed: Event::default(),
-            checkpoint_wake: Event::default(),
+            checkpoints: CheckpointTurns::default(),
             fetched: Event::default(),
             opening_lost: Cell::default(),
-            checkpoint_running: Cell::new(false),
             space_waiters: Cell::new(0),
             line: Line::default(),
             backoff_until_ns: Cell::new(0),
@@ -473,9 +469,9 @@ impl Shard {
         }
         drop(state);
         self.wal.wake();
-        for event in [&self.space_made, &self.checkpointed, &self.fetched] {
-            event.notify();
-        }
+        self.space_made.notify();
+        self.checkpoints.wake();
+        self.fetched.notify();
         self.reservations.wake();
         self.resumed.notify();
     }

@@ -371,7 +371,7 @@ impl Shard {
             if let Some(room) = self.try_journal_room(work)? {
                 return Ok(room);
             }
-            self.checkpoint_wake.notify();
+            self.checkpoints.ask();
             freed.await;
         }
     }
