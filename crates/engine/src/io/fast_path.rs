@@ -233,7 +233,7 @@ impl Shard {
         let in_memory = |on| self.vdrive(on).is_ok_and(|vdrive| vdrive.is_in_memory());
         let may_take = alloc.next_slots_on(class).is_some_and(in_memory)
             && !pacing.is_short(alloc.free_slots_or(class, pacing.reserve))
-            && self.space_waiters.get() == 0
+            && !self.space_waiters.are_any()
             && alloc.leaves_a_group(count as u64);
         if may_take && alloc.take_slots_at_once(class, count, runs) == count {
             return true;

@@ -147,7 +147,7 @@ impl Shard {
 
     /// Whether some write, of this shard or another, waits for space.
     pub(super) fn is_space_awaited(&self) -> bool {
-        self.space_waiters.get() > 0 || self.shared.asking.waiting.load(Ordering::Acquire) > 0
+        self.space_waiters.are_any() || self.shared.asking.waiting.load(Ordering::Acquire) > 0
     }
 
     /// Takes up what other shards have asked for, and asks them before a write has to.

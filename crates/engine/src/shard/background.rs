@@ -179,9 +179,8 @@ impl Shard {
         }
         self.checkpoints.ask();
         self.wal.ask();
-        for event in [&self.space_made, &self.fetched] {
-            event.notify();
-        }
+        self.space_waiters.wake();
+        self.fetched.notify();
         while self.lifecycle.has_tasks() || self.prefetching.get() > 0 {
             self.promote_wake.notify();
             // What makes room in the journal may have ended before what waits for room there.

@@ -9,8 +9,8 @@ use crate::checkpoint::marks::Marks;
 use crate::checkpoint::turns::CheckpointTurns;
 use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
-use crate::io::levels::Line;
 use crate::io::write::admission::Pacing;
+use crate::io::write::waiters::SpaceWaiters;
 use crate::maintenance::rebalance::Asking;
 use crate::maintenance::upkeep::{HurtUntil, Upkeep};
 use crate::map::layer_path::Paths;
@@ -248,8 +248,6 @@ pub struct Shard {
     /// Where operations enter.
     pub(super) entrance: Entrance,
     pub(crate) wal: WalWriter,
-    /// Space may have become free.
-    pub(crate) space_made: Event,
     /// Somebody needs space, or work came up for the mover.
     pub(crate) mover_wake: Event,
     /// RAM extents wait for promotion.
@@ -261,10 +259,7 @@ pub struct Shard {
     pub(crate) fetched: Event,
     /// Blocks that its opening found lost.
     pub(crate) opening_lost: Cell<u64>,
-    /// Writes that wait for space.
-    pub(crate) space_waiters: Cell<usize>,
-    /// The same, those that came since the pool has policies.
-    pub(crate) line: Line,
+    pub(crate) space_waiters: SpaceWaiters,
     /// No write asks other shards for space before this moment.
     pub(crate) backoff_until_ns: Cell<u64>,
     /// What other shards have asked for and this one has done.
@@ -375,15 +370,13 @@ impl Shard {
             state: RefCell::new(state),
             entrance: Entrance::new(config.shard.0.into()),
             wal: WalWriter::default(),
-            space_made: Event::default(),
             mover_wake: Event::default(),
             promote_wake: Event::default(),
             sequence_wake: Event::default(),
             checkpoints: CheckpointTurns::default(),
             fetched: Event::default(),
             opening_lost: Cell::default(),
-            space_waiters: Cell::new(0),
-            line: Line::default(),
+            space_waiters: SpaceWaiters::default(),
             backoff_until_ns: Cell::new(0),
             acked_requests: Cell::new(0),
             compacting: Cell::new(false),
@@ -469,7 +462,7 @@ impl Shard {
         }
         drop(state);
         self.wal.wake();
-        self.space_made.notify();
+        self.space_waiters.wake();
         self.checkpoints.wake();
         self.fetched.notify();
         self.reservations.wake();

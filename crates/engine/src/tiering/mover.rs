@@ -124,14 +124,14 @@ impl Shard {
                     false
                 }
             };
-            self.space_made.notify();
-            if self.space_waiters.get() > 0 && worked {
+            self.space_waiters.wake();
+            if self.space_waiters.are_any() && worked {
                 self.handle.yield_now().await;
                 continue;
             }
             // Half of the time is left to the hosts' own reads of the slow tier.
             let took = self.handle.now_ns() - began;
-            let pause = match (worked, self.space_waiters.get() > 0) {
+            let pause = match (worked, self.space_waiters.are_any()) {
                 (true, _) => took.min(IDLE_NS),
                 // What is freed by reads and checkpoints that end is given out soon.
                 (false, true) => LEAST_NS,
@@ -171,7 +171,7 @@ impl Shard {
     ) -> Result<bool, IoError> {
         self.check()?;
         self.trim_pages();
-        let space_waiters = self.space_waiters.get() > 0;
+        let space_waiters = self.space_waiters.are_any();
         if space_waiters && !self.state.borrow().deferred_frees.is_empty() {
             self.barrier().await?;
         }

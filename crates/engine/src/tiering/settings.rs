@@ -355,7 +355,7 @@ impl Shard {
                 .settings_of(chunk.0)
                 .is_some_and(|settings| settings.is_spared())
         };
-        match spared && self.space_waiters.get() == 0 {
+        match spared && !self.space_waiters.are_any() {
             true => blocks_of(u16::MAX),
             false => self.pinned_blocks(chunk).await,
         }

@@ -638,7 +638,7 @@ impl Shard {
         drop(state);
         if freed {
             self.reservations.wake();
-            self.space_made.notify();
+            self.space_waiters.wake();
         }
     }
 }

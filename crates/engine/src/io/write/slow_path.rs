@@ -253,7 +253,7 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         runs.iter().for_each(|run| state.alloc.give_back(*run));
         drop(state);
-        self.space_made.notify();
+        self.space_waiters.wake();
     }
 
     /// Sends data to its slots, for some purpose.
@@ -298,16 +298,16 @@ impl Shard {
             self.handle.sleep(wait).await;
         }
         let mut runs = Vec::new();
-        if self.line.may_pass(due) && self.slots_of_rank(class, due, count, &mut runs) {
-            self.line.went();
+        if self.space_waiters.may_pass(due) && self.slots_of_rank(class, due, count, &mut runs) {
+            self.space_waiters.passed();
             return Ok(runs);
         }
-        let _waiter = SpaceWaiter::new(self);
+        let _waiter = self.space_waiters.enter();
         let _aside = self.step_aside();
-        let place = self.has_policies().then(|| self.line.join(due));
+        let place = self.has_policies().then(|| self.space_waiters.line_up(due));
         let mut rounds = 0;
         while rounds < SPACE_ROUNDS {
-            let made = self.space_made.wait();
+            let made = self.space_waiters.until_made();
             self.mover_wake.notify();
             self.check()?;
             if !self.can_make_space() {
@@ -340,7 +340,7 @@ impl Shard {
             None => [class, other],
         };
         drop(place);
-        self.space_made_in_line();
+        self.space_waiters.wake_line();
         if self.host_slots(classes[0], count, &mut runs)
             || self.host_slots(classes[1], count, &mut runs)
             || self.slots_given_up([class, other], count, &mut runs).await
@@ -364,13 +364,7 @@ impl Shard {
     fn leave_line(&self, place: Option<InLine<'_>>) {
         if let Some(place) = place {
             place.goes();
-            self.space_made_in_line();
-        }
-    }
-
-    fn space_made_in_line(&self) {
-        if !self.line.is_empty() {
-            self.space_made.notify();
+            self.space_waiters.wake_line();
         }
     }
 
@@ -408,20 +402,4 @@ pub(super) fn versions(map_page: &MapPage, first: usize, count: usize) -> Vec<Ve
         )
     };
     (first..first + count).map(version).collect()
-}
-
-/// Counts a write that waits for space, for as long as it does.
-struct SpaceWaiter<'a>(&'a Shard);
-
-impl<'a> SpaceWaiter<'a> {
-    fn new(shard: &'a Shard) -> Self {
-        shard.space_waiters.set(shard.space_waiters.get() + 1);
-        Self(shard)
-    }
-}
-
-impl Drop for SpaceWaiter<'_> {
-    fn drop(&mut self) {
-        self.0.space_waiters.set(self.0.space_waiters.get() - 1);
-    }
 }
