@@ -76,17 +76,17 @@ impl Shard {
     pub async fn audit(&self) -> Result<Audit, IoError> {
         let mut tries = 0;
         loop {
-            while self.compacting.get() {
+            while self.requests.is_compacting() {
                 self.check()?;
                 self.handle.sleep(LOOK_NS).await;
             }
-            let acked_requests = self.acked_requests.get();
+            let taken_up = self.requests.taken_up();
             let _moves = self.pause_moves().await?;
             self.pause_checkpoints().await?;
             let audit = self.audit_all().await;
             self.resume_checkpoints();
             tries += 1;
-            let disturbed = self.compacting.get() || self.acked_requests.get() != acked_requests;
+            let disturbed = self.requests.is_compacting() || self.requests.taken_up() != taken_up;
             if !disturbed || tries == TRIES {
                 return audit;
             }

@@ -20,11 +20,6 @@ const LOOK_NS: u64 = 2_000_000;
 /// How often shards are asked in a row while nothing comes of it, and the time between, in nanoseconds.
 const TRIES: u64 = 3;
 const AGAIN_NS: u64 = 100_000_000;
-/// After it was in vain no other write asks for so long, in nanoseconds. Before one has to, a shard asks no more often
-/// than that either.
-const BACKOFF_NS: u64 = 10_000_000_000;
-/// How long space counts as short after a shard has asked, in nanoseconds.
-const SPARING_NS: u64 = 60_000_000_000;
 /// How long copies are given up for others, in nanoseconds.
 const EVICTING_NS: u64 = 2_000_000_000;
 /// Passes of eviction that bring nothing before the rest stays: hot copies cool by half in each.
@@ -112,7 +107,7 @@ impl Shard {
         runs: &mut Vec<Run>,
     ) -> bool {
         let now = self.handle.now_ns();
-        if now < self.backoff_until_ns.get() {
+        if !self.requests.may_ask(now) {
             return false;
         }
         let asking = &self.shared.asking;
@@ -141,7 +136,7 @@ impl Shard {
             asked = (asking.ask(), worked);
             self.mover_wake.notify();
         }
-        self.backoff_until_ns.set(self.handle.now_ns() + BACKOFF_NS);
+        self.requests.back_off(self.handle.now_ns());
         false
     }
 
@@ -154,13 +149,12 @@ impl Shard {
     pub(crate) fn look_for_others(&self) {
         let asking = &self.shared.asking;
         let now = self.handle.now_ns();
-        let asked_ns = self.asked_early_ns.get();
-        if self.is_short() && now >= asked_ns + BACKOFF_NS {
-            self.asked_early_ns.set(now);
+        if self.is_short() && self.requests.may_ask_early(now) {
+            self.requests.asked_early(now);
             asking.ask();
         }
-        if asking.asked() != self.acked_requests.get() {
-            self.spare_wake.notify();
+        if asking.asked() != self.requests.taken_up() {
+            self.requests.wake();
         }
     }
 
@@ -179,9 +173,9 @@ impl Shard {
     /// Gives up groups for other shards, for as long as the shard runs.
     pub(crate) async fn spare_loop(self: Rc<Self>) {
         while !self.lifecycle.is_closing() {
-            let wake = self.spare_wake.wait();
+            let wake = self.requests.until_asked();
             let asked = self.shared.asking.asked();
-            if self.acked_requests.replace(asked) != asked {
+            if self.requests.take_up(asked) {
                 let asking = &self.shared.asking;
                 match self.heed().await {
                     Ok(true) => drop(asking.worked.fetch_add(1, Ordering::AcqRel)),
@@ -204,12 +198,12 @@ impl Shard {
     /// What a drive said.
     async fn heed(&self) -> Result<bool, IoError> {
         self.check()?;
-        self.sparing_ns.set(self.handle.now_ns() + SPARING_NS);
+        self.requests.spare(self.handle.now_ns());
         let worked = self.give_up_copies().await?;
         self.barrier().await?;
-        self.compacting.set(true);
+        self.requests.set_compacting(true);
         let given = self.give_groups().await;
-        self.compacting.set(false);
+        self.requests.set_compacting(false);
         Ok(given? || worked)
     }
 

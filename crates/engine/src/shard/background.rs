@@ -169,14 +169,10 @@ impl Shard {
     /// When a drive failed: what was flushed before is safe all the same.
     pub async fn close(self: &Rc<Self>) -> Result<(), block::IoError> {
         self.lifecycle.close();
-        for event in [
-            &self.mover_wake,
-            &self.promote_wake,
-            &self.sequence_wake,
-            &self.spare_wake,
-        ] {
+        for event in [&self.mover_wake, &self.promote_wake, &self.sequence_wake] {
             event.notify();
         }
+        self.requests.wake();
         self.checkpoints.ask();
         self.wal.ask();
         self.space_waiters.wake();

@@ -12,6 +12,7 @@ use crate::control::types::{IoCounters, SpacePolicy};
 use crate::io::write::admission::Pacing;
 use crate::io::write::waiters::SpaceWaiters;
 use crate::maintenance::rebalance::Asking;
+use crate::maintenance::space_requests::SpaceRequests;
 use crate::maintenance::upkeep::{HurtUntil, Upkeep};
 use crate::map::layer_path::Paths;
 use crate::map::page::MapPage;
@@ -260,18 +261,7 @@ pub struct Shard {
     /// Blocks that its opening found lost.
     pub(crate) opening_lost: Cell<u64>,
     pub(crate) space_waiters: SpaceWaiters,
-    /// No write asks other shards for space before this moment.
-    pub(crate) backoff_until_ns: Cell<u64>,
-    /// What other shards have asked for and this one has done.
-    pub(crate) acked_requests: Cell<u64>,
-    /// Groups of homes are being emptied: none is taken by what is demoted.
-    pub(crate) compacting: Cell<bool>,
-    /// Until then space is short: what is demoted takes no home that it would leave empty in large part.
-    pub(crate) sparing_ns: Cell<u64>,
-    /// Another shard has asked for space.
-    pub(crate) spare_wake: Event,
-    /// This one last asked without having to at this moment.
-    pub(crate) asked_early_ns: Cell<u64>,
+    pub(crate) requests: SpaceRequests,
     pub(crate) lifecycle: Lifecycle,
     /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
     pub(crate) looked_over: Cell<bool>,
@@ -377,12 +367,7 @@ impl Shard {
             fetched: Event::default(),
             opening_lost: Cell::default(),
             space_waiters: SpaceWaiters::default(),
-            backoff_until_ns: Cell::new(0),
-            acked_requests: Cell::new(0),
-            compacting: Cell::new(false),
-            sparing_ns: Cell::new(0),
-            spare_wake: Event::default(),
-            asked_early_ns: Cell::new(0),
+            requests: SpaceRequests::default(),
             lifecycle: Lifecycle::default(),
             looked_over: Cell::new(false),
             promoting_pinned: Cell::new(false),

@@ -343,7 +343,7 @@ impl Shard {
         if home.is_some() {
             return job(all, Target::Home(home));
         }
-        if stored >= self.dense() && !self.compacting.get() {
+        if stored >= self.dense() && !self.requests.is_compacting() {
             let new = self.state.borrow_mut().alloc.take_home();
             if let Some(home) = new {
                 return job(all, Target::Home(home));
@@ -364,7 +364,7 @@ impl Shard {
 
     /// Blocks that a chunk has to have for a home: what that has free is for its chunk alone.
     fn dense(&self) -> usize {
-        match self.handle.now_ns() < self.sparing_ns.get() {
+        match self.requests.is_sparing(self.handle.now_ns()) {
             true => NEARLY_ALL,
             false => DENSE,
         }
