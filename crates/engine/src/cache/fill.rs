@@ -329,7 +329,7 @@ impl Shard {
             let moved = Move::new(now_ns, cause, extent_of(chunk, extent), valid);
             state.ledger.note(moved.in_place_of(displaced));
             if left.is_some_and(|left| state.leaves_ram(left, now_ns)) {
-                self.promote_wake.notify();
+                self.moves.wake_promoter();
             }
         }
     }

@@ -139,7 +139,7 @@ impl<'a> Compaction<'a> {
         let state = self.shard.state.borrow();
         let key = (layer, chunk);
         !self.fast_alone
-            || self.shard.surveying.get()
+            || self.shard.moves.is_surveying()
             || state.dirty_chunks.contains(&key)
             || state.clean_chunks.contains(&key)
     }

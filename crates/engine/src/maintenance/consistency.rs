@@ -3,6 +3,7 @@
 use crate::map::page::MapPage;
 use crate::shard::state::Shard;
 use crate::space::Books;
+use crate::tiering::moves::MovesPaused;
 use block::IoError;
 use format::BlockCounts;
 use std::collections::BTreeMap;
@@ -57,15 +58,6 @@ impl Audit {
     }
 }
 
-/// Keeps blocks from moving by themselves.
-struct MovesPaused<'a>(&'a Shard);
-
-impl Drop for MovesPaused<'_> {
-    fn drop(&mut self) {
-        self.0.moves_paused.set(self.0.moves_paused.get() - 1);
-    }
-}
-
 impl Shard {
     /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation and nothing
     /// that is demoted because it was written. Checkpoints, the mover and what comes up because it is pinned wait; what the
@@ -98,9 +90,8 @@ impl Shard {
     /// # Errors
     /// Why the shard has failed.
     async fn pause_moves(&self) -> Result<MovesPaused<'_>, IoError> {
-        self.moves_paused.set(self.moves_paused.get() + 1);
-        let held = MovesPaused(self);
-        while self.moving.get() || self.promoting_chunk.get() {
+        let held = self.moves.pause();
+        while self.moves.are_under_way() {
             self.check()?;
             self.handle.sleep(MOVES_NS).await;
         }

@@ -114,7 +114,7 @@ impl Shard {
         let _waiting = Waiting::new(asking);
         let mut asked = (asking.ask(), asking.worked.load(Ordering::Acquire));
         let mut in_vain = 0;
-        self.mover_wake.notify();
+        self.moves.wake_mover();
         while self.handle.now_ns() < now + PATIENCE_NS && !self.lifecycle.is_closing() {
             let acked_requests = asking.is_acked(asked.0, self.config.shards.into());
             for class in classes {
@@ -134,7 +134,7 @@ impl Shard {
             }
             self.handle.sleep(in_vain * AGAIN_NS).await;
             asked = (asking.ask(), worked);
-            self.mover_wake.notify();
+            self.moves.wake_mover();
         }
         self.requests.back_off(self.handle.now_ns());
         false

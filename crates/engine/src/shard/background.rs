@@ -37,7 +37,7 @@ impl Shard {
             |shard| Box::pin(shard.spare_loop()),
         ];
         let tasks = tasks.map(begin);
-        self.surveying.set(true);
+        self.moves.set_surveying(true);
         self.begin_policy();
         for (work, task) in tasks {
             self.handle.spawn(async move { work(task.clone()).await });
@@ -54,8 +54,8 @@ impl Shard {
                 tracing::warn!(volume, %error, "a map could not be looked through");
             }
         }
-        self.surveying.set(false);
-        self.mover_wake.notify();
+        self.moves.set_surveying(false);
+        self.moves.wake_mover();
     }
 
     async fn survey_volume(&self, volume: u32) -> Result<(), block::IoError> {
@@ -169,16 +169,16 @@ impl Shard {
     /// When a drive failed: what was flushed before is safe all the same.
     pub async fn close(self: &Rc<Self>) -> Result<(), block::IoError> {
         self.lifecycle.close();
-        for event in [&self.mover_wake, &self.promote_wake, &self.sequence_wake] {
-            event.notify();
-        }
+        self.moves.wake_mover();
+        self.moves.wake_promoter();
+        self.sequence_wake.notify();
         self.requests.wake();
         self.checkpoints.ask();
         self.wal.ask();
         self.space_waiters.wake();
         self.fetched.notify();
         while self.lifecycle.has_tasks() || self.prefetching.get() > 0 {
-            self.promote_wake.notify();
+            self.moves.wake_promoter();
             // What makes room in the journal may have ended before what waits for room there.
             let long = self.state.borrow().journal.is_long();
             if long && self.checkpoint().await.is_err() {

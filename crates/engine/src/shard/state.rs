@@ -24,6 +24,8 @@ use crate::space::{
 };
 use crate::tiering::dirty_index::DirtyIndex;
 use crate::tiering::move_log::Ledger;
+use crate::tiering::moves::Moves;
+use crate::tiering::pin_promoter::PinPromoter;
 use crate::tiering::promote::Promotions;
 use crate::tiering::settings::VolumeSettings;
 use crate::tiering::unreadable::UnreadableIndex;
@@ -249,10 +251,8 @@ pub struct Shard {
     /// Where operations enter.
     pub(super) entrance: Entrance,
     pub(crate) wal: WalWriter,
-    /// Somebody needs space, or work came up for the mover.
-    pub(crate) mover_wake: Event,
-    /// RAM extents wait for promotion.
-    pub(crate) promote_wake: Event,
+    pub(crate) moves: Moves,
+    pub(crate) pin_promoter: PinPromoter,
     /// Something may follow what hosts ask for.
     pub(crate) sequence_wake: Event,
     pub(crate) checkpoints: CheckpointTurns,
@@ -263,20 +263,6 @@ pub struct Shard {
     pub(crate) space_waiters: SpaceWaiters,
     pub(crate) requests: SpaceRequests,
     pub(crate) lifecycle: Lifecycle,
-    /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
-    pub(crate) looked_over: Cell<bool>,
-    /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
-    pub(crate) promoting_pinned: Cell<bool>,
-    pub(crate) promote_pinned_again: Cell<bool>,
-    /// One chunk of it is on its way.
-    pub(crate) promoting_chunk: Cell<bool>,
-    /// The mover is at work; and so many want that nothing moves by itself.
-    pub(crate) moving: Cell<bool>,
-    pub(crate) moves_paused: Cell<usize>,
-    /// Somebody is waiting for the pool to be cold.
-    pub(crate) cooling: Cell<bool>,
-    /// Chunks with data on the fast tier are still being looked for, after an opening.
-    pub(crate) surveying: Cell<bool>,
     pub(crate) reservations: Reservations,
     /// Chunks that are being fetched ahead, or wait for it.
     pub(crate) prefetching: Cell<usize>,
@@ -360,8 +346,8 @@ impl Shard {
             state: RefCell::new(state),
             entrance: Entrance::new(config.shard.0.into()),
             wal: WalWriter::default(),
-            mover_wake: Event::default(),
-            promote_wake: Event::default(),
+            moves: Moves::default(),
+            pin_promoter: PinPromoter::default(),
             sequence_wake: Event::default(),
             checkpoints: CheckpointTurns::default(),
             fetched: Event::default(),
@@ -369,14 +355,6 @@ impl Shard {
             space_waiters: SpaceWaiters::default(),
             requests: SpaceRequests::default(),
             lifecycle: Lifecycle::default(),
-            looked_over: Cell::new(false),
-            promoting_pinned: Cell::new(false),
-            promote_pinned_again: Cell::new(false),
-            promoting_chunk: Cell::new(false),
-            moving: Cell::new(false),
-            moves_paused: Cell::new(0),
-            cooling: Cell::new(false),
-            surveying: Cell::new(false),
             reservations: Reservations::default(),
             prefetching: Cell::new(0),
             streams,

@@ -12,6 +12,8 @@ pub(crate) mod dirty_index;
 pub(crate) mod explain;
 pub(crate) mod move_log;
 pub(crate) mod mover;
+pub(crate) mod moves;
+pub(crate) mod pin_promoter;
 mod pinning;
 pub(crate) mod promote;
 mod promotion_claim;

@@ -86,7 +86,7 @@ impl Shard {
             return false;
         }
         let may_demote = state.alloc.free_slots(Class::Slow) > 0 && self.may_demote(&state);
-        self.surveying.get()
+        self.moves.is_surveying()
             || !state.deferred_frees.is_empty()
             || (self.tiers.are_two() && (state.has_victims() || may_demote))
     }
@@ -97,15 +97,15 @@ impl Shard {
         let mut idle_ns = IDLE_NS;
         let mut writeback_rate = WritebackRate::default();
         while !self.lifecycle.is_closing() {
-            let wake = self.mover_wake.wait();
+            let wake = self.moves.until_mover_woken();
             let began = self.handle.now_ns();
-            if self.moves_paused.get() > 0 {
+            if self.moves.are_paused() {
                 self.handle.sleep(LEAST_NS).await;
                 continue;
             }
-            self.moving.set(true);
+            let moving = self.moves.begin();
             let round = self.mover_round(&mut writeback_rate).await;
-            self.moving.set(false);
+            drop(moving);
             let worked = match round {
                 Ok(worked) => {
                     if worked {
@@ -203,14 +203,14 @@ impl Shard {
         }
         let (not_demoted, all) = self.not_demoted();
         // What holds little is demoted last: it has no copy on the fast tier then.
-        let sparse = short || self.cooling.get() || not_demoted.saturating_mul(2) > all;
+        let sparse = short || self.moves.is_cooling() || not_demoted.saturating_mul(2) > all;
         if sparse {
             self.state.borrow_mut().dirty_chunks.recall();
         }
         let has_dirty = self.state.borrow().dirty_chunks.has_ready();
-        let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.cooling.get();
+        let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.moves.is_cooling();
         if has_dirty && (short || eager) {
-            let force = short || self.cooling.get();
+            let force = short || self.moves.is_cooling();
             let (settle_ns, chunks) = match (force, self.leave(writeback_rate, not_demoted, all)) {
                 (true, _) => (0, writeback::BATCH),
                 (false, Demote::All) => (SETTLE_NS, writeback::BATCH),
@@ -253,7 +253,7 @@ impl Shard {
     pub(crate) async fn evict(&self, wanted: u64) -> Result<u64, IoError> {
         let mut freed = 0;
         // What had copies before the pool was opened, and was not used since, is not known of yet.
-        if !self.looked_over.get() || self.cooling.get() {
+        if !self.moves.is_looked_over() || self.moves.is_cooling() {
             freed = self
                 .evict_in_order(wanted, (Cause::EvictedUnused, false), |chunk| {
                     self.unused(chunk)
@@ -275,7 +275,7 @@ impl Shard {
     /// volumes below their floors, too. Where none is known to be worth least, in order. Returns how many.
     async fn evict_by_worth(&self, wanted: u64, mut freed: u64, all: bool) -> Result<u64, IoError> {
         for _ in 0..EVICT_EXTENTS {
-            if freed >= wanted || self.cooling.get() {
+            if freed >= wanted || self.moves.is_cooling() {
                 break;
             }
             let _room = self.journal_room(Work::Mover).await?;
@@ -311,7 +311,7 @@ impl Shard {
             let Some(chunk) = self.next_clean_chunk() else {
                 break;
             };
-            let (extents, cause) = match self.cooling.get() {
+            let (extents, cause) = match self.moves.is_cooling() {
                 true => (u16::MAX, Cause::EvictedCooled),
                 false => match self.state.borrow().may_leave(chunk, all) {
                     0 => continue,
@@ -336,7 +336,7 @@ impl Shard {
             state.forget_placed((volume, chunk));
             return Ok(0);
         };
-        let pinned = match self.cooling.get() {
+        let pinned = match self.moves.is_cooling() {
             true => BlockMask::default(),
             false => self.pinned_blocks((volume, chunk)).await,
         };
@@ -361,7 +361,7 @@ impl Shard {
         );
         let next = state.clean_chunks.range(after).next().copied();
         if next.is_none() {
-            self.looked_over.set(true);
+            self.moves.note_looked_over();
         }
         let next = next.or_else(|| state.clean_chunks.first().copied())?;
         state.evict_hand = next;
@@ -374,9 +374,9 @@ impl Shard {
     /// # Errors
     /// What a drive said; `NoSpace` when the slow tier has no room for what is to be demoted.
     pub async fn cool(&self) -> Result<Cooled, IoError> {
-        self.cooling.set(true);
+        self.moves.set_cooling(true);
         let result = self.cool_down().await;
-        self.cooling.set(false);
+        self.moves.set_cooling(false);
         self.raise_soon();
         result
     }
@@ -386,7 +386,7 @@ impl Shard {
             self.clear_ram();
             return Ok(Cooled::Cold);
         }
-        while self.surveying.get() {
+        while self.moves.is_surveying() {
             self.check()?;
             self.handle.sleep(IDLE_NS / 10).await;
         }

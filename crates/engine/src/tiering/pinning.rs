@@ -122,14 +122,13 @@ impl Shard {
         else {
             return;
         };
-        self.promote_pinned_again.set(true);
-        if self.promoting_pinned.replace(true) {
+        if !self.pin_promoter.ask() {
             return;
         }
         let task = Task::begin(shard);
         self.handle.spawn(async move {
             task.raise_loop().await;
-            task.promoting_pinned.set(false);
+            task.pin_promoter.ended();
         });
     }
 
@@ -146,18 +145,18 @@ impl Shard {
             .map_or(0, |settings| settings.pinned(chunk).fast);
         let extents = extents_of(&(first..first + count).collect());
         if pinned & extents != 0 {
-            self.promote_pinned_again.set(true);
+            self.pin_promoter.note();
         }
     }
 
     async fn raise_loop(&self) {
         let mut pause_ns = AGAIN_NS;
         while !self.lifecycle.is_closing() {
-            if self.promote_pinned_again.replace(false) {
+            if self.pin_promoter.take() {
                 pause_ns = AGAIN_NS;
             }
             let raised = self.raise_all().await;
-            if raised.left == 0 && !self.promote_pinned_again.get() {
+            if raised.left == 0 && !self.pin_promoter.is_asked() {
                 return;
             }
             self.wait_open(pause_ns).await;
@@ -213,14 +212,14 @@ impl Shard {
             return Raised::default();
         }
         let spent = self.state.borrow().is_spent(self.handle.now_ns());
-        let held = spent || self.cooling.get() || self.moves_paused.get() > 0;
+        let held = spent || self.moves.is_cooling() || self.moves.are_paused();
         if held || self.shared.promotion_held.load(Ordering::Relaxed) {
             self.wait_open(STEP_NS).await;
             return Raised { blocks: 0, left: 1 };
         }
-        self.promoting_chunk.set(true);
+        let promoting = self.moves.begin();
         let raised = self.raise_chunk(chunk).await;
-        self.promoting_chunk.set(false);
+        drop(promoting);
         let raised = raised.unwrap_or_else(|error| {
             tracing::debug!(%error, "what is pinned could not be brought up");
             Raised::default()
@@ -337,7 +336,7 @@ impl Shard {
             return Ok(left);
         };
         if !self.has_spare_fast() || !self.try_slots(Class::Fast, count, &mut runs) {
-            self.mover_wake.notify();
+            self.moves.wake_mover();
             return Ok(left);
         }
         let target = Target::Slots(runs);
@@ -366,7 +365,7 @@ impl Shard {
         if self.state.borrow().settings.is_empty() {
             return Ok(false);
         }
-        if self.promote_pinned_again.get() && !self.promoting_pinned.get() {
+        if self.pin_promoter.is_asked() && !self.pin_promoter.is_promoting() {
             self.raise_soon();
         }
         let [chunks, copies] = self.state.borrow_mut().next_to_lower();

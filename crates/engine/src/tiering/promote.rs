@@ -77,7 +77,7 @@ impl Shard {
     pub(crate) async fn promote_loop(self: Rc<Self>) {
         let limit = reactor::Limit::new(PARALLEL);
         while !self.lifecycle.is_closing() {
-            let wake = self.promote_wake.wait();
+            let wake = self.moves.until_promoter_woken();
             let Some(candidate) = self.next_candidate() else {
                 wake.await;
                 continue;
@@ -185,7 +185,7 @@ impl Shard {
                     Cause::StayedNoRoom.into(),
                     of_extent(start, count),
                 );
-                self.mover_wake.notify();
+                self.moves.wake_mover();
                 return Ok(());
             }
             let part = data.slice((start - first) * BLOCK, count * BLOCK);

@@ -318,7 +318,7 @@ impl Shard {
         state.settings = all;
         state.tell_held();
         drop(state);
-        self.mover_wake.notify();
+        self.moves.wake_mover();
         self.raise_soon();
     }
 
@@ -346,7 +346,7 @@ impl Shard {
     /// Blocks of a layer's chunk that demotion must not take off the fast tier: those that are pinned there, and
     /// all while the volume is below its floor and no host waits for room.
     pub(super) async fn stays_fast(&self, chunk: (u32, u32)) -> BlockMask {
-        if self.cooling.get() {
+        if self.moves.is_cooling() {
             return BlockMask::default();
         }
         let spared = {

@@ -155,7 +155,7 @@ impl Shard {
 
     /// Demotes these chunks.
     pub(crate) async fn demote(&self, wanted: Wanted) -> Result<DemotedBatch, IoError> {
-        let descent = match (wanted.pinned, self.cooling.get(), wanted.settle_ns) {
+        let descent = match (wanted.pinned, self.moves.is_cooling(), wanted.settle_ns) {
             (true, ..) => Descent::PINNED,
             (_, true, _) => Descent::COOLED,
             (_, false, 0) => Descent::SHORT,

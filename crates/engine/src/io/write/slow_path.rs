@@ -293,7 +293,7 @@ impl Shard {
             pacing.wait_ns(now, due, count as u64, [free, kept])
         };
         if wait > 0 {
-            self.mover_wake.notify();
+            self.moves.wake_mover();
             let _aside = self.step_aside();
             self.handle.sleep(wait).await;
         }
@@ -308,7 +308,7 @@ impl Shard {
         let mut rounds = 0;
         while rounds < SPACE_ROUNDS {
             let made = self.space_waiters.until_made();
-            self.mover_wake.notify();
+            self.moves.wake_mover();
             self.check()?;
             if !self.can_make_space() {
                 break;

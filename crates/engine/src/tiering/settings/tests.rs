@@ -161,7 +161,7 @@ fn small_ram(probe: &Probe) {
 async fn cold(handle: &Handle, name: &str, mib: u64) -> Probe {
     let probe = both(handle, name, mib).await;
     small_ram(&probe);
-    probe.shard.looked_over.set(true);
+    probe.shard.moves.note_looked_over();
     evict(&probe, 2 * mib * CHUNK).await;
     assert_eq!(fast(&probe, probe.volume) + fast(&probe, OTHER), 0);
     probe
@@ -278,7 +278,7 @@ fn what_is_cold_and_pinned_comes_up_in_the_background() {
         // Some of it is at home, some in slots of the slow tier.
         assert_eq!(fast_of(&probe, 0..101).await, 0);
         set(&probe, probe.volume, pinned(TierConfig::Fast, 4..101));
-        while probe.shard.promoting_pinned.get() {
+        while probe.shard.pin_promoter.is_promoting() {
             handle.sleep(1_000_000).await;
         }
         assert_eq!(fast_of(&probe, 0..4).await, 0);
@@ -345,7 +345,7 @@ fn a_volume_above_its_ceiling_gives_way_first() {
         for (ceiling, goes_first) in [(4 * MIB, true), (0, false)] {
             let name = format!("ceiling-{ceiling}");
             let probe = both(&handle, &name, 16).await;
-            probe.shard.looked_over.set(true);
+            probe.shard.moves.note_looked_over();
             let settings = KnobsConfig {
                 fast_ceiling: ceiling,
                 ..KnobsConfig::default()

@@ -144,7 +144,7 @@ fn every_byte_that_a_drive_saw_is_counted_once_by_what_it_was_for() {
         assert_eq!((slow.hosts, slow.upkeep, slow.metadata), (0, 8 * MIB, 0));
         assert!(quick.metadata > 0);
         small_ram(&probe);
-        probe.shard.looked_over.set(true);
+        probe.shard.moves.note_looked_over();
         evict(&probe, 8 * CHUNK).await;
         promote_hot(&probe, probe.volume).await;
         let [quick, _] = right(&probe, "promotion");
