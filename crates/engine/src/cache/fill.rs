@@ -81,7 +81,7 @@ impl Shard {
             state.regions.missed(volume, chunk, extent);
             state.come_to((volume, chunk), run.first, true);
         }
-        self.sequence_wake.notify();
+        self.fills.wake_prefetcher();
         let _aside = self.step_aside();
         let vdrive = self.vdrive(run.place.vdrive());
         let vdrive = vdrive.map_err(|_| DriveError::Gone)?;
@@ -138,7 +138,7 @@ impl Shard {
         let blocks = home.block()..home.block() + CHUNK_BLOCKS as u64;
         if let Some(urgency) = vdrive.urgency(due) {
             vdrive.hurry(blocks.clone(), urgency);
-            self.streams.hurry(blocks, urgency);
+            self.fills.hurry(blocks, urgency);
         }
     }
 
@@ -201,13 +201,13 @@ impl Shard {
                 let at = map_page.page.borrow().home().plus(start as u64);
                 let urgency =
                     (self.vdrive(at.vdrive()).ok()).and_then(|vdrive| vdrive.urgency(due));
-                let stream = self.streams.get_at(at.block(), urgency).await;
+                let stream = self.fills.stream_at(at.block(), urgency).await;
                 (InLine::For(due), Some(stream))
             }
         };
         if ahead && (self.lifecycle.is_closing() || !self.state.borrow().regions.goes_on()) {
             map_page.fetching.set(map_page.fetching.get() & !span);
-            self.fetched.notify();
+            self.fills.wake();
             return Err(DriveError::Gone);
         }
         let (home, expected) = {
@@ -253,7 +253,7 @@ impl Shard {
                 self.touch_ram(map_page, &wanted.blocks().collect::<Vec<_>>());
             }
         }
-        self.fetched.notify();
+        self.fills.wake();
         Ok((data?, start))
     }
 

@@ -64,7 +64,7 @@ impl Shard {
         };
         if let Some(chunk) = state.ram.get(slot).map(|extent| extent.chunk) {
             state.come_to(chunk, block, saves);
-            self.sequence_wake.notify();
+            self.fills.wake_prefetcher();
         }
     }
 
@@ -72,7 +72,7 @@ impl Shard {
     pub(crate) async fn sequence_prefetch_loop(self: Rc<Self>) {
         let mut found = Vec::new();
         while !self.lifecycle.is_closing() {
-            let wake = self.sequence_wake.wait();
+            let wake = self.fills.until_prefetcher_woken();
             if !self.state.borrow_mut().next_foreseen(&mut found) {
                 wake.await;
                 continue;
@@ -100,7 +100,7 @@ impl Shard {
         let Ok(vdrive) = self.vdrive(home.vdrive()) else {
             return;
         };
-        if vdrive.waited_for() > WAITED_FOR_MOST || self.streams.taken() > 0 {
+        if vdrive.waited_for() > WAITED_FOR_MOST || self.fills.is_streaming() {
             return;
         }
         let turn = vdrive.turn(home.block(), EXTENT_BLOCKS, Due::NONE).await;

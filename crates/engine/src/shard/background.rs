@@ -171,13 +171,13 @@ impl Shard {
         self.lifecycle.close();
         self.moves.wake_mover();
         self.moves.wake_promoter();
-        self.sequence_wake.notify();
+        self.fills.wake_prefetcher();
         self.requests.wake();
         self.checkpoints.ask();
         self.wal.ask();
         self.space_waiters.wake();
-        self.fetched.notify();
-        while self.lifecycle.has_tasks() || self.prefetching.get() > 0 {
+        self.fills.wake();
+        while self.lifecycle.has_tasks() || self.fills.ahead() > 0 {
             self.moves.wake_promoter();
             // What makes room in the journal may have ended before what waits for room there.
             let long = self.state.borrow().journal.is_long();

@@ -3,8 +3,8 @@
 use super::by_export::ByExport;
 use super::lifecycle::Lifecycle;
 use super::qos::Entrance;
+use crate::cache::fills::Fills;
 use crate::cache::read_cache::RamTier;
-use crate::cache::readahead::STREAMS;
 use crate::checkpoint::marks::Marks;
 use crate::checkpoint::turns::CheckpointTurns;
 use crate::control::spread::Spreads;
@@ -38,7 +38,7 @@ use crate::wal::writer::WalWriter;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
 use placement::{Policy, Regions, WhatIf};
-use reactor::{Event, Handle, Limit};
+use reactor::{Event, Handle};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
@@ -253,21 +253,14 @@ pub struct Shard {
     pub(crate) wal: WalWriter,
     pub(crate) moves: Moves,
     pub(crate) pin_promoter: PinPromoter,
-    /// Something may follow what hosts ask for.
-    pub(crate) sequence_wake: Event,
     pub(crate) checkpoints: CheckpointTurns,
-    /// An extent was fetched.
-    pub(crate) fetched: Event,
+    pub(crate) fills: Fills,
     /// Blocks that its opening found lost.
     pub(crate) opening_lost: Cell<u64>,
     pub(crate) space_waiters: SpaceWaiters,
     pub(crate) requests: SpaceRequests,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) reservations: Reservations,
-    /// Chunks that are being fetched ahead, or wait for it.
-    pub(crate) prefetching: Cell<usize>,
-    /// Of them, and of what hosts wait for in dense regions, so many are read at a time.
-    pub(crate) streams: Limit,
     /// Volumes that had been quiesced were resumed.
     pub(crate) resumed: Event,
     /// What it does without a host waiting for it.
@@ -336,7 +329,7 @@ impl Shard {
         };
         let tiers = Tiers::new(shared.groups.clone());
         let upkeep = Upkeep::new(&handle, shared.hurt_until.clone());
-        let streams = Limit::timed(STREAMS, STREAMS, &handle);
+        let fills = Fills::new(&handle);
         Rc::new_cyclic(|this| Self {
             config,
             handle,
@@ -348,16 +341,13 @@ impl Shard {
             wal: WalWriter::default(),
             moves: Moves::default(),
             pin_promoter: PinPromoter::default(),
-            sequence_wake: Event::default(),
             checkpoints: CheckpointTurns::default(),
-            fetched: Event::default(),
+            fills,
             opening_lost: Cell::default(),
             space_waiters: SpaceWaiters::default(),
             requests: SpaceRequests::default(),
             lifecycle: Lifecycle::default(),
             reservations: Reservations::default(),
-            prefetching: Cell::new(0),
-            streams,
             resumed: Event::default(),
             upkeep,
             scratch: RefCell::default(),
@@ -427,7 +417,7 @@ impl Shard {
         self.wal.wake();
         self.space_waiters.wake();
         self.checkpoints.wake();
-        self.fetched.notify();
+        self.fills.wake();
         self.reservations.wake();
         self.resumed.notify();
     }

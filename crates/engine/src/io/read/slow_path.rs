@@ -455,7 +455,7 @@ impl Shard {
             if map_page.freed.get() && !is_on(Mutation::ReadDissolved) {
                 return Ok(todo);
             }
-            let fetched = self.fetched.wait();
+            let fetched = self.fills.until_filled();
             let (runs, wait) = {
                 let mut state = self.state.borrow_mut();
                 let served =

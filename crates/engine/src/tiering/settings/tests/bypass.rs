@@ -49,7 +49,7 @@ fn seen(probe: &Probe) -> Seen {
         fast: [probe.volume, OTHER].map(|volume| fast(probe, volume)),
         moves: format!("{:?}", state.ledger.counts().collect::<Vec<_>>()),
         what_if,
-        prefetching: shard.prefetching.get(),
+        prefetching: shard.fills.ahead(),
     }
 }
 
@@ -66,7 +66,7 @@ async fn warm(handle: &Handle, name: &str) -> Probe {
 
 /// What is fetched ahead has come.
 async fn settle(probe: &Probe) {
-    while probe.shard.prefetching.get() > 0 {
+    while probe.shard.fills.ahead() > 0 {
         probe.shard.handle.sleep(1_000_000).await;
     }
 }
