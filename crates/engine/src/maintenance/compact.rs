@@ -138,10 +138,7 @@ impl<'a> Compaction<'a> {
     fn may_have(&self, layer: u32, chunk: u32) -> bool {
         let state = self.shard.state.borrow();
         let key = (layer, chunk);
-        !self.fast_alone
-            || self.shard.moves.is_surveying()
-            || state.dirty_chunks.contains(&key)
-            || state.clean_chunks.contains(&key)
+        !self.fast_alone || self.shard.moves.is_surveying() || state.tier_index.contains(&key)
     }
 
     async fn look_at(&mut self, layer: u32, chunk: u32) -> Result<(), IoError> {

@@ -170,7 +170,7 @@ impl Shard {
         }
         let counts = self.count(&page);
         // Writes of what the fast tier has alone go by that.
-        if counts.fast > 0 && !state.dirty_chunks.contains(&(volume, chunk)) {
+        if counts.fast > 0 && !state.tier_index.is_dirty(&(volume, chunk)) {
             books.note(|| format!("chunk {chunk} of volume {volume} is not known to be dirty"));
         }
         counts

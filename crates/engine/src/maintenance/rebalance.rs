@@ -242,9 +242,9 @@ impl Shard {
         while self.tiers.are_two() && in_vain < PASSES && self.handle.now_ns() < until {
             let free = {
                 let state = self.state.borrow();
-                match state.clean_chunks.is_empty() {
-                    true => break,
-                    false => self.fast_coming_free(&state),
+                match state.tier_index.has_clean() {
+                    true => self.fast_coming_free(&state),
+                    false => break,
                 }
             };
             if free >= wanted {

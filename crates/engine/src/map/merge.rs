@@ -293,8 +293,7 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         state.volumes.remove(&layer);
         state.paths.forget();
-        state.dirty_chunks.forget(layer);
-        state.clean_chunks.retain(|key| key.0 != layer);
+        state.tier_index.forget_layer(layer);
         state.page_clock.retain(|key| key.0 != layer);
         state.forget_heat(layer);
         state.summaries.forget_layer(layer);

@@ -85,14 +85,8 @@ impl Shard {
     ) {
         let counts = self.count(&map_page.page.borrow());
         let key = (volume, chunk);
-        match counts.fast {
-            0 => state.dirty_chunks.remove(key),
-            _ => state.dirty_chunks.found(key),
-        }
-        match counts.clean {
-            0 => state.clean_chunks.remove(&key),
-            _ => state.clean_chunks.insert(key),
-        };
+        let (dirty, clean) = (counts.fast != 0, counts.clean != 0);
+        state.tier_index.set(key, dirty, clean);
         self.tell_placed(state, key, map_page, u16::MAX);
     }
 
@@ -181,9 +175,7 @@ impl Shard {
         self.mark_dirty(&mut state, volume, chunk, map_page);
         if is_fast {
             // Other slots are nothing that the policy knows of, nor that changes what can be demoted.
-            if !were_there || state.dirty_chunks.has_aside() {
-                state.dirty_chunks.written((volume, chunk));
-            }
+            state.tier_index.written((volume, chunk), were_there);
             if !were_there {
                 let extents = extents_of(&BlockMask::of(first, run.count));
                 self.tell_placed(&mut state, (volume, chunk), map_page, extents);
@@ -324,7 +316,7 @@ impl Shard {
                 .check_content(run.place.plus(index as u64), crc);
         }
         state.journal.touch(run.place.vdrive());
-        state.clean_chunks.insert((volume, chunk));
+        state.tier_index.copied((volume, chunk));
         let extents = extents_of(&(first..first + run.count).collect());
         self.tell_placed(&mut state, (volume, chunk), map_page, extents);
         self.mark_dirty(&mut state, volume, chunk, map_page);

@@ -289,12 +289,8 @@ impl Shard {
         state.summaries.page_is_back((volume, key));
         entry.tree.set_leaf(key, map_page.clone());
         state.page_clock.push_back((volume, key));
-        if counts.fast > 0 {
-            state.dirty_chunks.found((volume, key));
-        }
-        if counts.clean > 0 {
-            state.clean_chunks.insert((volume, key));
-        }
+        let (dirty, clean) = (counts.fast > 0, counts.clean > 0);
+        state.tier_index.found((volume, key), dirty, clean);
         if counts.fast + counts.clean > 0 {
             self.tell_placed(state, (volume, key), &map_page, u16::MAX);
         }

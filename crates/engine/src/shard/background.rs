@@ -75,12 +75,8 @@ impl Shard {
                     .map(|key| (*key, entry.tree.ptr(*key).map_or(0, |ptr| ptr.hint)))
                     .collect();
                 for (chunk, hint) in hints {
-                    if hint & 1 != 0 {
-                        state.dirty_chunks.found((volume, chunk));
-                    }
-                    if hint & 2 != 0 {
-                        state.clean_chunks.insert((volume, chunk));
-                    }
+                    let (dirty, clean) = (hint & 1 != 0, hint & 2 != 0);
+                    state.tier_index.found((volume, chunk), dirty, clean);
                 }
                 (keys.last().copied(), need)
             };

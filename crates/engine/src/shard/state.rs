@@ -22,12 +22,12 @@ use crate::recovery::open_checkpoint::OpenedFrom;
 use crate::space::{
     Allocator, Allowance, Class, DeferredFrees, GroupTable, Run, SpaceShared, Tiers,
 };
-use crate::tiering::dirty_index::DirtyIndex;
 use crate::tiering::move_log::Ledger;
 use crate::tiering::moves::Moves;
 use crate::tiering::pin_promoter::PinPromoter;
 use crate::tiering::promote::Promotions;
 use crate::tiering::settings::VolumeSettings;
+use crate::tiering::tier_index::TierIndex;
 use crate::tiering::unreadable::UnreadableIndex;
 use crate::tiering::what_if::Waits;
 use crate::tiering::write_budget::Budget;
@@ -214,19 +214,11 @@ pub(crate) struct State {
     pub waits: Waits,
     /// What moved of late, and why.
     pub ledger: Ledger,
-    /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
-    pub dirty_chunks: DirtyIndex,
-    /// Chunks with clean copies on the fast tier: eviction goes through them in order.
-    pub clean_chunks: BTreeSet<(u32, u32)>,
-    pub evict_hand: (u32, u32),
-    pub demote_hand: (u32, u32),
+    pub tier_index: TierIndex,
     /// All that layers have, each once.
     pub settings: Vec<Arc<VolumeSettings>>,
     /// What promotion may write in all of the pool, if that is limited.
     pub budget: Option<Arc<Budget>>,
-    /// Where eviction of volumes above their ceilings goes on, and what is demoted and leaves as it is pinned.
-    pub over_hand: (u32, u32),
-    pub lower_hands: [(u32, u32); 2],
     pub unreadable: UnreadableIndex,
     /// How fast hosts' writes take room that is short.
     pub pacing: Pacing,
@@ -311,14 +303,9 @@ impl Shard {
             what_if: None,
             waits: Waits::default(),
             ledger: Ledger::new(config.ledger, handle.now_ns()),
-            dirty_chunks: DirtyIndex::default(),
-            clean_chunks: BTreeSet::new(),
-            evict_hand: (0, 0),
-            demote_hand: (0, 0),
+            tier_index: TierIndex::default(),
             settings: Vec::new(),
             budget: None,
-            over_hand: (0, 0),
-            lower_hands: [(0, 0); 2],
             unreadable: UnreadableIndex::default(),
             pacing: Pacing::default(),
             promotions: Promotions::default(),

@@ -8,7 +8,7 @@
 //! May call all parts but `shard`'s queues. Map, cache and io never decide about placement themselves.
 
 pub(crate) mod access_stats;
-pub(crate) mod dirty_index;
+mod dirty_index;
 pub(crate) mod explain;
 pub(crate) mod move_log;
 pub(crate) mod mover;
@@ -18,6 +18,7 @@ mod pinning;
 pub(crate) mod promote;
 mod promotion_claim;
 pub(crate) mod settings;
+pub(crate) mod tier_index;
 pub(crate) mod unreadable;
 mod victims;
 pub(crate) mod what_if;

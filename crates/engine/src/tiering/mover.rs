@@ -189,10 +189,7 @@ impl Shard {
                 policy.resize(share);
                 state.regions.resize(share);
             }
-            (
-                self.fast_coming_free(&state),
-                !state.clean_chunks.is_empty(),
-            )
+            (self.fast_coming_free(&state), state.tier_index.has_clean())
         };
         let short = free < reserve || space_waiters;
         let mut worked = self.keep_pins().await?;
@@ -205,9 +202,9 @@ impl Shard {
         // What holds little is demoted last: it has no copy on the fast tier then.
         let sparse = short || self.moves.is_cooling() || not_demoted.saturating_mul(2) > all;
         if sparse {
-            self.state.borrow_mut().dirty_chunks.recall();
+            self.state.borrow_mut().tier_index.recall();
         }
-        let has_dirty = self.state.borrow().dirty_chunks.has_ready();
+        let has_dirty = self.state.borrow().tier_index.has_ready();
         let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.moves.is_cooling();
         if has_dirty && (short || eager) {
             let force = short || self.moves.is_cooling();
@@ -332,7 +329,7 @@ impl Shard {
     ) -> Result<u64, IoError> {
         let Ok(Some(map_page)) = self.map_page(volume, chunk, false).await else {
             let mut state = self.state.borrow_mut();
-            state.clean_chunks.remove(&(volume, chunk));
+            state.tier_index.forget_clean((volume, chunk));
             state.forget_placed((volume, chunk));
             return Ok(0);
         };
@@ -354,18 +351,11 @@ impl Shard {
     }
 
     fn next_clean_chunk(&self) -> Option<(u32, u32)> {
-        let mut state = self.state.borrow_mut();
-        let after = (
-            std::ops::Bound::Excluded(state.evict_hand),
-            std::ops::Bound::Unbounded,
-        );
-        let next = state.clean_chunks.range(after).next().copied();
-        if next.is_none() {
+        let (next, all_seen) = self.state.borrow_mut().tier_index.next_clean();
+        if all_seen {
             self.moves.note_looked_over();
         }
-        let next = next.or_else(|| state.clean_chunks.first().copied())?;
-        state.evict_hand = next;
-        Some(next)
+        next
     }
 
     /// Writes everything back and forgets every copy. Hosts may go on, but what they touch
@@ -394,12 +384,12 @@ impl Shard {
         let (mut full_rounds, mut moved_ns) = (0, self.handle.now_ns());
         loop {
             self.check()?;
-            self.state.borrow_mut().dirty_chunks.recall();
+            self.state.borrow_mut().tier_index.recall();
             let demoted = self.demote_batch(0, writeback::BATCH, true).await?;
             let worked = demoted.blocks + self.evict(u64::MAX).await? > 0;
             let (left, clean_copies, may_demote) = {
                 let state = self.state.borrow();
-                let (dirty, clean_copies) = (state.dirty_chunks.len(), state.clean_chunks.len());
+                let [dirty, clean_copies] = state.tier_index.counts();
                 (dirty + clean_copies, clean_copies, self.may_demote(&state))
             };
             if left == 0 {

@@ -15,7 +15,7 @@ use crate::vdrive::Purpose;
 use crate::wal::log::Work;
 use block::IoError;
 use format::{BlockMask, BlockState, TierConfig, crc32c};
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,12 +29,6 @@ const AGAIN_NS: u64 = SECOND_NS;
 const LONGEST_NS: u64 = 60 * SECOND_NS;
 /// How soon a wait sees that the shard closes, in nanoseconds.
 const STEP_NS: u64 = 50_000_000;
-/// Chunks that are demoted, or evict copies, in one round as they are pinned to the slow tier.
-const LOWERED: usize = 16;
-
-/// A chunk: its layer and number.
-type Key = (u32, u32);
-
 /// What came of bringing something up.
 #[derive(Clone, Copy, Default)]
 struct Raised {
@@ -66,38 +60,8 @@ impl State {
             let chunks = pins.map(|pin| chunks_of(&pin.extents));
             ranges.extend(chunks.map(|(first, last)| (*layer, first)..=(*layer, last)));
         }
-        let (dirty, clean_copies) = (&self.dirty_chunks, &self.clean_chunks);
-        let [demoted, leaving] = &mut self.lower_hands;
-        [
-            next_of(&ranges, demoted, |range| dirty.between(range)),
-            next_of(&ranges, leaving, |range| clean_copies.range(range).copied()),
-        ]
+        self.tier_index.next_to_lower(&ranges)
     }
-}
-
-/// Some of the chunks that `find` finds in these ranges, which are in order: those after the hand, or where there
-/// are none, from the first on.
-fn next_of<I: Iterator<Item = Key>>(
-    ranges: &[RangeInclusive<Key>],
-    hand: &mut Key,
-    find: impl Fn(RangeInclusive<Key>) -> I,
-) -> Vec<Key> {
-    let after = (hand.0, hand.1.saturating_add(1));
-    let ahead = ranges.iter().filter(|range| *range.end() >= after);
-    let ahead = ahead.map(|range| *range.start().max(&after)..=*range.end());
-    let mut found: Vec<Key> = ahead.flat_map(&find).take(LOWERED).collect();
-    if found.is_empty() {
-        found = ranges
-            .iter()
-            .cloned()
-            .flat_map(&find)
-            .take(LOWERED)
-            .collect();
-    }
-    found.sort_unstable();
-    found.dedup();
-    *hand = found.last().copied().unwrap_or_default();
-    found
 }
 
 /// The first and the last chunk of extents.

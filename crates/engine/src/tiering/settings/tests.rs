@@ -84,9 +84,9 @@ async fn both(handle: &Handle, name: &str, mib: u64) -> Probe {
 /// Everything that is newer on the fast tier goes down; copies stay.
 async fn demote_all(probe: &Probe) {
     let shard = &probe.shard;
-    while shard.state.borrow().dirty_chunks.has_ready() {
+    while shard.state.borrow().tier_index.has_ready() {
         let demoted = shard.demote_batch(0, writeback::BATCH, true).await.unwrap();
-        assert!(demoted.blocks > 0 || !shard.state.borrow().dirty_chunks.has_ready());
+        assert!(demoted.blocks > 0 || !shard.state.borrow().tier_index.has_ready());
     }
 }
 
@@ -250,7 +250,7 @@ fn blocks_that_are_pinned_are_not_packed_onto_the_slow_tier() {
         assert_eq!(fast_of(&probe, 100..101).await, 1);
         assert_eq!(fast_of(&probe, 101..102).await, 0);
         probe.shard.set_settings(&BTreeMap::new());
-        probe.shard.state.borrow_mut().dirty_chunks.recall();
+        probe.shard.state.borrow_mut().tier_index.recall();
         probe
             .shard
             .demote_batch(0, writeback::BATCH, true)
