@@ -11,7 +11,6 @@
 mod alone;
 mod background;
 mod bench;
-mod by_export;
 pub(crate) mod dispatch;
 pub(crate) mod lifecycle;
 #[cfg(test)]
@@ -19,6 +18,7 @@ pub(crate) mod probe;
 mod qos;
 mod serve;
 pub(crate) mod state;
+mod stats;
 mod status;
 
 pub use crate::checkpoint::marks::Marks;
@@ -40,7 +40,7 @@ pub(crate) use crate::wal::log::LeftTail;
 pub(crate) use crate::wal::nvram_tail::{TAIL_WORDS, Tail};
 pub(crate) use crate::wal::tail_head::{TailDrive, TailHead, put_drives};
 pub(crate) use background::CHANGED_PAGES;
-pub use by_export::ExportTotals;
 pub use dispatch::{Asker, InFlight, ShardOp, ShardPort};
 pub use state::{PoolShared, Shard, ShardConfig};
+pub use stats::ExportTotals;
 pub use status::ShardStatus;

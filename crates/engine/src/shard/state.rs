@@ -1,8 +1,8 @@
 //! What a shard holds.
 
-use super::by_export::ByExport;
 use super::lifecycle::Lifecycle;
 use super::qos::Entrance;
+use super::stats::Stats;
 use crate::cache::fills::Fills;
 use crate::cache::read_cache::RamTier;
 use crate::checkpoint::marks::Marks;
@@ -227,9 +227,7 @@ pub(crate) struct State {
     /// Pages that are being loaded: volume or tree, level, key.
     pub loading: BTreeMap<(u32, u8, u32), Event>,
     pub failed: Option<IoError>,
-    pub counters: IoCounters,
-    /// What came by exports, by their numbers.
-    pub exports: ByExport,
+    pub stats: Stats,
 }
 
 /// One single-threaded engine of a pool. All methods are for its own thread.
@@ -311,8 +309,7 @@ impl Shard {
             promotions: Promotions::default(),
             loading: BTreeMap::new(),
             failed: None,
-            counters: IoCounters::default(),
-            exports: ByExport::default(),
+            stats: Stats::default(),
         };
         let tiers = Tiers::new(shared.groups.clone());
         let upkeep = Upkeep::new(&handle, shared.hurt_until.clone());

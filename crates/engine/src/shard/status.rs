@@ -1,10 +1,11 @@
 //! What a shard tells of itself.
 
 use super::state::Shard;
+use super::stats::ExportTotals;
 use crate::control::spread::Spreads;
 use crate::control::types::IoCounters;
 use format::BlockCounts;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{CHUNK_BLOCKS, VdriveId};
 
 /// A volume's part in a shard.
@@ -49,6 +50,11 @@ impl Shard {
             .collect()
     }
 
+    /// What came by exports with these numbers. What came by others is forgotten: they are gone.
+    pub fn exports(&self, known: &BTreeSet<u16>) -> BTreeMap<u16, ExportTotals> {
+        self.state.borrow_mut().stats.exports(known)
+    }
+
     /// Its state now.
     pub fn status(&self) -> ShardStatus {
         let state = self.state.borrow();
@@ -75,7 +81,7 @@ impl Shard {
             used.insert(vdrive.id, state.alloc.used_slots(vdrive.id) + homes);
         });
         ShardStatus {
-            counters: state.counters,
+            counters: state.stats.totals(),
             volumes: volumes.collect(),
             used,
             page_room: self.page_room(&state),

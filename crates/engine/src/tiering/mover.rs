@@ -224,7 +224,7 @@ impl Shard {
 
     /// How much may be demoted now, beside what hosts ask for.
     fn leave(&self, writeback_rate: &mut WritebackRate, not_demoted: u64, all: u64) -> Demote {
-        let counters = self.state.borrow().counters;
+        let counters = self.state.borrow().stats.totals();
         let asked = (counters.read_bytes + counters.write_bytes) / BLOCK as u64;
         let leave = writeback_rate.look(self.handle.now_ns(), asked, not_demoted, all);
         // Before room is short it runs at its usual rate: otherwise writes of those who miss their promise would wait for room.

@@ -126,7 +126,7 @@ fn what_is_in_ram_serves_who_is_bypassed_and_leaves_first_all_the_same() {
             referenced.count()
         };
         assert_eq!(referenced(Some(false)), 0);
-        let hits = || probe.shard.state.borrow().counters.blocks_ram;
+        let hits = || probe.shard.state.borrow().stats.totals().blocks_ram;
         let before = hits();
         read_all(&probe, By::read(OTHER).bypassed(true), 0..1, 4 << 10).await;
         assert_eq!((hits() - before, referenced(None)), (256, 0));
