@@ -29,7 +29,7 @@ use crate::tiering::promote::Promotions;
 use crate::tiering::settings::VolumeSettings;
 use crate::tiering::tier_index::TierIndex;
 use crate::tiering::unreadable::UnreadableIndex;
-use crate::tiering::what_if::Waits;
+use crate::tiering::what_if::Forecast;
 use crate::tiering::write_budget::Budget;
 use crate::vdrive::{Devices, Members, VdriveIo};
 use crate::wal::log::Journal;
@@ -37,7 +37,7 @@ use crate::wal::reservations::Reservations;
 use crate::wal::writer::WalWriter;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
-use placement::{Policy, Regions, WhatIf};
+use placement::{Policy, Regions};
 use reactor::{Event, Handle};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -209,9 +209,7 @@ pub(crate) struct State {
     pub regions: Regions,
     /// What is worth a place on the fast tier; none before the shard serves.
     pub policy: Option<Box<Policy>>,
-    /// What other sizes of the fast tier would give; none until the mover sees that there are two tiers.
-    pub what_if: Option<Box<WhatIf>>,
-    pub waits: Waits,
+    pub forecast: Forecast,
     /// What moved of late, and why.
     pub ledger: Ledger,
     pub tier_index: TierIndex,
@@ -298,8 +296,7 @@ impl Shard {
             ram: RamTier::new(config.ram_bytes),
             regions: Regions::new(0),
             policy: None,
-            what_if: None,
-            waits: Waits::default(),
+            forecast: Forecast::default(),
             ledger: Ledger::new(config.ledger, handle.now_ns()),
             tier_index: TierIndex::default(),
             settings: Vec::new(),

@@ -80,9 +80,7 @@ impl State {
         if let Some(policy) = &mut self.policy {
             policy.forget(layer);
         }
-        if let Some(what_if) = &mut self.what_if {
-            what_if.forget(layer);
-        }
+        self.forecast.forget(layer);
     }
 
     /// A chunk has nothing on the fast tier.
@@ -113,9 +111,8 @@ impl State {
         if by.bypassed {
             return;
         }
-        if let Some(what_if) = &mut self.what_if {
-            what_if.used(by.volume, chunk, blocks.clone(), by.write);
-        }
+        self.forecast
+            .used(by.volume, chunk, blocks.clone(), by.write);
         let Some(policy) = &mut self.policy else {
             return;
         };

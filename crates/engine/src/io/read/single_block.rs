@@ -58,7 +58,7 @@ impl Shard {
         state.note_use_of(by, seen.chunk, block);
         state.count_source(by.volume, Class::Fast, took);
         if !by.bypassed {
-            state.waits.note(Class::Fast, took);
+            state.forecast.took(Class::Fast, took);
         }
         state.count_of(by.volume, |counters| counters.blocks_fast += 1);
         true

@@ -632,7 +632,7 @@ impl Shard {
             let mut state = self.state.borrow_mut();
             state.count_source(by.volume, run.class, took);
             if !by.bypassed {
-                state.waits.note(run.class, took);
+                state.forecast.took(run.class, took);
             }
         }
         Ok(data)
@@ -720,8 +720,8 @@ impl Shard {
             return;
         }
         state.count_of(by.volume, |counters| counters.blocks_slow += blocks);
-        if let (Some(what_if), false) = (&mut state.what_if, by.bypassed) {
-            what_if.waited(blocks);
+        if !by.bypassed {
+            state.forecast.waited(blocks);
         }
     }
 }
