@@ -149,7 +149,7 @@ impl Shard {
                 self.copy_in_place(piece, (known.block, 1), known.slot, crc, buf, &mut served);
             }
             if !served.is_empty() {
-                state.summaries.used((known.layer, piece.chunk));
+                state.page_cache.summary_used((known.layer, piece.chunk));
             }
             served.is_empty()
         });

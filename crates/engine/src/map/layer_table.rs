@@ -214,7 +214,7 @@ impl State {
         let mut left = blocks;
         for block in blocks.blocks() {
             self.prefetch_use(key, block);
-            let Some((slot, crc)) = self.summaries.find(key, block) else {
+            let Some((slot, crc)) = self.page_cache.summary(key, block) else {
                 continue;
             };
             left.clear(block);

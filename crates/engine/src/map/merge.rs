@@ -294,9 +294,8 @@ impl Shard {
         state.volumes.remove(&layer);
         state.paths.forget();
         state.tier_index.forget_layer(layer);
-        state.page_clock.retain(|key| key.0 != layer);
+        state.page_cache.forget_layer(layer);
         state.forget_heat(layer);
-        state.summaries.forget_layer(layer);
     }
 
     /// Whether a layer has no page, in memory or on the drives.

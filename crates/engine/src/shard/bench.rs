@@ -81,7 +81,7 @@ impl Shard {
 
     /// Keeps no more pages in memory than the shard may.
     pub fn forget_pages_for_benchmark(&self) {
-        let rounds = self.state.borrow().page_clock.len() / 16 + 1;
+        let rounds = self.state.borrow().page_cache.pages() / 16 + 1;
         (0..rounds).for_each(|_| self.trim_pages());
     }
 

@@ -16,7 +16,7 @@ use crate::maintenance::space_requests::SpaceRequests;
 use crate::maintenance::upkeep::{HurtUntil, Upkeep};
 use crate::map::layer_path::Paths;
 use crate::map::page::MapPage;
-use crate::map::page_summary::PageSummaries;
+use crate::map::page_cache::PageCache;
 use crate::map::radix::{DirtyNodes, Tree};
 use crate::recovery::open_checkpoint::OpenedFrom;
 use crate::space::{
@@ -40,7 +40,7 @@ use format::{BlockCounts, PagePtr};
 use placement::{Policy, Regions};
 use reactor::{Event, Handle};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -196,9 +196,7 @@ pub(crate) struct State {
     pub generation: u64,
     /// The checkpoint that an opening began with, until its recovery ends.
     pub opened_from: Option<OpenedFrom>,
-    /// Chunks' pages in memory, in the order in which they are looked at for eviction.
-    pub page_clock: VecDeque<(u32, u32)>,
-    pub summaries: PageSummaries,
+    pub page_cache: PageCache,
     pub paths: Paths,
     pub dirty_map_pages: Vec<(u32, u32, Rc<MapPage>)>,
     /// Changed pages that the checkpoint under way has no places for yet.
@@ -222,8 +220,6 @@ pub(crate) struct State {
     pub pacing: Pacing,
     /// Extents that have earned a place on the fast tier.
     pub promotions: Promotions,
-    /// Pages that are being loaded: volume or tree, level, key.
-    pub loading: BTreeMap<(u32, u8, u32), Event>,
     pub failed: Option<IoError>,
     pub stats: Stats,
 }
@@ -287,8 +283,7 @@ impl Shard {
             homes: tree(HOMES),
             generation: 0,
             opened_from: None,
-            page_clock: VecDeque::new(),
-            summaries: PageSummaries::new(config.summaries),
+            page_cache: PageCache::new(config.summaries),
             paths: Paths::default(),
             dirty_map_pages: Vec::new(),
             unplaced: 0,
@@ -304,7 +299,6 @@ impl Shard {
             unreadable: UnreadableIndex::default(),
             pacing: Pacing::default(),
             promotions: Promotions::default(),
-            loading: BTreeMap::new(),
             failed: None,
             stats: Stats::default(),
         };

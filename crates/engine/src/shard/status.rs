@@ -64,7 +64,7 @@ impl Shard {
             .map(|volume| volume.tree.bytes())
             .sum();
         let map_pages =
-            state.page_clock.len() * (size_of::<crate::map::page::MapPage>() + format::PAGE);
+            state.page_cache.pages() * (size_of::<crate::map::page::MapPage>() + format::PAGE);
         let own = state.directory.bytes() + state.slots.bytes() + state.homes.bytes();
         let volumes = state.volumes.iter().map(|(id, volume)| {
             (
@@ -85,8 +85,11 @@ impl Shard {
             volumes: volumes.collect(),
             used,
             page_room: self.page_room(&state),
-            map_bytes: (trees + map_pages + own + state.alloc.bytes() + state.summaries.bytes())
-                as u64,
+            map_bytes: (trees
+                + map_pages
+                + own
+                + state.alloc.bytes()
+                + state.page_cache.summary_bytes()) as u64,
             ram_bytes: state.ram.bytes(),
             ram_limit: self.ram_limit(),
             now_ns: self.handle.now_ns(),

@@ -295,10 +295,10 @@ impl Shard {
         let key = (run[0].layer, piece.chunk);
         let mut state = self.state.borrow_mut();
         let Ok(data) = read else {
-            state.summaries.forget(key);
+            state.page_cache.summary_failed(key);
             return run.iter().map(|known| known.block).collect();
         };
-        state.summaries.used(key);
+        state.page_cache.summary_used(key);
         state.note_placed(by, piece.chunk, run);
         state.count_of(by.volume, |counters| {
             counters.blocks_fast += run.len() as u64
