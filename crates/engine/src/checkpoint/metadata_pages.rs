@@ -69,7 +69,7 @@ impl Shard {
     pub(crate) fn may_change_pages(&self, state: &State, users: u64) -> bool {
         // Where neither a checkpoint nor the end of a read would free anything one piece of work at a time
         // goes on: a pool that was filled by a version that kept no room.
-        let changed = state.unplaced + state.dirty_map_pages.len();
+        let changed = state.dirty_pages.unplaced();
         let waits = users > 0 || changed > 0 || state.deferred_frees.has_sealed();
         !self.lifecycle.has_tasks() || !waits || self.has_pages(state, users, 0)
     }
@@ -112,7 +112,7 @@ impl Shard {
         if is_on(Mutation::PagesUncounted) {
             return true;
         }
-        let map_pages = state.dirty_map_pages.len() + state.unplaced;
+        let map_pages = state.dirty_pages.unplaced();
         let nodes = state.dirty_nodes.count();
         let entries = state.volumes.len().min(map_pages + nodes);
         let own = [&state.directory, &state.slots, &state.homes];

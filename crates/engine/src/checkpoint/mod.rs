@@ -6,6 +6,7 @@
 //!
 //! May call the map, the journal and space. Leaves out: choosing the checkpoint to open (`recovery`).
 
+pub(crate) mod dirty_pages;
 pub(crate) mod marks;
 pub(crate) mod metadata_pages;
 pub(crate) mod turns;

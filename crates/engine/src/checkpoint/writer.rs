@@ -214,11 +214,7 @@ impl Shard {
 
     /// Chunks' pages that have changed. A page counts as unchanged from the moment it is copied.
     async fn write_map_pages(&self, work: &mut Work) -> Result<(), IoError> {
-        let dirty = {
-            let mut state = self.state.borrow_mut();
-            state.unplaced = state.dirty_map_pages.len();
-            std::mem::take(&mut state.dirty_map_pages)
-        };
+        let dirty = self.state.borrow_mut().dirty_pages.take();
         // Who waits because so many have changed goes on.
         self.reservations.wake();
         for batch in dirty.chunks(BATCH) {
@@ -242,7 +238,7 @@ impl Shard {
                     map_page.dirty.set(false);
                 }
                 let mut state = self.state.borrow_mut();
-                state.unplaced -= 1;
+                state.dirty_pages.placed();
                 let Some(entry) = state.volumes.get_mut(volume) else {
                     continue;
                 };

@@ -66,9 +66,7 @@ impl Shard {
         map_page: &Rc<MapPage>,
     ) {
         if !map_page.dirty.replace(true) {
-            state
-                .dirty_map_pages
-                .push((volume, chunk, map_page.clone()));
+            state.dirty_pages.push(volume, chunk, map_page);
             if let Some(entry) = state.volumes.get_mut(&volume) {
                 entry.tree.renew_nodes(chunk);
             }

@@ -136,11 +136,11 @@ impl Shard {
                 let journal = &state.journal;
                 let pressing = journal.is_long()
                     || (!self.has_room_for_pages(&state)
-                        && state.dirty_map_pages.len() > SOME_CHANGED)
+                        && state.dirty_pages.waiting().len() > SOME_CHANGED)
                     || !self.may_change_pages(&state, self.reservations.held())
-                    || state.dirty_map_pages.len() > self.most_changed() / 2;
+                    || state.dirty_pages.waiting().len() > self.most_changed() / 2;
                 (
-                    journal.has_records() || !state.dirty_map_pages.is_empty(),
+                    journal.has_records() || !state.dirty_pages.waiting().is_empty(),
                     pressing,
                 )
             };

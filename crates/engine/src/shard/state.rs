@@ -5,6 +5,7 @@ use super::qos::Entrance;
 use super::stats::Stats;
 use crate::cache::fills::Fills;
 use crate::cache::read_cache::RamTier;
+use crate::checkpoint::dirty_pages::DirtyPages;
 use crate::checkpoint::marks::Marks;
 use crate::checkpoint::turns::CheckpointTurns;
 use crate::control::spread::Spreads;
@@ -198,9 +199,7 @@ pub(crate) struct State {
     pub opened_from: Option<OpenedFrom>,
     pub page_cache: PageCache,
     pub paths: Paths,
-    pub dirty_map_pages: Vec<(u32, u32, Rc<MapPage>)>,
-    /// Changed pages that the checkpoint under way has no places for yet.
-    pub unplaced: usize,
+    pub dirty_pages: DirtyPages,
     /// Nodes of volumes' trees that have changed pages beneath them.
     pub dirty_nodes: DirtyNodes,
     pub ram: RamTier,
@@ -285,8 +284,7 @@ impl Shard {
             opened_from: None,
             page_cache: PageCache::new(config.summaries),
             paths: Paths::default(),
-            dirty_map_pages: Vec::new(),
-            unplaced: 0,
+            dirty_pages: DirtyPages::default(),
             dirty_nodes: DirtyNodes::default(),
             ram: RamTier::new(config.ram_bytes),
             regions: Regions::new(0),

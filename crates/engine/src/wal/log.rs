@@ -397,8 +397,8 @@ impl Shard {
         let (limit, few) = match work {
             Work::Host(due) => {
                 let (limit, most) = (state.journal.host_limit(), self.most_changed());
-                let changed =
-                    state.dirty_map_pages.len() + self.kept_for_others(most as u64, due) as usize;
+                let changed = state.dirty_pages.waiting().len()
+                    + self.kept_for_others(most as u64, due) as usize;
                 (limit - self.kept_for_others(limit, due), changed < most)
             }
             Work::Mover => (state.journal.mover_limit(), true),
