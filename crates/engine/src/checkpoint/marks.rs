@@ -26,7 +26,7 @@ impl Shard {
         let mark = {
             let state = self.state.borrow();
             CheckpointMark {
-                generation: state.generation,
+                generation: state.root.generation(),
                 epoch: state.journal.epoch,
                 page: state.journal.from,
             }
@@ -39,7 +39,7 @@ impl Shard {
     pub fn found(&self) -> (u16, CheckpointMark) {
         let state = self.state.borrow();
         let found = CheckpointMark {
-            generation: state.generation,
+            generation: state.root.generation(),
             epoch: state.journal.epoch,
             page: state.journal.next,
         };

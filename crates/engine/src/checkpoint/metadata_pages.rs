@@ -115,8 +115,7 @@ impl Shard {
         let map_pages = state.dirty_pages.unplaced();
         let nodes = state.dirty_nodes.count();
         let entries = state.volumes.len().min(map_pages + nodes);
-        let own = [&state.directory, &state.slots, &state.homes];
-        let own: usize = own.iter().map(|tree| tree.nodes()).sum();
+        let own = state.root.nodes();
         let twice = nodes + entries + own + state.alloc.dirty_pages();
         let wanted = (map_pages + 2 * twice) as u64 + (users + 1) * WORK_PAGES + more;
         state.alloc.has_pages(wanted)

@@ -9,5 +9,6 @@
 pub(crate) mod dirty_pages;
 pub(crate) mod marks;
 pub(crate) mod metadata_pages;
+pub(crate) mod root;
 pub(crate) mod turns;
 pub(crate) mod writer;

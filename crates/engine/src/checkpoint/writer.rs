@@ -4,6 +4,7 @@
 //! sets what it names to a state, so playing it again ends in the same state. What must not
 //! happen is a page that is newer than the durable journal, so a barrier comes before the record.
 
+use super::root::OwnTree;
 use crate::map::radix::Tree;
 use crate::shard::state::{DIRECTORY, HOMES, SLOTS, Shard, drive_error};
 use crate::space::{Class, GroupKey, NO_PAGE};
@@ -46,9 +47,7 @@ impl Work {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     Volume(u32),
-    Directory,
-    Slots,
-    Homes,
+    Own(OwnTree),
 }
 
 impl Shard {
@@ -103,14 +102,15 @@ impl Shard {
         let (from, slots_dropped, homes_dropped, mut work) = {
             let mut state = self.state.borrow_mut();
             state.journal.seal();
-            let generation = state.generation + 1;
+            let generation = state.root.generation() + 1;
             let (slots, homes) = state.alloc.begin_checkpoint(generation);
             let mut work = Work {
                 generation,
                 ..Work::default()
             };
             for key in &slots {
-                let old = state.slots.set_ptr(key.0, NO_PAGE);
+                let tree = state.root.tree(OwnTree::Slots);
+                let old = tree.set_ptr(key.0, NO_PAGE);
                 if old.place.is_some() {
                     work.freed.push(old.place);
                     state.alloc.touch(old.place);
@@ -140,7 +140,7 @@ impl Shard {
         }
         self.write_record(&work, from).await?;
         let mut state = self.state.borrow_mut();
-        state.generation = work.generation;
+        state.root.advance(work.generation);
         state.journal.from = from;
         state.alloc.give_groups(&slots_dropped);
         state.alloc.give_groups(&homes_dropped);
@@ -324,9 +324,7 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         match which {
             Which::Volume(id) => act(&mut state.volumes.get_mut(&id).expect("a known volume").tree),
-            Which::Directory => act(&mut state.directory),
-            Which::Slots => act(&mut state.slots),
-            Which::Homes => act(&mut state.homes),
+            Which::Own(tree) => act(state.root.tree(tree)),
         }
     }
 
@@ -361,11 +359,16 @@ impl Shard {
                 let page = VolumePage::encode(header, root, counts);
                 work.put(place, page)
             };
-            let old = self.state.borrow_mut().directory.set_ptr(id, ptr);
-            self.drop_page(work, old);
+            self.set_own_ptr(work, OwnTree::Directory, id, ptr);
         }
-        self.write_nodes(work, Which::Directory)?;
+        self.write_nodes(work, Which::Own(OwnTree::Directory))?;
         self.send(work).await
+    }
+
+    /// A page of an own tree has its place now; the one that it replaces is dropped.
+    fn set_own_ptr(&self, work: &mut Work, of: OwnTree, key: u32, ptr: PagePtr) {
+        let old = self.state.borrow_mut().root.tree(of).set_ptr(key, ptr);
+        self.drop_page(work, old);
     }
 
     async fn write_homes(&self, work: &mut Work) -> Result<(), IoError> {
@@ -387,10 +390,9 @@ impl Shard {
                     work.put(place, page)
                 }
             };
-            let old = self.state.borrow_mut().homes.set_ptr(key, ptr);
-            self.drop_page(work, old);
+            self.set_own_ptr(work, OwnTree::Homes, key, ptr);
         }
-        self.write_nodes(work, Which::Homes)?;
+        self.write_nodes(work, Which::Own(OwnTree::Homes))?;
         self.send(work).await
     }
 
@@ -416,13 +418,14 @@ impl Shard {
             let bits = state.alloc.slots_for_checkpoint(key, &holes);
             let page = SlotsPage::encode(SlotsPage::header(SLOTS, key.0, work.generation), &bits);
             let ptr = work.put(place, page);
-            state.slots.set_ptr(key.0, ptr);
+            state.root.tree(OwnTree::Slots).set_ptr(key.0, ptr);
         }
         for ((level, key), place) in nodes {
-            let page = state.slots.encode(level, key, work.generation);
+            let tree = state.root.tree(OwnTree::Slots);
+            let page = tree.encode(level, key, work.generation);
             let page = page.expect("a node got its place because something is beneath it");
             let ptr = work.put(place, page);
-            state.slots.node_written(level, key, ptr);
+            tree.node_written(level, key, ptr);
         }
         Ok(())
     }
@@ -446,18 +449,18 @@ impl Shard {
                     crc: 0,
                     hint: 0,
                 };
-                let old = self.state.borrow_mut().slots.set_ptr(key.0, ptr);
-                self.drop_page(work, old);
+                self.set_own_ptr(work, OwnTree::Slots, key.0, ptr);
             }
         }
         for level in Tree::<()>::levels() {
-            for key in self.dirty_nodes(Which::Slots, level) {
+            for key in self.dirty_nodes(Which::Own(OwnTree::Slots), level) {
                 let Entry::Vacant(slot) = nodes.entry((level, key)) else {
                     continue;
                 };
                 worked = true;
                 let (old, empty) = {
-                    let tree = &mut self.state.borrow_mut().slots;
+                    let mut state = self.state.borrow_mut();
+                    let tree = state.root.tree(OwnTree::Slots);
                     (tree.node_ptr(level, key), tree.is_empty_node(level, key))
                 };
                 let ptr = if empty {
@@ -469,7 +472,10 @@ impl Shard {
                         hint: 0,
                     }
                 };
-                self.state.borrow_mut().slots.node_written(level, key, ptr);
+                let mut state = self.state.borrow_mut();
+                let tree = state.root.tree(OwnTree::Slots);
+                tree.node_written(level, key, ptr);
+                drop(state);
                 self.drop_page(work, old);
             }
         }
@@ -479,15 +485,16 @@ impl Shard {
     async fn write_record(&self, work: &Work, from: u64) -> Result<(), IoError> {
         let record = {
             let state = self.state.borrow();
+            let [directory, slots, homes] = state.root.trees().map(|(tree, _)| tree.root());
             Checkpoint {
                 pool: self.config.pool,
                 shard: self.config.shard,
                 generation: work.generation,
                 epoch: state.journal.epoch,
                 journal_from: from,
-                directory: state.directory.root(),
-                slots: state.slots.root(),
-                homes: state.homes.root(),
+                directory,
+                slots,
+                homes,
             }
         };
         let mut buf = self.handle.dma().get(PAGE);

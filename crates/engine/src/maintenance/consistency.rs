@@ -114,8 +114,7 @@ impl Shard {
             }
         }
         let state = self.state.borrow();
-        let trees = [&state.directory, &state.slots, &state.homes];
-        for (tree, name) in trees.into_iter().zip(["directory", "slots", "homes"]) {
+        for (tree, name) in state.root.trees() {
             tree.visit(&mut |ptr| {
                 books.slot(&state.alloc, ptr.place, &|| format!("a page of the {name}"));
             });

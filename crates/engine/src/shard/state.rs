@@ -7,6 +7,7 @@ use crate::cache::fills::Fills;
 use crate::cache::read_cache::RamTier;
 use crate::checkpoint::dirty_pages::DirtyPages;
 use crate::checkpoint::marks::Marks;
+use crate::checkpoint::root::CheckpointRoot;
 use crate::checkpoint::turns::CheckpointTurns;
 use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
@@ -191,10 +192,7 @@ pub(crate) struct State {
     pub alloc: Allocator,
     pub deferred_frees: DeferredFrees,
     pub journal: Journal,
-    pub directory: Tree<()>,
-    pub slots: Tree<()>,
-    pub homes: Tree<()>,
-    pub generation: u64,
+    pub root: CheckpointRoot,
     /// The checkpoint that an opening began with, until its recovery ends.
     pub opened_from: Option<OpenedFrom>,
     pub page_cache: PageCache,
@@ -268,8 +266,6 @@ impl Shard {
             config.group_blocks,
             config.shards.into(),
         );
-        let own = DirtyNodes::default();
-        let tree = |owner| Tree::new(owner, PagePtr::default(), &own);
         let state = State {
             volumes: BTreeMap::new(),
             live: BTreeMap::new(),
@@ -277,10 +273,7 @@ impl Shard {
             alloc,
             deferred_frees: DeferredFrees::default(),
             journal: Journal::new(&config, handle.dma().clone()),
-            directory: tree(DIRECTORY),
-            slots: tree(SLOTS),
-            homes: tree(HOMES),
-            generation: 0,
+            root: CheckpointRoot::none(),
             opened_from: None,
             page_cache: PageCache::new(config.summaries),
             paths: Paths::default(),

@@ -65,7 +65,7 @@ impl Shard {
             .sum();
         let map_pages =
             state.page_cache.pages() * (size_of::<crate::map::page::MapPage>() + format::PAGE);
-        let own = state.directory.bytes() + state.slots.bytes() + state.homes.bytes();
+        let own = state.root.bytes();
         let volumes = state.volumes.iter().map(|(id, volume)| {
             (
                 *id,

@@ -17,7 +17,7 @@ impl Shard {
             let state = self.state.borrow();
             let journal = &state.journal;
             (
-                state.generation,
+                state.root.generation(),
                 journal.epoch,
                 journal.from,
                 journal.durable,
@@ -30,7 +30,7 @@ impl Shard {
             Checkpoint::decode(bytes, self.config.pool, self.config.shard)
                 .is_some_and(|record| record.generation == generation)
         };
-        let newest = |_: usize| self.state.borrow().generation == generation;
+        let newest = |_: usize| self.state.borrow().root.generation() == generation;
         let mut wrong = self
             .look_at((record, 1), &is_checkpoint, &newest, part)
             .await?;

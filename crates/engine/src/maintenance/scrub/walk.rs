@@ -1,6 +1,7 @@
 //! The walk through a shard's trees: volumes in the order of their numbers, then its own.
 
 use super::report::{Scrub, ScrubPoint};
+use crate::checkpoint::root::OwnTree;
 use crate::checkpoint::writer::Which;
 use crate::maintenance::progress::Progress;
 use crate::maintenance::upkeep::Throttle;
@@ -103,9 +104,9 @@ impl Shard {
             *at = ScrubPoint { owner, key: 0 };
         }
         Some(match owner {
-            DIRECTORY => Which::Directory,
-            SLOTS => Which::Slots,
-            HOMES => Which::Homes,
+            DIRECTORY => Which::Own(OwnTree::Directory),
+            SLOTS => Which::Own(OwnTree::Slots),
+            HOMES => Which::Own(OwnTree::Homes),
             volume => Which::Volume(volume),
         })
     }
