@@ -343,7 +343,7 @@ impl State {
             prefetch_leaving(policy, &self.ram);
             self.regions.tier_is_full(policy.is_nearly_full());
         }
-        let budget = self.budget.as_deref();
+        let budget = self.limits.budget().map(|budget| &**budget);
         let admitted = admission(&self.volumes, budget, left.chunk, left.extent, now_ns);
         // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
         // may be part of a stream, which nobody comes back to.

@@ -24,6 +24,7 @@ use crate::recovery::open_checkpoint::OpenedFrom;
 use crate::space::{
     Allocator, Allowance, Class, DeferredFrees, GroupTable, Run, SpaceShared, Tiers,
 };
+use crate::tiering::limits::Limits;
 use crate::tiering::move_log::Ledger;
 use crate::tiering::moves::Moves;
 use crate::tiering::pin_promoter::PinPromoter;
@@ -208,10 +209,7 @@ pub(crate) struct State {
     /// What moved of late, and why.
     pub ledger: Ledger,
     pub tier_index: TierIndex,
-    /// All that layers have, each once.
-    pub settings: Vec<Arc<VolumeSettings>>,
-    /// What promotion may write in all of the pool, if that is limited.
-    pub budget: Option<Arc<Budget>>,
+    pub limits: Limits,
     pub unreadable: UnreadableIndex,
     /// How fast hosts' writes take room that is short.
     pub pacing: Pacing,
@@ -285,8 +283,7 @@ impl Shard {
             forecast: Forecast::default(),
             ledger: Ledger::new(config.ledger, handle.now_ns()),
             tier_index: TierIndex::default(),
-            settings: Vec::new(),
-            budget: None,
+            limits: Limits::default(),
             unreadable: UnreadableIndex::default(),
             pacing: Pacing::default(),
             promotions: Promotions::default(),

@@ -10,6 +10,7 @@
 pub(crate) mod access_stats;
 mod dirty_index;
 pub(crate) mod explain;
+pub(crate) mod limits;
 pub(crate) mod move_log;
 pub(crate) mod mover;
 pub(crate) mod moves;

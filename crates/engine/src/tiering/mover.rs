@@ -259,7 +259,7 @@ impl Shard {
         }
         freed = self.evict_by_worth(wanted, freed, false).await?;
         // What is spared leaves when there is nothing else.
-        if freed == 0 && !self.state.borrow().settings.is_empty() {
+        if freed == 0 && self.state.borrow().limits.has_settings() {
             freed = self.evict_by_worth(wanted, freed, true).await?;
         }
         if freed > 0 {

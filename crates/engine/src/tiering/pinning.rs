@@ -75,10 +75,8 @@ impl Shard {
     pub(crate) fn raise_soon(&self) {
         let has_pins = {
             let state = self.state.borrow();
-            let mut settings = state.settings.iter();
             // Before it serves a shard moves nothing.
-            state.policy.is_some()
-                && settings.any(|settings| settings.pins(TierConfig::Fast).next().is_some())
+            state.policy.is_some() && state.limits.has_fast_pins()
         };
         let Some(shard) = self
             .this()
@@ -175,7 +173,7 @@ impl Shard {
         if self.lifecycle.is_closing() {
             return Raised::default();
         }
-        let spent = self.state.borrow().is_spent(self.handle.now_ns());
+        let spent = self.state.borrow().limits.is_spent(self.handle.now_ns());
         let held = spent || self.moves.is_cooling() || self.moves.are_paused();
         if held || self.shared.promotion_held.load(Ordering::Relaxed) {
             self.wait_open(STEP_NS).await;
@@ -326,7 +324,7 @@ impl Shard {
     /// What is pinned to the slow tier is demoted once it has settled, and its copies leave; what is pinned to the
     /// fast one and came to lie elsewhere is brought there. True when something went down.
     pub(super) async fn keep_pins(&self) -> Result<bool, IoError> {
-        if self.state.borrow().settings.is_empty() {
+        if !self.state.borrow().limits.has_settings() {
             return Ok(false);
         }
         if self.pin_promoter.is_asked() && !self.pin_promoter.is_promoting() {

@@ -267,9 +267,9 @@ pub(super) fn blocks_of(extents: u16) -> BlockMask {
 impl State {
     /// The settings of a layer's volume; none when nobody chose any.
     pub(crate) fn settings_of(&self, layer: u32) -> Option<&Arc<VolumeSettings>> {
-        match self.settings.is_empty() {
-            true => None,
-            false => self.volumes.get(&layer)?.settings.as_ref(),
+        match self.limits.has_settings() {
+            true => self.volumes.get(&layer)?.settings.as_ref(),
+            false => None,
         }
     }
 
@@ -315,7 +315,7 @@ impl Shard {
                 all.push(settings.clone());
             }
         }
-        state.settings = all;
+        state.limits.set_settings(all);
         state.tell_held();
         drop(state);
         self.moves.wake_mover();

@@ -12,9 +12,9 @@ const LOOKED_AT: usize = 1024;
 impl State {
     /// Whether some copy may leave the fast tier, as far as is seen soon.
     pub(super) fn has_victims(&self) -> bool {
-        match self.settings.is_empty() {
-            true => self.tier_index.has_clean(),
-            false => {
+        match self.limits.has_settings() {
+            false => self.tier_index.has_clean(),
+            true => {
                 let may_leave = |chunk: &(u32, u32)| self.may_leave(*chunk, true) != 0;
                 self.tier_index.any_clean(LOOKED_AT, may_leave)
             }
@@ -27,12 +27,12 @@ impl State {
         let Self {
             policy,
             volumes,
-            settings,
+            limits,
             tier_index,
             ..
         } = self;
         let policy = policy.as_mut()?;
-        if settings.is_empty() {
+        if !limits.has_settings() {
             return policy.clean_victim().map(least);
         }
         let of = |layer: u32| {
@@ -40,7 +40,7 @@ impl State {
                 .get(&layer)
                 .and_then(|entry| entry.settings.as_deref())
         };
-        if settings.iter().any(|settings| settings.is_over()) {
+        if limits.is_any_over() {
             let is_over = |layer| of(layer).is_some_and(VolumeSettings::is_over);
             let drawn = policy.clean_victim_of(is_over).map(one);
             // What is over may be so little of all that none of it is drawn.

@@ -101,9 +101,9 @@ fn what_is_pinned_waits_for_the_pools_budget_as_well() {
         let taken = claim(15).map(|mut claim| claim.wrote());
         assert!(taken.is_ok());
         assert_eq!(of_pool.left(), bytes(5));
-        assert!(!shard.state.borrow().is_spent(shard.handle.now_ns()));
+        assert!(!shard.state.borrow().limits.is_spent(shard.handle.now_ns()));
         assert!(claim(5).map(|mut claim| claim.wrote()).is_ok());
-        assert!(shard.state.borrow().is_spent(shard.handle.now_ns()));
+        assert!(shard.state.borrow().limits.is_spent(shard.handle.now_ns()));
     });
 }
 
