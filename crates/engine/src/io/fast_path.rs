@@ -277,7 +277,7 @@ impl Shard {
     ) -> Option<(u32, Rc<MapPage>)> {
         let state = self.state.borrow();
         if state.failed.is_some()
-            || state.quiesced.contains(&volume)
+            || state.active.is_quiesced(volume)
             || !self.has_journal_room(&state, Work::Host(Due::NONE))
         {
             return None;

@@ -273,12 +273,7 @@ impl Shard {
             (entry.counters, entry.spread) = (counters, spread);
         }
         state.paths.forget();
-        if is_volume {
-            state.live.entry(upper).or_insert(upper);
-        }
-        for live in state.live.values_mut().filter(|live| **live == upper) {
-            *live = lower;
-        }
+        state.active.merge(upper, lower, is_volume);
     }
 
     /// Forgets a layer that has nothing; a checkpoint that is being written still goes through it.

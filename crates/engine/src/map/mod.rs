@@ -12,6 +12,7 @@
 //! May call the journal, which each change of a page is appended to, and space, for what it replaces. Leaves out: reading
 //! and writing data.
 
+pub(crate) mod active_layers;
 mod bulk_load;
 pub(crate) mod diff;
 mod heatmap;

@@ -16,6 +16,7 @@ use crate::io::write::waiters::SpaceWaiters;
 use crate::maintenance::rebalance::Asking;
 use crate::maintenance::space_requests::SpaceRequests;
 use crate::maintenance::upkeep::{HurtUntil, Upkeep};
+use crate::map::active_layers::ActiveLayers;
 use crate::map::layer_path::Paths;
 use crate::map::page::MapPage;
 use crate::map::page_cache::PageCache;
@@ -41,9 +42,9 @@ use crate::wal::writer::WalWriter;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
 use placement::{Policy, Regions};
-use reactor::{Event, Handle};
+use reactor::Handle;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -186,10 +187,7 @@ impl Volume {
 pub(crate) struct State {
     /// Layers, by number.
     pub volumes: BTreeMap<u32, Volume>,
-    /// The layers that take volumes' writes, where they are not those with the volumes' numbers.
-    pub live: BTreeMap<u32, u32>,
-    /// Volumes whose pages do not change until they are resumed.
-    pub quiesced: BTreeSet<u32>,
+    pub active: ActiveLayers,
     pub alloc: Allocator,
     pub deferred_frees: DeferredFrees,
     pub journal: Journal,
@@ -240,8 +238,6 @@ pub struct Shard {
     pub(crate) requests: SpaceRequests,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) reservations: Reservations,
-    /// Volumes that had been quiesced were resumed.
-    pub(crate) resumed: Event,
     /// What it does without a host waiting for it.
     pub(crate) upkeep: Upkeep,
     /// Slots of the write that is being made, kept between writes for its memory.
@@ -266,8 +262,7 @@ impl Shard {
         );
         let state = State {
             volumes: BTreeMap::new(),
-            live: BTreeMap::new(),
-            quiesced: BTreeSet::new(),
+            active: ActiveLayers::default(),
             alloc,
             deferred_frees: DeferredFrees::default(),
             journal: Journal::new(&config, handle.dma().clone()),
@@ -311,7 +306,6 @@ impl Shard {
             requests: SpaceRequests::default(),
             lifecycle: Lifecycle::default(),
             reservations: Reservations::default(),
-            resumed: Event::default(),
             upkeep,
             scratch: RefCell::default(),
             fetching: Fetching::default(),
@@ -382,7 +376,7 @@ impl Shard {
         self.checkpoints.wake();
         self.fills.wake();
         self.reservations.wake();
-        self.resumed.notify();
+        self.state.borrow().active.wake();
     }
 }
 
