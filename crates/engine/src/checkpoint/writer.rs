@@ -116,7 +116,7 @@ impl Shard {
                     state.alloc.touch(old.place);
                 }
             }
-            (state.journal.next, slots, homes, work)
+            (state.journal.bounds().next, slots, homes, work)
         };
         self.write_map_pages(&mut work).await?;
         self.write_volume_nodes(&mut work).await?;
@@ -141,7 +141,7 @@ impl Shard {
         self.write_record(&work, from).await?;
         let mut state = self.state.borrow_mut();
         state.root.advance(work.generation);
-        state.journal.from = from;
+        state.journal.truncate(from);
         state.alloc.give_groups(&slots_dropped);
         state.alloc.give_groups(&homes_dropped);
         // A load that began before may still be reading a page that was replaced.
@@ -490,7 +490,7 @@ impl Shard {
                 pool: self.config.pool,
                 shard: self.config.shard,
                 generation: work.generation,
-                epoch: state.journal.epoch,
+                epoch: state.journal.bounds().epoch,
                 journal_from: from,
                 directory,
                 slots,

@@ -76,10 +76,7 @@ impl Shard {
         {
             let mut state = self.state.borrow_mut();
             state.root = CheckpointRoot::named_by(checkpoint);
-            state.journal.epoch = checkpoint.epoch;
-            state.journal.from = checkpoint.journal_from;
-            state.journal.next = checkpoint.journal_from;
-            state.journal.durable = checkpoint.journal_from;
+            state.journal.begin_at(checkpoint);
             state.alloc.begin_checkpoint(checkpoint.generation);
         }
         let slots = self.load_tree(

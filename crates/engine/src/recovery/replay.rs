@@ -78,10 +78,7 @@ impl Shard {
             let (volume, chunk, map_page) = state.dirty_pages.waiting()[index].clone();
             self.note_chunk(&mut state, volume, chunk, &map_page);
         }
-        state.journal.next = next;
-        // What was found may be in a drive's cache alone, or on one member until now: the barrier of the
-        // checkpoint that makes it count has something to do.
-        state.journal.durable = next - u64::from(state.journal.has_touched());
+        state.journal.replayed(next);
         Ok(())
     }
 

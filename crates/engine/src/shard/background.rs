@@ -100,7 +100,7 @@ impl Shard {
             let wake = self.wal.until_asked();
             let (since, waiting) = {
                 let state = self.state.borrow();
-                (state.journal.since_ns, state.journal.waiting())
+                (state.journal.since_ns(), state.journal.waiting())
             };
             let due = since.is_some_and(|since| {
                 self.handle.now_ns() >= since + COMMIT_NS || self.flush_is_due()

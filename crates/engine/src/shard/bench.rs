@@ -76,7 +76,7 @@ impl Shard {
 
     /// Records made since the opening.
     pub(crate) fn journal_made(&self) -> u64 {
-        self.state.borrow().journal.made
+        self.state.borrow().journal.made()
     }
 
     /// Keeps no more pages in memory than the shard may.

@@ -36,7 +36,7 @@ pub(crate) use crate::tiering::settings::VolumeSettings;
 pub use crate::tiering::unreadable::UnreadableBlocks;
 pub(crate) use crate::tiering::what_if::ShardForecast;
 pub(crate) use crate::tiering::write_budget::Budget;
-pub(crate) use crate::wal::log::LeftTail;
+pub(crate) use crate::wal::journal::LeftTail;
 pub(crate) use crate::wal::nvram_tail::{TAIL_WORDS, Tail};
 pub(crate) use crate::wal::tail_head::{TailDrive, TailHead, put_drives};
 pub(crate) use background::CHANGED_PAGES;

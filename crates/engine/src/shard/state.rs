@@ -36,7 +36,7 @@ use crate::tiering::unreadable::UnreadableIndex;
 use crate::tiering::what_if::Forecast;
 use crate::tiering::write_budget::Budget;
 use crate::vdrive::{Devices, Members, VdriveIo};
-use crate::wal::log::Journal;
+use crate::wal::journal::Journal;
 use crate::wal::reservations::Reservations;
 use crate::wal::writer::WalWriter;
 use block::{ErrorKind, IoError};
@@ -260,12 +260,17 @@ impl Shard {
             config.group_blocks,
             config.shards.into(),
         );
+        let journal = Journal::new(
+            (config.pool, config.shard),
+            (config.journal_base, config.journal_blocks),
+            handle.dma().clone(),
+        );
         let state = State {
             volumes: BTreeMap::new(),
             active: ActiveLayers::default(),
             alloc,
             deferred_frees: DeferredFrees::default(),
-            journal: Journal::new(&config, handle.dma().clone()),
+            journal,
             root: CheckpointRoot::none(),
             opened_from: None,
             page_cache: PageCache::new(config.summaries),

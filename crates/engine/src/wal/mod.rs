@@ -9,6 +9,7 @@
 //! them again (`recovery`).
 
 mod durable_mark;
+pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod nvram_tail;
 pub(crate) mod reservations;

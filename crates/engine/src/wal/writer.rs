@@ -1,6 +1,6 @@
 //! The writer of a shard's journal: who writes to its ring and commits, and when it does so by itself.
 //!
-//! Owns no records (`wal/log.rs` has them), only the turns: one write to the ring and one commit at a time
+//! Owns no records (`wal/journal.rs` has them), only the turns: one write to the ring and one commit at a time
 //! ([`SingleFlight`]; concurrent commits are joined by it, which is group commit), and the timer of the **durable mark**
 //! (`wal/durable_mark.rs`). The commit loop sleeps on [`WalWriter::until_asked`]; whoever sees a reason to commit early
 //! (many records, a drive with much to flush, a mark that is due) calls [`WalWriter::ask`], which never waits.
