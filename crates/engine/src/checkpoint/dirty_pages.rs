@@ -1,10 +1,11 @@
-//! Chunks' pages that changed since they were last copied by a checkpoint.
+//! Chunks' pages that changed since they were last copied by a checkpoint, and how many nodes of trees did by that.
 //!
 //! Invariant: a page is here once for each time that its `dirty` flag became set; a checkpoint takes all at once and clears
 //! the flag as it copies a page, so a page that changes afterwards is here again, for the next one. Until it is copied, a
 //! taken page counts as **unplaced**: room for it has to be left in the metadata region, as for those that wait.
 
 use crate::map::page::MapPage;
+use crate::map::radix::DirtyNodes;
 use std::rc::Rc;
 
 /// A changed page: its layer, its chunk, and itself.
@@ -15,6 +16,8 @@ pub(crate) type DirtyPage = (u32, u32, Rc<MapPage>);
 pub(crate) struct DirtyPages {
     waiting: Vec<DirtyPage>,
     unplaced: usize,
+    /// Nodes of layers' trees that have changed pages beneath them.
+    nodes: DirtyNodes,
 }
 
 impl DirtyPages {
@@ -33,6 +36,11 @@ impl DirtyPages {
     #[inline]
     pub fn unplaced(&self) -> usize {
         self.unplaced + self.waiting.len()
+    }
+
+    /// Nodes of layers' trees that have changed pages beneath them: their trees count them here.
+    pub fn nodes(&self) -> &DirtyNodes {
+        &self.nodes
     }
 
     /// A checkpoint takes those that wait.

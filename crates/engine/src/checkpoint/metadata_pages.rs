@@ -113,7 +113,7 @@ impl Shard {
             return true;
         }
         let map_pages = state.dirty_pages.unplaced();
-        let nodes = state.dirty_nodes.count();
+        let nodes = state.dirty_pages.nodes().count();
         let entries = state.volumes.len().min(map_pages + nodes);
         let own = state.root.nodes();
         let twice = nodes + entries + own + state.alloc.dirty_pages();

@@ -454,10 +454,17 @@ impl Shard {
 pub(super) fn layer_entry(state: &mut State, id: u32) -> &mut Volume {
     let State {
         volumes,
-        dirty_nodes,
+        dirty_pages,
         ..
     } = state;
-    let made = || Volume::new(id, PagePtr::default(), BlockCounts::default(), dirty_nodes);
+    let made = || {
+        Volume::new(
+            id,
+            PagePtr::default(),
+            BlockCounts::default(),
+            dirty_pages.nodes(),
+        )
+    };
     volumes.entry(id).or_insert_with(made)
 }
 

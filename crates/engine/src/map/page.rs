@@ -181,7 +181,7 @@ impl Shard {
     /// Whether pages wait for a checkpoint, or what one freed for being let go.
     pub(crate) fn checkpoint_gives_room(&self) -> bool {
         let state = self.state.borrow();
-        let changed = state.dirty_pages.unplaced() + state.dirty_nodes.count();
+        let changed = state.dirty_pages.unplaced() + state.dirty_pages.nodes().count();
         changed > 0
             || state
                 .deferred_frees

@@ -133,7 +133,7 @@ impl Shard {
                     format!("the entry of volume {key} has a number or counts that cannot be");
                 return Err(IoError::new(ErrorKind::Medium, text));
             }
-            let volume = Volume::new(*key, root, counts, &state.dirty_nodes);
+            let volume = Volume::new(*key, root, counts, state.dirty_pages.nodes());
             state.volumes.insert(*key, volume);
         }
         Ok(())

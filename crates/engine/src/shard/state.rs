@@ -1,4 +1,4 @@
-//! What a shard holds.
+//! What a shard is put together from.
 
 use super::lifecycle::Lifecycle;
 use super::qos::Entrance;
@@ -184,67 +184,75 @@ impl Volume {
     }
 }
 
+/// What a shard knows, put together from parts that own what is theirs. All of it is borrowed at once, between awaits, so
+/// that a change of several parts is one step; parts whose fields are disjoint are borrowed beside one another.
 pub(crate) struct State {
+    // The map: which layers there are, and where their blocks lie.
     /// Layers, by number.
     pub volumes: BTreeMap<u32, Volume>,
     pub active: ActiveLayers,
-    pub alloc: Allocator,
-    pub deferred_frees: DeferredFrees,
+    pub paths: Paths,
+    pub page_cache: PageCache,
+    pub dirty_pages: DirtyPages,
+    // What makes it durable.
     pub journal: Journal,
     pub root: CheckpointRoot,
     /// The checkpoint that an opening began with, until its recovery ends.
     pub opened_from: Option<OpenedFrom>,
-    pub page_cache: PageCache,
-    pub paths: Paths,
-    pub dirty_pages: DirtyPages,
-    /// Nodes of volumes' trees that have changed pages beneath them.
-    pub dirty_nodes: DirtyNodes,
+    // Space.
+    pub alloc: Allocator,
+    pub deferred_frees: DeferredFrees,
+    /// How fast hosts' writes take room that is short.
+    pub pacing: Pacing,
+    // The RAM cache and the tiers.
     pub ram: RamTier,
     pub regions: Regions,
     /// What is worth a place on the fast tier; none before the shard serves.
     pub policy: Option<Box<Policy>>,
     pub forecast: Forecast,
-    /// What moved of late, and why.
-    pub ledger: Ledger,
     pub tier_index: TierIndex,
     pub limits: Limits,
-    pub unreadable: UnreadableIndex,
-    /// How fast hosts' writes take room that is short.
-    pub pacing: Pacing,
     /// Extents that have earned a place on the fast tier.
     pub promotions: Promotions,
+    pub unreadable: UnreadableIndex,
+    /// What moved of late, and why.
+    pub ledger: Ledger,
+    /// Why the shard serves no more.
     pub failed: Option<IoError>,
     pub stats: Stats,
 }
 
 /// One single-threaded engine of a pool. All methods are for its own thread.
+///
+/// It is a composition root: each part owns its state and tells at its head what that is. Parts with data are in [`State`];
+/// those here are turns, timers and events, which their tasks look at between awaits.
 pub struct Shard {
     pub(crate) config: ShardConfig,
     pub(crate) handle: Handle,
     pub(crate) shared: Arc<PoolShared>,
-    pub(crate) devices: Devices,
-    pub(crate) tiers: Tiers,
     pub(crate) state: RefCell<State>,
+    this: Weak<Self>,
     /// Where operations enter.
     pub(super) entrance: Entrance,
-    pub(crate) wal: WalWriter,
-    pub(crate) moves: Moves,
-    pub(crate) pin_promoter: PinPromoter,
-    pub(crate) checkpoints: CheckpointTurns,
-    pub(crate) fills: Fills,
-    /// Blocks that its opening found lost.
-    pub(crate) opening_lost: Cell<u64>,
-    pub(crate) space_waiters: SpaceWaiters,
-    pub(crate) requests: SpaceRequests,
     pub(crate) lifecycle: Lifecycle,
-    pub(crate) reservations: Reservations,
     /// What it does without a host waiting for it.
     pub(crate) upkeep: Upkeep,
+    pub(crate) devices: Devices,
+    pub(crate) tiers: Tiers,
+    pub(crate) wal: WalWriter,
+    pub(crate) reservations: Reservations,
+    pub(crate) checkpoints: CheckpointTurns,
+    pub(crate) fills: Fills,
+    pub(crate) moves: Moves,
+    pub(crate) pin_promoter: PinPromoter,
+    pub(crate) space_waiters: SpaceWaiters,
+    pub(crate) requests: SpaceRequests,
+    /// Blocks that its opening found lost.
+    pub(crate) opening_lost: Cell<u64>,
     /// Slots of the write that is being made, kept between writes for its memory.
     pub(crate) scratch: RefCell<Vec<Run>>,
     /// The block that is used next, where it lies in memory.
     pub(crate) fetching: Fetching,
-    this: Weak<Self>,
 }
 
 impl Shard {
@@ -276,7 +284,6 @@ impl Shard {
             page_cache: PageCache::new(config.summaries),
             paths: Paths::default(),
             dirty_pages: DirtyPages::default(),
-            dirty_nodes: DirtyNodes::default(),
             ram: RamTier::new(config.ram_bytes),
             regions: Regions::new(0),
             policy: None,
