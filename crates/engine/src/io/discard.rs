@@ -294,7 +294,7 @@ impl Shard {
             ))
         });
         state.tier_index.forget_layer(volume);
-        state.forget_heat(volume);
+        state.access.forget_layer(volume);
         Ok(())
     }
 }

@@ -82,7 +82,7 @@ impl Shard {
         }
         // What was never written lies nowhere: there is nothing to place.
         if served.zero == 0 {
-            state.note_use_of(by, seen.chunk, block);
+            state.access.note_use_of(by, seen.chunk, block);
         }
         self.fetching.some();
         if let Some(slot) = in_ram.filter(|_| !by.bypassed) {

@@ -213,7 +213,7 @@ impl State {
     ) -> BlockMask {
         let mut left = blocks;
         for block in blocks.blocks() {
-            self.prefetch_use(key, block);
+            self.access.prefetch_use(key, block);
             let Some((slot, crc)) = self.page_cache.summary(key, block) else {
                 continue;
             };

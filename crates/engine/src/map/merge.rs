@@ -290,7 +290,7 @@ impl Shard {
         state.paths.forget();
         state.tier_index.forget_layer(layer);
         state.page_cache.forget_layer(layer);
-        state.forget_heat(layer);
+        state.access.forget_layer(layer);
     }
 
     /// Whether a layer has no page, in memory or on the drives.

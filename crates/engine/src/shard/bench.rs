@@ -99,7 +99,9 @@ impl Shard {
         map_page.touched.set(true);
         let blocks = std::iter::once(block).collect();
         let mut state = self.state.borrow_mut();
-        state.note_use(By::read(volume), (volume, chunk), &blocks);
+        state
+            .access
+            .note_use(By::read(volume), (volume, chunk), &blocks);
         drop(state);
         let place = self.place_of(&map_page, block);
         self.trim_pages();

@@ -25,6 +25,7 @@ use crate::recovery::open_checkpoint::OpenedFrom;
 use crate::space::{
     Allocator, Allowance, Class, DeferredFrees, GroupTable, Run, SpaceShared, Tiers,
 };
+use crate::tiering::access_stats::AccessStats;
 use crate::tiering::limits::Limits;
 use crate::tiering::move_log::Ledger;
 use crate::tiering::moves::Moves;
@@ -33,7 +34,6 @@ use crate::tiering::promote::Promotions;
 use crate::tiering::settings::VolumeSettings;
 use crate::tiering::tier_index::TierIndex;
 use crate::tiering::unreadable::UnreadableIndex;
-use crate::tiering::what_if::Forecast;
 use crate::tiering::write_budget::Budget;
 use crate::vdrive::{Devices, Members, VdriveIo};
 use crate::wal::journal::Journal;
@@ -41,7 +41,6 @@ use crate::wal::reservations::Reservations;
 use crate::wal::writer::WalWriter;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
-use placement::{Policy, Regions};
 use reactor::Handle;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -206,10 +205,7 @@ pub(crate) struct State {
     pub pacing: Pacing,
     // The RAM cache and the tiers.
     pub ram: RamTier,
-    pub regions: Regions,
-    /// What is worth a place on the fast tier; none before the shard serves.
-    pub policy: Option<Box<Policy>>,
-    pub forecast: Forecast,
+    pub access: AccessStats,
     pub tier_index: TierIndex,
     pub limits: Limits,
     /// Extents that have earned a place on the fast tier.
@@ -285,9 +281,7 @@ impl Shard {
             paths: Paths::default(),
             dirty_pages: DirtyPages::default(),
             ram: RamTier::new(config.ram_bytes),
-            regions: Regions::new(0),
-            policy: None,
-            forecast: Forecast::default(),
+            access: AccessStats::new(),
             ledger: Ledger::new(config.ledger, handle.now_ns()),
             tier_index: TierIndex::default(),
             limits: Limits::default(),

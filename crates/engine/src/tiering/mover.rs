@@ -159,9 +159,8 @@ impl Shard {
         while self.state.borrow_mut().ram.fit(limit, RAM_AT_ONCE) {
             self.handle.yield_now().await;
         }
-        if let Some(policy) = &mut self.state.borrow_mut().policy {
-            policy.resize_ram(limit / BLOCK as u64);
-        }
+        let mut state = self.state.borrow_mut();
+        state.access.resize_ram(limit / BLOCK as u64);
     }
 
     /// One round; true when something was done.
@@ -185,10 +184,7 @@ impl Shard {
         let (free, has_clean) = {
             let mut state = self.state.borrow_mut();
             state.pacing.reserve = reserve;
-            if let Some(policy) = &mut state.policy {
-                policy.resize(share);
-                state.regions.resize(share);
-            }
+            state.access.resize(share);
             (self.fast_coming_free(&state), state.tier_index.has_clean())
         };
         let short = free < reserve || space_waiters;
@@ -330,7 +326,7 @@ impl Shard {
         let Ok(Some(map_page)) = self.map_page(volume, chunk, false).await else {
             let mut state = self.state.borrow_mut();
             state.tier_index.forget_clean((volume, chunk));
-            state.forget_placed((volume, chunk));
+            state.access.forget_placed((volume, chunk));
             return Ok(0);
         };
         let pinned = match self.moves.is_cooling() {

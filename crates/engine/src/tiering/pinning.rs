@@ -76,7 +76,7 @@ impl Shard {
         let has_pins = {
             let state = self.state.borrow();
             // Before it serves a shard moves nothing.
-            state.policy.is_some() && state.limits.has_fast_pins()
+            state.access.are_begun() && state.limits.has_fast_pins()
         };
         let Some(shard) = self
             .this()

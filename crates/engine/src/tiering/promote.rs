@@ -126,11 +126,10 @@ impl Shard {
         let extent = 1 << (candidate.first / EXTENT_BLOCKS);
         let mut state = self.state.borrow_mut();
         self.tell_placed(&mut state, candidate.chunk, &candidate.map_page, extent);
-        if candidate.unasked
-            && let Some(policy) = &mut state.policy
-        {
+        if candidate.unasked {
             let extent = candidate.first / EXTENT_BLOCKS;
-            policy.rose_unasked(extent_of(candidate.chunk, extent));
+            let extent = extent_of(candidate.chunk, extent);
+            state.access.rose_unasked(extent);
         }
     }
 

@@ -287,18 +287,18 @@ impl State {
 
     /// Tells the policy what does not leave the fast tier.
     pub(super) fn tell_held(&mut self) {
-        let Some(policy) = &mut self.policy else {
-            return;
-        };
-        let mut held = Vec::new();
-        for (layer, entry) in &self.volumes {
-            let pins = entry
-                .settings
-                .iter()
-                .flat_map(|settings| settings.pins(TierConfig::Fast));
-            held.extend(pins.map(|pin| (*layer, pin.extents.clone())));
-        }
-        policy.hold(held);
+        let volumes = &self.volumes;
+        self.access.hold(|| {
+            let mut held = Vec::new();
+            for (layer, entry) in volumes {
+                let pins = entry
+                    .settings
+                    .iter()
+                    .flat_map(|settings| settings.pins(TierConfig::Fast));
+                held.extend(pins.map(|pin| (*layer, pin.extents.clone())));
+            }
+            held
+        });
     }
 }
 

@@ -25,15 +25,17 @@ impl State {
     /// below their floors, too.
     pub(super) fn victim(&mut self, all: bool) -> Option<((u32, u32), u16, Cause)> {
         let Self {
-            policy,
+            access,
             volumes,
             limits,
             tier_index,
             ..
         } = self;
-        let policy = policy.as_mut()?;
+        if !access.are_begun() {
+            return None;
+        }
         if !limits.has_settings() {
-            return policy.clean_victim().map(least);
+            return access.clean_victim().map(least);
         }
         let of = |layer: u32| {
             volumes
@@ -42,7 +44,7 @@ impl State {
         };
         if limits.is_any_over() {
             let is_over = |layer| of(layer).is_some_and(VolumeSettings::is_over);
-            let drawn = policy.clean_victim_of(is_over).map(one);
+            let drawn = access.clean_victim_of(is_over).map(one);
             // What is over may be so little of all that none of it is drawn.
             let next = || {
                 let mut over = volumes.keys().filter(|layer| is_over(**layer));
@@ -60,7 +62,7 @@ impl State {
             let may_leave = all || !settings.is_some_and(VolumeSettings::is_spared);
             may_leave.then(|| settings.map_or(1.0, VolumeSettings::weight))
         };
-        policy.clean_victim_by(weight).map(least)
+        access.clean_victim_by(weight).map(least)
     }
 
     /// Extents of a chunk that may leave the fast tier: none of a volume below its floor, unless

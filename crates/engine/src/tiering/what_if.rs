@@ -95,7 +95,7 @@ impl Shard {
     pub(super) fn look_at_sizes(&self) {
         let config = self.policy_config(self.ram_limit());
         let mut state = self.state.borrow_mut();
-        state.forecast.resize(config);
+        state.access.forecast().resize(config);
     }
 
     /// What other sizes would give the pool, and each volume beside what it has of the fast tier here now; `holders`
@@ -106,13 +106,13 @@ impl Shard {
         }
         let mut state = self.state.borrow_mut();
         let State {
-            forecast, volumes, ..
+            access, volumes, ..
         } = &mut *state;
         let Forecast {
             sizes: Some(what_if),
             fast_ns,
             slow_ns,
-        } = forecast
+        } = access.forecast()
         else {
             return None;
         };

@@ -185,7 +185,7 @@ impl Shard {
     fn note_uses(&self, by: By, uses: &[((u32, u32), BlockMask)], left: BlockMask) {
         let mut state = self.state.borrow_mut();
         for (chunk, blocks) in uses {
-            state.note_use(by, *chunk, &blocks.and_not(left));
+            state.access.note_use(by, *chunk, &blocks.and_not(left));
         }
     }
 
@@ -299,7 +299,7 @@ impl Shard {
             return run.iter().map(|known| known.block).collect();
         };
         state.page_cache.summary_used(key);
-        state.note_placed(by, piece.chunk, run);
+        state.access.note_summarized(by, piece.chunk, run);
         state.count_of(by.volume, |counters| {
             counters.blocks_fast += run.len() as u64
         });
@@ -407,7 +407,7 @@ impl Shard {
             }
         }
         for (chunk, blocks) in &uses {
-            state.note_use(by, *chunk, blocks);
+            state.access.note_use(by, *chunk, blocks);
         }
         Ok(served)
     }
@@ -425,7 +425,7 @@ impl Shard {
         let all = BlockMask::of(first, count);
         let entry = state.volumes.get(&layer)?;
         if entry.parent == 0 {
-            state.prefetch_use((layer, piece.chunk), first);
+            state.access.prefetch_use((layer, piece.chunk), first);
             let Lookup::Loaded(map_page) = entry.tree.lookup(piece.chunk) else {
                 return None;
             };
@@ -632,7 +632,7 @@ impl Shard {
             let mut state = self.state.borrow_mut();
             state.count_source(by.volume, run.class, took);
             if !by.bypassed {
-                state.forecast.took(run.class, took);
+                state.access.forecast().took(run.class, took);
             }
         }
         Ok(data)
@@ -721,7 +721,7 @@ impl Shard {
         }
         state.count_of(by.volume, |counters| counters.blocks_slow += blocks);
         if !by.bypassed {
-            state.forecast.waited(blocks);
+            state.access.forecast().waited(blocks);
         }
     }
 }

@@ -203,8 +203,10 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         let chunk = (layer, piece.chunk);
         match count {
-            1 => state.note_use_of(by, chunk, first),
-            _ => state.note_use(by, chunk, &BlockMask::of(first, count)),
+            1 => state.access.note_use_of(by, chunk, first),
+            _ => state
+                .access
+                .note_use(by, chunk, &BlockMask::of(first, count)),
         }
         Ok(())
     }

@@ -34,11 +34,15 @@ fn seen(probe: &Probe) -> Seen {
         let marks = (extent.valid, extent.touched, extent.referenced);
         Some((name.volume, name.number, marks.0, marks.1, marks.2))
     };
-    let policy = state.policy.as_ref().unwrap();
     let mut heat = Vec::new();
     for volume in [probe.volume, OTHER] {
         for chunk in 0..MIBS as u32 {
-            let of = (0..16).map(|at| policy.explain(extent_of((volume, chunk), at)));
+            let of = (0..16).map(|at| {
+                state
+                    .access
+                    .explain(extent_of((volume, chunk), at))
+                    .unwrap()
+            });
             heat.extend(of.map(|heat| (heat.uses, heat.idle_blocks)));
         }
     }
