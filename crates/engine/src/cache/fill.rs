@@ -1,6 +1,6 @@
 //! Fetching from the slow tier into RAM: what a host waits for, with its neighbours.
 
-use super::read_cache::{RamExtent, RamTier};
+use super::read_cache::RamExtent;
 use crate::control::explain::Cause;
 use crate::io::read::slow_path::{InLine, Run, span_of};
 use crate::map::page::MapPage;
@@ -11,7 +11,7 @@ use crate::tiering::settings::{Admission, admission};
 use crate::vdrive::Turn;
 use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
-use placement::{Blocks, Policy};
+use placement::Blocks;
 use qos::Due;
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
@@ -78,10 +78,10 @@ impl Shard {
         let extent = run.first / EXTENT_BLOCKS;
         {
             let mut state = self.state.borrow_mut();
-            state.regions.missed(volume, chunk, extent);
+            state.access.regions().missed(volume, chunk, extent);
             state.come_to((volume, chunk), run.first, true);
         }
-        self.sequence_wake.notify();
+        self.fills.wake_prefetcher();
         let _aside = self.step_aside();
         let vdrive = self.vdrive(run.place.vdrive());
         let vdrive = vdrive.map_err(|_| DriveError::Gone)?;
@@ -89,7 +89,12 @@ impl Shard {
         if !self.is_missing(map_page, run) {
             return Ok(None);
         }
-        let fetches = self.state.borrow().regions.fetch(volume, chunk, extent);
+        let fetches = self
+            .state
+            .borrow()
+            .access
+            .dense()
+            .fetch(volume, chunk, extent);
         let mut wanted = BlockMask::default();
         (run.first..run.first + run.count).for_each(|block| wanted.set(block));
         // What is dense is read in turn with the rest of its region.
@@ -138,7 +143,7 @@ impl Shard {
         let blocks = home.block()..home.block() + CHUNK_BLOCKS as u64;
         if let Some(urgency) = vdrive.urgency(due) {
             vdrive.hurry(blocks.clone(), urgency);
-            self.streams.hurry(blocks, urgency);
+            self.fills.hurry(blocks, urgency);
         }
     }
 
@@ -201,13 +206,13 @@ impl Shard {
                 let at = map_page.page.borrow().home().plus(start as u64);
                 let urgency =
                     (self.vdrive(at.vdrive()).ok()).and_then(|vdrive| vdrive.urgency(due));
-                let stream = self.streams.get_at(at.block(), urgency).await;
+                let stream = self.fills.stream_at(at.block(), urgency).await;
                 (InLine::For(due), Some(stream))
             }
         };
-        if ahead && (self.closing.get() || !self.state.borrow().regions.goes_on()) {
+        if ahead && (self.lifecycle.is_closing() || !self.state.borrow().access.dense().goes_on()) {
             map_page.fetching.set(map_page.fetching.get() & !span);
-            self.fetched.notify();
+            self.fills.wake();
             return Err(DriveError::Gone);
         }
         let (home, expected) = {
@@ -241,7 +246,7 @@ impl Shard {
             };
             if !predicted {
                 let ahead = (span & !needed).count_ones();
-                self.state.borrow_mut().regions.fetched(ahead);
+                self.state.borrow_mut().access.regions().fetched(ahead);
             }
             let origin = FillOrigin {
                 asked: needed,
@@ -253,7 +258,7 @@ impl Shard {
                 self.touch_ram(map_page, &wanted.blocks().collect::<Vec<_>>());
             }
         }
-        self.fetched.notify();
+        self.fills.wake();
         Ok((data?, start))
     }
 
@@ -329,7 +334,7 @@ impl Shard {
             let moved = Move::new(now_ns, cause, extent_of(chunk, extent), valid);
             state.ledger.note(moved.in_place_of(displaced));
             if left.is_some_and(|left| state.leaves_ram(left, now_ns)) {
-                self.promote_wake.notify();
+                self.moves.wake_promoter();
             }
         }
     }
@@ -339,32 +344,31 @@ impl State {
     /// Decides what becomes of an extent that left RAM. True when it is to rise to the fast tier, which waits for
     /// the promoter.
     fn leaves_ram(&mut self, left: RamExtent, now_ns: u64) -> bool {
-        if let Some(policy) = &self.policy {
-            prefetch_leaving(policy, &self.ram);
-            self.regions.tier_is_full(policy.is_nearly_full());
-        }
-        let budget = self.budget.as_deref();
+        let soon = LEAVES_SOON.map(|ahead| self.ram.leaves_in(ahead));
+        self.access.begin_leaving(soon);
+        let budget = self.limits.budget().map(|budget| &**budget);
         let admitted = admission(&self.volumes, budget, left.chunk, left.extent, now_ns);
         // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
         // may be part of a stream, which nobody comes back to.
-        let is_dense = left.dense && self.regions.is_sound() && left.touched != u16::MAX;
-        let (rises, grounds) = match (&mut self.policy, admitted) {
-            (_, Admission::Never) => (0, Cause::StayedKnobs.into()),
-            (_, Admission::NotToday) => (0, Cause::StayedBudget.into()),
+        let is_dense = left.dense && self.access.dense().is_sound() && left.touched != u16::MAX;
+        let (rises, grounds) = match admitted {
+            Admission::Never => (0, Cause::StayedKnobs.into()),
+            Admission::NotToday => (0, Cause::StayedBudget.into()),
             _ if self.promotions.are_full() => (0, Cause::StayedQueued.into()),
-            (_, Admission::Always) => (left.valid, Cause::RosePinned.into()),
-            (_, Admission::ByWorth(reluctance)) if reluctance <= 1.0 && is_dense => {
+            Admission::Always => (left.valid, Cause::RosePinned.into()),
+            Admission::ByWorth(reluctance) if reluctance <= 1.0 && is_dense => {
                 (left.valid, Cause::RoseDense.into())
             }
-            (Some(policy), Admission::ByWorth(reluctance)) => {
+            Admission::ByWorth(reluctance) => {
                 let blocks = Blocks {
                     extent: left.name(),
                     mask: left.valid,
                 };
-                let admission = policy.left_ram(blocks, left.touched, reluctance);
-                (admission.promote, Grounds::from(admission))
+                match self.access.left_ram(blocks, left.touched, reluctance) {
+                    Some(admission) => (admission.promote, Grounds::from(admission)),
+                    None => (0, Cause::StayedUnasked.into()),
+                }
             }
-            (None, _) => (0, Cause::StayedUnasked.into()),
         };
         if rises == 0 {
             self.ledger
@@ -373,16 +377,6 @@ impl State {
             self.promotions.add(left, rises, grounds);
         }
         rises != 0
-    }
-}
-
-/// Has the processor fetch what the policy knows of extents that leave RAM soon.
-fn prefetch_leaving(policy: &Policy, ram: &RamTier) {
-    if let Some(extent) = ram.leaves_in(LEAVES_SOON[1]) {
-        policy.prefetch(extent);
-    }
-    if let Some(extent) = ram.leaves_in(LEAVES_SOON[0]) {
-        policy.prefetch_entry(extent);
     }
 }
 

@@ -7,6 +7,7 @@
 //! May call the map and vdrives. Leaves out: what is worth keeping (`placement`).
 
 pub(crate) mod fill;
+pub(crate) mod fills;
 pub(crate) mod read_cache;
 pub(crate) mod readahead;
 mod sequence_prefetch;

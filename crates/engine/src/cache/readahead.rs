@@ -7,19 +7,13 @@ use format::BlockMask;
 use futures_util::future::join_all;
 use units::EXTENT_BLOCKS;
 
-/// Reads of dense regions in flight at a time, of a chunk at most each: enough for a disk to read on.
-pub(crate) const STREAMS: usize = 12;
-/// Chunks that wait for their turn at most. What they are to bring is waited for, too.
-const WAITING_MOST: usize = 1024;
-
 impl Shard {
     /// Fetches extents of a chunk into RAM in the background, in its turn, unless much waits already.
     pub(crate) fn prefetch(&self, volume: u32, chunk: u32, extents: u16) {
         let Some(shard) = self.this() else { return };
-        if self.prefetching.get() >= WAITING_MOST {
+        if !self.fills.begin_ahead() {
             return;
         }
-        self.prefetching.set(self.prefetching.get() + 1);
         self.handle.spawn(async move {
             if let Ok(Some(map_page)) = shard.map_page(volume, chunk, false).await {
                 let fetches = parts(shard.fetchable(&map_page, extents)).map(|part| {
@@ -35,7 +29,7 @@ impl Shard {
                 // What cannot be fetched ahead is read, and its error told, when it is asked for.
                 drop(join_all(fetches).await);
             }
-            shard.prefetching.set(shard.prefetching.get() - 1);
+            shard.fills.end_ahead();
         });
     }
 }

@@ -6,7 +6,7 @@ use super::read_cache::Touch;
 use super::readahead::at_home;
 use crate::shard::state::{Shard, State};
 use crate::tiering::access_stats::{chunk_of, extent_of};
-use placement::{Arrival, Blocks, Extent};
+use placement::{Blocks, Extent};
 use qos::Due;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -19,9 +19,6 @@ impl State {
     /// A host comes to an extent anew: nothing of it was there, or what was there had come unasked. `saves`: it would not
     /// have been there without being predicted.
     pub(super) fn come_to(&mut self, (layer, chunk): (u32, u32), block: usize, saves: bool) {
-        let Some(policy) = &mut self.policy else {
-            return;
-        };
         let volumes = &self.volumes;
         let is_there = |extent: Extent| {
             let ((layer, chunk), at) = chunk_of(extent);
@@ -34,13 +31,7 @@ impl State {
             extent: extent_of((layer, chunk), block / EXTENT_BLOCKS),
             mask: 1 << (block % EXTENT_BLOCKS),
         };
-        policy.follow_where(blocks, saves, is_there);
-    }
-
-    /// Extents that are worth a read for which nobody waits, until there are no more.
-    fn next_foreseen(&mut self, found: &mut Vec<Arrival>) -> bool {
-        let policy = self.policy.as_mut();
-        policy.is_some_and(|policy| policy.foreseen(None, found).is_some())
+        self.access.follow(blocks, saves, is_there);
     }
 }
 
@@ -49,14 +40,14 @@ impl Shard {
     pub(crate) fn note_touch(&self, state: &mut State, slot: u32, block: usize, waited: bool) {
         let saves = match state.ram.touch(slot, block % EXTENT_BLOCKS, waited) {
             Touch::First { ahead, before } => {
-                state.regions.used(ahead, before);
+                state.access.regions().used(ahead, before);
                 if !ahead {
                     return;
                 }
                 false
             }
             Touch::InTime => {
-                state.regions.saved();
+                state.access.regions().saved();
                 false
             }
             Touch::Predicted => true,
@@ -64,29 +55,31 @@ impl Shard {
         };
         if let Some(chunk) = state.ram.get(slot).map(|extent| extent.chunk) {
             state.come_to(chunk, block, saves);
-            self.sequence_wake.notify();
+            self.fills.wake_prefetcher();
         }
     }
 
     /// Reads what is predicted, for as long as the shard runs.
     pub(crate) async fn sequence_prefetch_loop(self: Rc<Self>) {
         let mut found = Vec::new();
-        while !self.closing.get() {
-            let wake = self.sequence_wake.wait();
-            if !self.state.borrow_mut().next_foreseen(&mut found) {
+        while !self.lifecycle.is_closing() {
+            let wake = self.fills.until_prefetcher_woken();
+            if !self.state.borrow_mut().access.take_predicted(&mut found) {
                 wake.await;
                 continue;
             }
             for arrival in &found {
-                if !self.closing.get() && !self.shared.promotion_held.load(Ordering::Relaxed) {
-                    self.read_foreseen(arrival.blocks.extent).await;
+                if !self.lifecycle.is_closing()
+                    && !self.shared.promotion_held.load(Ordering::Relaxed)
+                {
+                    self.read_predicted(arrival.blocks.extent).await;
                 }
             }
         }
     }
 
     /// Reads an extent, if it is at home alone and the disk has time.
-    async fn read_foreseen(&self, extent: Extent) {
+    async fn read_predicted(&self, extent: Extent) {
         let ((layer, chunk), at) = chunk_of(extent);
         let Ok(Some(map_page)) = self.map_page(layer, chunk, false).await else {
             return;
@@ -98,7 +91,7 @@ impl Shard {
         let Ok(vdrive) = self.vdrive(home.vdrive()) else {
             return;
         };
-        if vdrive.waited_for() > WAITED_FOR_MOST || self.streams.taken() > 0 {
+        if vdrive.waited_for() > WAITED_FOR_MOST || self.fills.is_streaming() {
             return;
         }
         let turn = vdrive.turn(home.block(), EXTENT_BLOCKS, Due::NONE).await;

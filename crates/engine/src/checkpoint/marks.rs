@@ -25,10 +25,11 @@ impl Shard {
     pub(super) fn note_mark(&self) {
         let mark = {
             let state = self.state.borrow();
+            let journal = state.journal.bounds();
             CheckpointMark {
-                generation: state.generation,
-                epoch: state.journal.epoch,
-                page: state.journal.from,
+                generation: state.root.generation(),
+                epoch: journal.epoch,
+                page: journal.from,
             }
         };
         self.shared.marks.lock().insert(self.config.shard.0, mark);
@@ -38,10 +39,11 @@ impl Shard {
     /// its page.
     pub fn found(&self) -> (u16, CheckpointMark) {
         let state = self.state.borrow();
+        let journal = state.journal.bounds();
         let found = CheckpointMark {
-            generation: state.generation,
-            epoch: state.journal.epoch,
-            page: state.journal.next,
+            generation: state.root.generation(),
+            epoch: journal.epoch,
+            page: journal.next,
         };
         (self.config.shard.0, found)
     }

@@ -54,8 +54,8 @@ impl Shard {
     /// there, and a part of the region is left in which pages that are there already are rewritten.
     pub(crate) fn has_room_for_pages(&self, state: &State) -> bool {
         // Recovery makes no pages that were not there before the crash.
-        self.background.get() == 0
-            || self.has_pages(state, self.journal_users.get(), self.rewrite_pages(state))
+        !self.lifecycle.has_tasks()
+            || self.has_pages(state, self.reservations.held(), self.rewrite_pages(state))
     }
 
     /// Whether it might be, were nothing else under way.
@@ -69,9 +69,9 @@ impl Shard {
     pub(crate) fn may_change_pages(&self, state: &State, users: u64) -> bool {
         // Where neither a checkpoint nor the end of a read would free anything one piece of work at a time
         // goes on: a pool that was filled by a version that kept no room.
-        let changed = state.unplaced + state.dirty_map_pages.len();
+        let changed = state.dirty_pages.unplaced();
         let waits = users > 0 || changed > 0 || state.deferred_frees.has_sealed();
-        self.background.get() == 0 || !waits || self.has_pages(state, users, 0)
+        !self.lifecycle.has_tasks() || !waits || self.has_pages(state, users, 0)
     }
 
     /// Waits until a checkpoint has room for its pages, while there are some that were replaced and
@@ -82,12 +82,12 @@ impl Shard {
     pub(super) async fn pages_for_checkpoint(&self) -> Result<(), IoError> {
         let mut durable = false;
         loop {
-            let freed = self.room.wait();
+            let freed = self.reservations.until_freed();
             self.check()?;
             {
                 let state = self.state.borrow();
-                let kept_back = self.background.get() > 0 && state.deferred_frees.has_sealed();
-                if !kept_back || self.has_pages(&state, self.journal_users.get(), 0) {
+                let kept_back = self.lifecycle.has_tasks() && state.deferred_frees.has_sealed();
+                if !kept_back || self.has_pages(&state, self.reservations.held(), 0) {
                     return Ok(());
                 }
             }
@@ -103,7 +103,7 @@ impl Shard {
         let state = self.state.borrow();
         let share = state.alloc.page_share();
         let more = self.rewrite_pages(&state) + share / SNAPSHOT_PART;
-        self.has_pages(&state, self.journal_users.get(), more)
+        self.has_pages(&state, self.reservations.held(), more)
     }
 
     /// Whether `more` pages are free beside those that `users`, one more piece of work, the
@@ -112,11 +112,10 @@ impl Shard {
         if is_on(Mutation::PagesUncounted) {
             return true;
         }
-        let map_pages = state.dirty_map_pages.len() + state.unplaced;
-        let nodes = state.dirty_nodes.count();
+        let map_pages = state.dirty_pages.unplaced();
+        let nodes = state.dirty_pages.nodes().count();
         let entries = state.volumes.len().min(map_pages + nodes);
-        let own = [&state.directory, &state.slots, &state.homes];
-        let own: usize = own.iter().map(|tree| tree.nodes()).sum();
+        let own = state.root.nodes();
         let twice = nodes + entries + own + state.alloc.dirty_pages();
         let wanted = (map_pages + 2 * twice) as u64 + (users + 1) * WORK_PAGES + more;
         state.alloc.has_pages(wanted)

@@ -6,6 +6,9 @@
 //!
 //! May call the map, the journal and space. Leaves out: choosing the checkpoint to open (`recovery`).
 
+pub(crate) mod dirty_pages;
 pub(crate) mod marks;
 pub(crate) mod metadata_pages;
+pub(crate) mod root;
+pub(crate) mod turns;
 pub(crate) mod writer;

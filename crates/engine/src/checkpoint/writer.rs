@@ -4,6 +4,7 @@
 //! sets what it names to a state, so playing it again ends in the same state. What must not
 //! happen is a page that is newer than the durable journal, so a barrier comes before the record.
 
+use super::root::OwnTree;
 use crate::map::radix::Tree;
 use crate::shard::state::{DIRECTORY, HOMES, SLOTS, Shard, drive_error};
 use crate::space::{Class, GroupKey, NO_PAGE};
@@ -46,9 +47,7 @@ impl Work {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     Volume(u32),
-    Directory,
-    Slots,
-    Homes,
+    Own(OwnTree),
 }
 
 impl Shard {
@@ -75,7 +74,7 @@ impl Shard {
     /// Why the shard has failed.
     pub(crate) async fn pause_checkpoints(&self) -> Result<(), IoError> {
         self.no_checkpoint().await?;
-        self.checkpoint_running.set(true);
+        self.checkpoints.take();
         Ok(())
     }
 
@@ -85,9 +84,9 @@ impl Shard {
     /// Why the shard has failed.
     pub(crate) async fn no_checkpoint(&self) -> Result<(), IoError> {
         loop {
-            let ended = self.checkpointed.wait();
+            let ended = self.checkpoints.until_ended();
             self.check()?;
-            if !self.checkpoint_running.get() {
+            if !self.checkpoints.is_taken() {
                 return Ok(());
             }
             ended.await;
@@ -95,29 +94,29 @@ impl Shard {
     }
 
     pub(crate) fn resume_checkpoints(&self) {
-        self.checkpoint_running.set(false);
-        self.checkpointed.notify();
-        self.room.notify();
+        self.checkpoints.give_back();
+        self.reservations.wake();
     }
 
     async fn write_checkpoint(&self) -> Result<(), IoError> {
         let (from, slots_dropped, homes_dropped, mut work) = {
             let mut state = self.state.borrow_mut();
             state.journal.seal();
-            let generation = state.generation + 1;
+            let generation = state.root.generation() + 1;
             let (slots, homes) = state.alloc.begin_checkpoint(generation);
             let mut work = Work {
                 generation,
                 ..Work::default()
             };
             for key in &slots {
-                let old = state.slots.set_ptr(key.0, NO_PAGE);
+                let tree = state.root.tree(OwnTree::Slots);
+                let old = tree.set_ptr(key.0, NO_PAGE);
                 if old.place.is_some() {
                     work.freed.push(old.place);
                     state.alloc.touch(old.place);
                 }
             }
-            (state.journal.next, slots, homes, work)
+            (state.journal.bounds().next, slots, homes, work)
         };
         self.write_map_pages(&mut work).await?;
         self.write_volume_nodes(&mut work).await?;
@@ -141,8 +140,8 @@ impl Shard {
         }
         self.write_record(&work, from).await?;
         let mut state = self.state.borrow_mut();
-        state.generation = work.generation;
-        state.journal.from = from;
+        state.root.advance(work.generation);
+        state.journal.truncate(from);
         state.alloc.give_groups(&slots_dropped);
         state.alloc.give_groups(&homes_dropped);
         // A load that began before may still be reading a page that was replaced.
@@ -154,7 +153,7 @@ impl Shard {
         drop(state);
         self.note_mark();
         self.release_space();
-        self.mark_soon();
+        self.wal.mark_soon(self.handle.now_ns());
         Ok(())
     }
 
@@ -215,13 +214,9 @@ impl Shard {
 
     /// Chunks' pages that have changed. A page counts as unchanged from the moment it is copied.
     async fn write_map_pages(&self, work: &mut Work) -> Result<(), IoError> {
-        let dirty = {
-            let mut state = self.state.borrow_mut();
-            state.unplaced = state.dirty_map_pages.len();
-            std::mem::take(&mut state.dirty_map_pages)
-        };
+        let dirty = self.state.borrow_mut().dirty_pages.take();
         // Who waits because so many have changed goes on.
-        self.room.notify();
+        self.reservations.wake();
         for batch in dirty.chunks(BATCH) {
             for (volume, chunk, map_page) in batch {
                 let counts = self.count(&map_page.page.borrow());
@@ -243,7 +238,7 @@ impl Shard {
                     map_page.dirty.set(false);
                 }
                 let mut state = self.state.borrow_mut();
-                state.unplaced -= 1;
+                state.dirty_pages.placed();
                 let Some(entry) = state.volumes.get_mut(volume) else {
                     continue;
                 };
@@ -329,9 +324,7 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         match which {
             Which::Volume(id) => act(&mut state.volumes.get_mut(&id).expect("a known volume").tree),
-            Which::Directory => act(&mut state.directory),
-            Which::Slots => act(&mut state.slots),
-            Which::Homes => act(&mut state.homes),
+            Which::Own(tree) => act(state.root.tree(tree)),
         }
     }
 
@@ -366,11 +359,16 @@ impl Shard {
                 let page = VolumePage::encode(header, root, counts);
                 work.put(place, page)
             };
-            let old = self.state.borrow_mut().directory.set_ptr(id, ptr);
-            self.drop_page(work, old);
+            self.set_own_ptr(work, OwnTree::Directory, id, ptr);
         }
-        self.write_nodes(work, Which::Directory)?;
+        self.write_nodes(work, Which::Own(OwnTree::Directory))?;
         self.send(work).await
+    }
+
+    /// A page of an own tree has its place now; the one that it replaces is dropped.
+    fn set_own_ptr(&self, work: &mut Work, of: OwnTree, key: u32, ptr: PagePtr) {
+        let old = self.state.borrow_mut().root.tree(of).set_ptr(key, ptr);
+        self.drop_page(work, old);
     }
 
     async fn write_homes(&self, work: &mut Work) -> Result<(), IoError> {
@@ -392,10 +390,9 @@ impl Shard {
                     work.put(place, page)
                 }
             };
-            let old = self.state.borrow_mut().homes.set_ptr(key, ptr);
-            self.drop_page(work, old);
+            self.set_own_ptr(work, OwnTree::Homes, key, ptr);
         }
-        self.write_nodes(work, Which::Homes)?;
+        self.write_nodes(work, Which::Own(OwnTree::Homes))?;
         self.send(work).await
     }
 
@@ -421,13 +418,14 @@ impl Shard {
             let bits = state.alloc.slots_for_checkpoint(key, &holes);
             let page = SlotsPage::encode(SlotsPage::header(SLOTS, key.0, work.generation), &bits);
             let ptr = work.put(place, page);
-            state.slots.set_ptr(key.0, ptr);
+            state.root.tree(OwnTree::Slots).set_ptr(key.0, ptr);
         }
         for ((level, key), place) in nodes {
-            let page = state.slots.encode(level, key, work.generation);
+            let tree = state.root.tree(OwnTree::Slots);
+            let page = tree.encode(level, key, work.generation);
             let page = page.expect("a node got its place because something is beneath it");
             let ptr = work.put(place, page);
-            state.slots.node_written(level, key, ptr);
+            tree.node_written(level, key, ptr);
         }
         Ok(())
     }
@@ -451,18 +449,18 @@ impl Shard {
                     crc: 0,
                     hint: 0,
                 };
-                let old = self.state.borrow_mut().slots.set_ptr(key.0, ptr);
-                self.drop_page(work, old);
+                self.set_own_ptr(work, OwnTree::Slots, key.0, ptr);
             }
         }
         for level in Tree::<()>::levels() {
-            for key in self.dirty_nodes(Which::Slots, level) {
+            for key in self.dirty_nodes(Which::Own(OwnTree::Slots), level) {
                 let Entry::Vacant(slot) = nodes.entry((level, key)) else {
                     continue;
                 };
                 worked = true;
                 let (old, empty) = {
-                    let tree = &mut self.state.borrow_mut().slots;
+                    let mut state = self.state.borrow_mut();
+                    let tree = state.root.tree(OwnTree::Slots);
                     (tree.node_ptr(level, key), tree.is_empty_node(level, key))
                 };
                 let ptr = if empty {
@@ -474,7 +472,10 @@ impl Shard {
                         hint: 0,
                     }
                 };
-                self.state.borrow_mut().slots.node_written(level, key, ptr);
+                let mut state = self.state.borrow_mut();
+                let tree = state.root.tree(OwnTree::Slots);
+                tree.node_written(level, key, ptr);
+                drop(state);
                 self.drop_page(work, old);
             }
         }
@@ -484,15 +485,16 @@ impl Shard {
     async fn write_record(&self, work: &Work, from: u64) -> Result<(), IoError> {
         let record = {
             let state = self.state.borrow();
+            let [directory, slots, homes] = state.root.trees().map(|(tree, _)| tree.root());
             Checkpoint {
                 pool: self.config.pool,
                 shard: self.config.shard,
                 generation: work.generation,
-                epoch: state.journal.epoch,
+                epoch: state.journal.bounds().epoch,
                 journal_from: from,
-                directory: state.directory.root(),
-                slots: state.slots.root(),
-                homes: state.homes.root(),
+                directory,
+                slots,
+                homes,
             }
         };
         let mut buf = self.handle.dma().get(PAGE);

@@ -58,7 +58,7 @@ impl Shard {
             let seen = find(&state, &batch[number - ahead.front]);
             if let Some(seen) = &seen {
                 seen.map_page.prefetch();
-                state.prefetch_use(seen.chunk, seen.block);
+                state.access.prefetch_use(seen.chunk, seen.block);
             }
             ahead.seen[number % STEPS] = seen;
         }
@@ -86,7 +86,7 @@ impl Shard {
                 continue;
             }
             // Where it goes is written past the processor's caches.
-            state.prefetch_entry(seen.chunk, seen.block);
+            state.access.prefetch_entry(seen.chunk, seen.block);
         }
         (ahead.found, ahead.asked, ahead.read) = (found, asked, read);
     }

@@ -293,9 +293,8 @@ impl Shard {
                 "layer {volume} is forgotten while its chunk {chunk} has a home"
             ))
         });
-        state.dirty_chunks.forget(volume);
-        state.clean_chunks.retain(|key| key.0 != volume);
-        state.forget_heat(volume);
+        state.tier_index.forget_layer(volume);
+        state.access.forget_layer(volume);
         Ok(())
     }
 }

@@ -82,7 +82,7 @@ impl Shard {
         }
         // What was never written lies nowhere: there is nothing to place.
         if served.zero == 0 {
-            state.note_use_of(by, seen.chunk, block);
+            state.access.note_use_of(by, seen.chunk, block);
         }
         self.fetching.some();
         if let Some(slot) = in_ram.filter(|_| !by.bypassed) {
@@ -149,7 +149,7 @@ impl Shard {
                 self.copy_in_place(piece, (known.block, 1), known.slot, crc, buf, &mut served);
             }
             if !served.is_empty() {
-                state.summaries.used((known.layer, piece.chunk));
+                state.page_cache.summary_used((known.layer, piece.chunk));
             }
             served.is_empty()
         });
@@ -228,12 +228,12 @@ impl Shard {
 
     /// Slots for a write of a host, if it need not wait its turn for them.
     fn try_take_slots(&self, count: usize, runs: &mut Vec<Run>) -> bool {
-        let class = self.write_class();
+        let class = self.tiers.for_writes();
         let State { alloc, pacing, .. } = &mut *self.state.borrow_mut();
         let in_memory = |on| self.vdrive(on).is_ok_and(|vdrive| vdrive.is_in_memory());
         let may_take = alloc.next_slots_on(class).is_some_and(in_memory)
             && !pacing.is_short(alloc.free_slots_or(class, pacing.reserve))
-            && self.space_waiters.get() == 0
+            && !self.space_waiters.are_any()
             && alloc.leaves_a_group(count as u64);
         if may_take && alloc.take_slots_at_once(class, count, runs) == count {
             return true;
@@ -277,7 +277,7 @@ impl Shard {
     ) -> Option<(u32, Rc<MapPage>)> {
         let state = self.state.borrow();
         if state.failed.is_some()
-            || state.quiesced.contains(&volume)
+            || state.active.is_quiesced(volume)
             || !self.has_journal_room(&state, Work::Host(Due::NONE))
         {
             return None;

@@ -107,7 +107,7 @@ impl<'a> Compaction<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.slots + self.homes + self.sparse.0 == 0 || self.shard.closing.get()
+        self.slots + self.homes + self.sparse.0 == 0 || self.shard.lifecycle.is_closing()
     }
 
     async fn all_layers(&mut self) -> Result<(), IoError> {
@@ -138,10 +138,7 @@ impl<'a> Compaction<'a> {
     fn may_have(&self, layer: u32, chunk: u32) -> bool {
         let state = self.shard.state.borrow();
         let key = (layer, chunk);
-        !self.fast_alone
-            || self.shard.surveying.get()
-            || state.dirty_chunks.contains(&key)
-            || state.clean_chunks.contains(&key)
+        !self.fast_alone || self.shard.moves.is_surveying() || state.tier_index.contains(&key)
     }
 
     async fn look_at(&mut self, layer: u32, chunk: u32) -> Result<(), IoError> {

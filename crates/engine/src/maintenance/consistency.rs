@@ -3,6 +3,7 @@
 use crate::map::page::MapPage;
 use crate::shard::state::Shard;
 use crate::space::Books;
+use crate::tiering::moves::MovesPaused;
 use block::IoError;
 use format::BlockCounts;
 use std::collections::BTreeMap;
@@ -57,15 +58,6 @@ impl Audit {
     }
 }
 
-/// Keeps blocks from moving by themselves.
-struct MovesPaused<'a>(&'a Shard);
-
-impl Drop for MovesPaused<'_> {
-    fn drop(&mut self) {
-        self.0.moves_paused.set(self.0.moves_paused.get() - 1);
-    }
-}
-
 impl Shard {
     /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation and nothing
     /// that is demoted because it was written. Checkpoints, the mover and what comes up because it is pinned wait; what the
@@ -76,17 +68,17 @@ impl Shard {
     pub async fn audit(&self) -> Result<Audit, IoError> {
         let mut tries = 0;
         loop {
-            while self.compacting.get() {
+            while self.requests.is_compacting() {
                 self.check()?;
                 self.handle.sleep(LOOK_NS).await;
             }
-            let acked_requests = self.acked_requests.get();
+            let taken_up = self.requests.taken_up();
             let _moves = self.pause_moves().await?;
             self.pause_checkpoints().await?;
             let audit = self.audit_all().await;
             self.resume_checkpoints();
             tries += 1;
-            let disturbed = self.compacting.get() || self.acked_requests.get() != acked_requests;
+            let disturbed = self.requests.is_compacting() || self.requests.taken_up() != taken_up;
             if !disturbed || tries == TRIES {
                 return audit;
             }
@@ -98,9 +90,8 @@ impl Shard {
     /// # Errors
     /// Why the shard has failed.
     async fn pause_moves(&self) -> Result<MovesPaused<'_>, IoError> {
-        self.moves_paused.set(self.moves_paused.get() + 1);
-        let held = MovesPaused(self);
-        while self.moving.get() || self.promoting_chunk.get() {
+        let held = self.moves.pause();
+        while self.moves.are_under_way() {
             self.check()?;
             self.handle.sleep(MOVES_NS).await;
         }
@@ -123,8 +114,7 @@ impl Shard {
             }
         }
         let state = self.state.borrow();
-        let trees = [&state.directory, &state.slots, &state.homes];
-        for (tree, name) in trees.into_iter().zip(["directory", "slots", "homes"]) {
+        for (tree, name) in state.root.trees() {
             tree.visit(&mut |ptr| {
                 books.slot(&state.alloc, ptr.place, &|| format!("a page of the {name}"));
             });
@@ -179,7 +169,7 @@ impl Shard {
         }
         let counts = self.count(&page);
         // Writes of what the fast tier has alone go by that.
-        if counts.fast > 0 && !state.dirty_chunks.contains(&(volume, chunk)) {
+        if counts.fast > 0 && !state.tier_index.is_dirty(&(volume, chunk)) {
             books.note(|| format!("chunk {chunk} of volume {volume} is not known to be dirty"));
         }
         counts

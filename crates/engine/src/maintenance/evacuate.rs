@@ -102,8 +102,10 @@ impl Shard {
         while let Some(start) = from {
             let keys = self.next_chunks(volume, start).await?;
             for chunk in &keys {
-                progress.rest(&self.handle, || !self.closing.get()).await;
-                if progress.is_cancelled() || self.closing.get() {
+                progress
+                    .rest(&self.handle, || !self.lifecycle.is_closing())
+                    .await;
+                if progress.is_cancelled() || self.lifecycle.is_closing() {
                     return Ok(false);
                 }
                 let moved = self.evacuate_chunk(volume, *chunk, vdrive, &mut pass.unread);
@@ -204,7 +206,7 @@ impl Shard {
         state.alloc.recorded(new);
         self.check_home(map_page, new, map_page.page.borrow().home_mask());
         state.alloc.touch_home(old);
-        self.check_unwritten(old, CHUNK_BLOCKS);
+        self.devices.check_unwritten(old, CHUNK_BLOCKS);
         state.deferred_frees.home(old);
         map_page.page.borrow_mut().set_home(new);
         self.mark_dirty(&mut state, volume, chunk, map_page);

@@ -39,7 +39,7 @@ impl<'a> Turns<'a> {
                 "it goes on when the pool is opened again",
             ));
         }
-        match shard.space_waiters.get() > 0 || shard.closing.get() {
+        match shard.space_waiters.are_any() || shard.lifecycle.is_closing() {
             true => shard.handle.yield_now().await,
             false => self.throttle.wait(1).await,
         }
@@ -48,7 +48,7 @@ impl<'a> Turns<'a> {
 
     /// Waits while it is paused, and no host waits for space.
     async fn rest(&self, shard: &Shard) {
-        let may = || !shard.closing.get() && shard.space_waiters.get() == 0;
+        let may = || !shard.lifecycle.is_closing() && !shard.space_waiters.are_any();
         self.progress.rest(&shard.handle, may).await;
     }
 }

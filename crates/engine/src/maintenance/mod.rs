@@ -13,4 +13,5 @@ pub(crate) mod progress;
 pub(crate) mod rebalance;
 mod resync;
 pub(crate) mod scrub;
+pub(crate) mod space_requests;
 pub(crate) mod upkeep;

@@ -20,11 +20,6 @@ const LOOK_NS: u64 = 2_000_000;
 /// How often shards are asked in a row while nothing comes of it, and the time between, in nanoseconds.
 const TRIES: u64 = 3;
 const AGAIN_NS: u64 = 100_000_000;
-/// After it was in vain no other write asks for so long, in nanoseconds. Before one has to, a shard asks no more often
-/// than that either.
-const BACKOFF_NS: u64 = 10_000_000_000;
-/// How long space counts as short after a shard has asked, in nanoseconds.
-const SPARING_NS: u64 = 60_000_000_000;
 /// How long copies are given up for others, in nanoseconds.
 const EVICTING_NS: u64 = 2_000_000_000;
 /// Passes of eviction that bring nothing before the rest stays: hot copies cool by half in each.
@@ -112,15 +107,15 @@ impl Shard {
         runs: &mut Vec<Run>,
     ) -> bool {
         let now = self.handle.now_ns();
-        if now < self.backoff_until_ns.get() {
+        if !self.requests.may_ask(now) {
             return false;
         }
         let asking = &self.shared.asking;
         let _waiting = Waiting::new(asking);
         let mut asked = (asking.ask(), asking.worked.load(Ordering::Acquire));
         let mut in_vain = 0;
-        self.mover_wake.notify();
-        while self.handle.now_ns() < now + PATIENCE_NS && !self.closing.get() {
+        self.moves.wake_mover();
+        while self.handle.now_ns() < now + PATIENCE_NS && !self.lifecycle.is_closing() {
             let acked_requests = asking.is_acked(asked.0, self.config.shards.into());
             for class in classes {
                 if self.host_slots(class, count, runs) {
@@ -139,28 +134,27 @@ impl Shard {
             }
             self.handle.sleep(in_vain * AGAIN_NS).await;
             asked = (asking.ask(), worked);
-            self.mover_wake.notify();
+            self.moves.wake_mover();
         }
-        self.backoff_until_ns.set(self.handle.now_ns() + BACKOFF_NS);
+        self.requests.back_off(self.handle.now_ns());
         false
     }
 
     /// Whether some write, of this shard or another, waits for space.
     pub(super) fn is_space_awaited(&self) -> bool {
-        self.space_waiters.get() > 0 || self.shared.asking.waiting.load(Ordering::Acquire) > 0
+        self.space_waiters.are_any() || self.shared.asking.waiting.load(Ordering::Acquire) > 0
     }
 
     /// Takes up what other shards have asked for, and asks them before a write has to.
     pub(crate) fn look_for_others(&self) {
         let asking = &self.shared.asking;
         let now = self.handle.now_ns();
-        let asked_ns = self.asked_early_ns.get();
-        if self.is_short() && now >= asked_ns + BACKOFF_NS {
-            self.asked_early_ns.set(now);
+        if self.is_short() && self.requests.may_ask_early(now) {
+            self.requests.asked_early(now);
             asking.ask();
         }
-        if asking.asked() != self.acked_requests.get() {
-            self.spare_wake.notify();
+        if asking.asked() != self.requests.taken_up() {
+            self.requests.wake();
         }
     }
 
@@ -178,10 +172,10 @@ impl Shard {
 
     /// Gives up groups for other shards, for as long as the shard runs.
     pub(crate) async fn spare_loop(self: Rc<Self>) {
-        while !self.closing.get() {
-            let wake = self.spare_wake.wait();
+        while !self.lifecycle.is_closing() {
+            let wake = self.requests.until_asked();
             let asked = self.shared.asking.asked();
-            if self.acked_requests.replace(asked) != asked {
+            if self.requests.take_up(asked) {
                 let asking = &self.shared.asking;
                 match self.heed().await {
                     Ok(true) => drop(asking.worked.fetch_add(1, Ordering::AcqRel)),
@@ -204,12 +198,12 @@ impl Shard {
     /// What a drive said.
     async fn heed(&self) -> Result<bool, IoError> {
         self.check()?;
-        self.sparing_ns.set(self.handle.now_ns() + SPARING_NS);
+        self.requests.spare(self.handle.now_ns());
         let worked = self.give_up_copies().await?;
         self.barrier().await?;
-        self.compacting.set(true);
+        self.requests.set_compacting(true);
         let given = self.give_groups().await;
-        self.compacting.set(false);
+        self.requests.set_compacting(false);
         Ok(given? || worked)
     }
 
@@ -245,12 +239,12 @@ impl Shard {
         let mut worked = false;
         let until = self.handle.now_ns() + EVICTING_NS;
         let (wanted, mut in_vain) = (GROUPS as u64 * self.config.group_blocks, 0);
-        while self.is_tiered() && in_vain < PASSES && self.handle.now_ns() < until {
+        while self.tiers.are_two() && in_vain < PASSES && self.handle.now_ns() < until {
             let free = {
                 let state = self.state.borrow();
-                match state.clean_chunks.is_empty() {
-                    true => break,
-                    false => self.fast_coming_free(&state),
+                match state.tier_index.has_clean() {
+                    true => self.fast_coming_free(&state),
+                    false => break,
                 }
             };
             if free >= wanted {

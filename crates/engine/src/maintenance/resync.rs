@@ -129,8 +129,10 @@ impl Shard {
         count: u64,
         progress: &Progress,
     ) -> Result<bool, IoError> {
-        progress.rest(&self.handle, || !self.closing.get()).await;
-        if progress.is_cancelled() || self.closing.get() {
+        progress
+            .rest(&self.handle, || !self.lifecycle.is_closing())
+            .await;
+        if progress.is_cancelled() || self.lifecycle.is_closing() {
             return Ok(false);
         }
         self.upkeep.wait(Kind::Resync, count * BLOCK as u64).await;

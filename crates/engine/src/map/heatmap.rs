@@ -68,7 +68,9 @@ impl Shard {
                 let mut cell = MapCell::default();
                 for (layer, map_page, blocks) in &owned.parts {
                     self.add_blocks(state, map_page, *blocks, &mut cell);
-                    cell.uses = cell.uses.max(state.most_uses((*layer, chunk), blocks));
+                    cell.uses = cell
+                        .uses
+                        .max(state.access.most_uses((*layer, chunk), blocks));
                 }
                 cell
             }))

@@ -77,9 +77,9 @@ impl Owned {
 
 impl State {
     /// The layer that takes a volume's writes.
+    #[inline]
     pub fn live(&self, volume: u32) -> u32 {
-        // Most pools have none: no lookup then.
-        self.live.get(&volume).copied().unwrap_or(volume)
+        self.active.of(volume)
     }
 
     /// The page that tells of a chunk of a layer: its own, or that of the nearest layer beneath.
@@ -213,8 +213,8 @@ impl State {
     ) -> BlockMask {
         let mut left = blocks;
         for block in blocks.blocks() {
-            self.prefetch_use(key, block);
-            let Some((slot, crc)) = self.summaries.find(key, block) else {
+            self.access.prefetch_use(key, block);
+            let Some((slot, crc)) = self.page_cache.summary(key, block) else {
                 continue;
             };
             left.clear(block);
@@ -250,7 +250,7 @@ impl Shard {
     pub fn set_volume(&self, id: u32, live: u32) {
         let mut state = self.state.borrow_mut();
         if live != id {
-            state.live.insert(id, live);
+            state.active.switch(id, live);
         }
         layer_entry(&mut state, live);
     }
@@ -360,8 +360,12 @@ impl Shard {
         create: bool,
     ) -> Result<Option<(u32, Rc<MapPage>)>, IoError> {
         loop {
-            if self.state.borrow().quiesced.contains(&volume) {
-                let resumed = self.resumed.wait();
+            let resumed = {
+                let state = self.state.borrow();
+                let is_quiesced = state.active.is_quiesced(volume);
+                is_quiesced.then(|| state.active.until_resumed())
+            };
+            if let Some(resumed) = resumed {
                 self.check()?;
                 resumed.await;
                 continue;
@@ -410,7 +414,7 @@ impl Shard {
 
     /// Pages of these volumes do not change from now on, until they are resumed.
     pub fn quiesce_volumes(&self, volumes: &[u32]) {
-        self.state.borrow_mut().quiesced.extend(volumes);
+        self.state.borrow_mut().active.quiesce(volumes);
     }
 
     /// Switches these volumes' writes to the layers beside them, and resumes the volumes.
@@ -424,7 +428,7 @@ impl Shard {
             let new = layer_entry(&mut state, *layer);
             (new.counters, new.spread) = (counters, spread);
             new.count_for(allowance, &self.shared.space);
-            state.live.insert(*volume, *layer);
+            state.active.switch(*volume, *layer);
             state.pass_settings(before, *layer);
         }
         drop(state);
@@ -433,21 +437,16 @@ impl Shard {
 
     /// The number under which a snapshot's layer is read; no layer: it is not any more.
     pub fn set_reader(&self, id: u32, layer: Option<u32>) {
-        let live = &mut self.state.borrow_mut().live;
+        let active = &mut self.state.borrow_mut().active;
         match layer {
-            Some(layer) => live.insert(id, layer),
-            None => live.remove(&id),
-        };
+            Some(layer) => active.switch(id, layer),
+            None => active.forget(id),
+        }
     }
 
     /// Resumes volumes as they are.
     pub fn resume_volumes(&self, volumes: impl Iterator<Item = u32>) {
-        let mut state = self.state.borrow_mut();
-        for volume in volumes {
-            state.quiesced.remove(&volume);
-        }
-        drop(state);
-        self.resumed.notify();
+        self.state.borrow_mut().active.resume(volumes);
     }
 }
 
@@ -455,10 +454,17 @@ impl Shard {
 pub(super) fn layer_entry(state: &mut State, id: u32) -> &mut Volume {
     let State {
         volumes,
-        dirty_nodes,
+        dirty_pages,
         ..
     } = state;
-    let made = || Volume::new(id, PagePtr::default(), BlockCounts::default(), dirty_nodes);
+    let made = || {
+        Volume::new(
+            id,
+            PagePtr::default(),
+            BlockCounts::default(),
+            dirty_pages.nodes(),
+        )
+    };
     volumes.entry(id).or_insert_with(made)
 }
 

@@ -10,7 +10,8 @@ use crate::control::explain::Cause;
 use crate::maintenance::layer_gc::Turns;
 use crate::shard::state::{Shard, State};
 use crate::tiering::unreadable::UnreadableBlocks;
-use crate::wal::log::{Room, Work};
+use crate::wal::log::Work;
+use crate::wal::reservations::Room;
 use block::{ErrorKind, IoError};
 use format::{ChunkPage, Record};
 use std::pin::pin;
@@ -125,7 +126,7 @@ impl Shard {
             }
             if home.is_some() {
                 state.alloc.touch_home(home);
-                self.check_unwritten(home, CHUNK_BLOCKS);
+                self.devices.check_unwritten(home, CHUNK_BLOCKS);
                 state.deferred_frees.home(home);
             }
             self.note_chunk(&mut state, upper, chunk, &up);
@@ -142,8 +143,8 @@ impl Shard {
             let room = self.journal_room(Work::Mover).await?;
             let until = self.handle.now_ns() + KEPT_NS;
             loop {
-                let ended = self.checkpointed.wait();
-                if !self.checkpoint_running.get() {
+                let ended = self.checkpoints.until_ended();
+                if !self.checkpoints.is_taken() {
                     return Ok(room);
                 }
                 let left = until.saturating_sub(self.handle.now_ns());
@@ -272,19 +273,14 @@ impl Shard {
             (entry.counters, entry.spread) = (counters, spread);
         }
         state.paths.forget();
-        if is_volume {
-            state.live.entry(upper).or_insert(upper);
-        }
-        for live in state.live.values_mut().filter(|live| **live == upper) {
-            *live = lower;
-        }
+        state.active.merge(upper, lower, is_volume);
     }
 
     /// Forgets a layer that has nothing; a checkpoint that is being written still goes through it.
     pub async fn remove_layer(&self, layer: u32) {
         loop {
-            let ended = self.checkpointed.wait();
-            if !self.checkpoint_running.get() {
+            let ended = self.checkpoints.until_ended();
+            if !self.checkpoints.is_taken() {
                 break;
             }
             ended.await;
@@ -292,11 +288,9 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         state.volumes.remove(&layer);
         state.paths.forget();
-        state.dirty_chunks.forget(layer);
-        state.clean_chunks.retain(|key| key.0 != layer);
-        state.page_clock.retain(|key| key.0 != layer);
-        state.forget_heat(layer);
-        state.summaries.forget_layer(layer);
+        state.tier_index.forget_layer(layer);
+        state.page_cache.forget_layer(layer);
+        state.access.forget_layer(layer);
     }
 
     /// Whether a layer has no page, in memory or on the drives.

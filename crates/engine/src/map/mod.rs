@@ -12,6 +12,7 @@
 //! May call the journal, which each change of a page is appended to, and space, for what it replaces. Leaves out: reading
 //! and writing data.
 
+pub(crate) mod active_layers;
 mod bulk_load;
 pub(crate) mod diff;
 mod heatmap;
@@ -21,7 +22,7 @@ pub(crate) mod locate;
 mod merge;
 mod mutate;
 pub(crate) mod page;
-mod page_cache;
-pub(crate) mod page_summary;
+pub(crate) mod page_cache;
+mod page_summary;
 pub(crate) mod radix;
 mod unique_space;

@@ -66,9 +66,7 @@ impl Shard {
         map_page: &Rc<MapPage>,
     ) {
         if !map_page.dirty.replace(true) {
-            state
-                .dirty_map_pages
-                .push((volume, chunk, map_page.clone()));
+            state.dirty_pages.push(volume, chunk, map_page);
             if let Some(entry) = state.volumes.get_mut(&volume) {
                 entry.tree.renew_nodes(chunk);
             }
@@ -85,14 +83,8 @@ impl Shard {
     ) {
         let counts = self.count(&map_page.page.borrow());
         let key = (volume, chunk);
-        match counts.fast {
-            0 => state.dirty_chunks.remove(key),
-            _ => state.dirty_chunks.found(key),
-        }
-        match counts.clean {
-            0 => state.clean_chunks.remove(&key),
-            _ => state.clean_chunks.insert(key),
-        };
+        let (dirty, clean) = (counts.fast != 0, counts.clean != 0);
+        state.tier_index.set(key, dirty, clean);
         self.tell_placed(state, key, map_page, u16::MAX);
     }
 
@@ -162,7 +154,8 @@ impl Shard {
             let index = block - first;
             page.set_slot(block, run.place.plus(index as u64));
             page.set_crc(block, crcs[index]);
-            self.check_content(run.place.plus(index as u64), crcs[index]);
+            self.devices
+                .check_content(run.place.plus(index as u64), crcs[index]);
             page.set_from(block, 0);
             let kept = is_on(Mutation::WriteKeepsHome) && page.home_valid(block);
             page.set_home_valid(block, kept);
@@ -180,9 +173,7 @@ impl Shard {
         self.mark_dirty(&mut state, volume, chunk, map_page);
         if is_fast {
             // Other slots are nothing that the policy knows of, nor that changes what can be demoted.
-            if !were_there || state.dirty_chunks.has_aside() {
-                state.dirty_chunks.written((volume, chunk));
-            }
+            state.tier_index.written((volume, chunk), were_there);
             if !were_there {
                 let extents = extents_of(&BlockMask::of(first, run.count));
                 self.tell_placed(&mut state, (volume, chunk), map_page, extents);
@@ -284,7 +275,7 @@ impl Shard {
             },
         )?;
         state.alloc.touch_home(home);
-        self.check_unwritten(home, CHUNK_BLOCKS);
+        self.devices.check_unwritten(home, CHUNK_BLOCKS);
         state.deferred_frees.home(home);
         map_page.page.borrow_mut().set_home(Place::NONE);
         self.mark_dirty(state, volume, chunk, map_page);
@@ -319,10 +310,11 @@ impl Shard {
                 page.set_slot(first + index, run.place.plus(index as u64));
             });
             let crc = map_page.page.borrow().crc(first + index);
-            self.check_content(run.place.plus(index as u64), crc);
+            self.devices
+                .check_content(run.place.plus(index as u64), crc);
         }
         state.journal.touch(run.place.vdrive());
-        state.clean_chunks.insert((volume, chunk));
+        state.tier_index.copied((volume, chunk));
         let extents = extents_of(&(first..first + run.count).collect());
         self.tell_placed(&mut state, (volume, chunk), map_page, extents);
         self.mark_dirty(&mut state, volume, chunk, map_page);
@@ -403,7 +395,7 @@ impl Shard {
         if is_watched() {
             for block in mask.blocks() {
                 let crc = map_page.page.borrow().crc(block);
-                self.check_content(home.plus(block as u64), crc);
+                self.devices.check_content(home.plus(block as u64), crc);
             }
         }
     }
@@ -412,7 +404,7 @@ impl Shard {
         for place in old.iter().filter(|place| place.is_some()) {
             // The next checkpoint keeps the slot as free, whether it is let go by then or not.
             state.alloc.touch(*place);
-            self.check_unwritten(*place, 1);
+            self.devices.check_unwritten(*place, 1);
             state.deferred_frees.slots(*place, 1);
         }
         if is_on(Mutation::ReuseUndurable) {

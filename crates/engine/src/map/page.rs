@@ -162,8 +162,11 @@ impl Shard {
                 let until = self.handle.now_ns() + ROOM_NS;
                 while self.has_room_alone() && self.handle.now_ns() < until {
                     self.check()?;
-                    futures_util::future::select(self.room.wait(), self.handle.sleep(LOOK_NS))
-                        .await;
+                    futures_util::future::select(
+                        self.reservations.until_freed(),
+                        self.handle.sleep(LOOK_NS),
+                    )
+                    .await;
                     if self.has_room_for_pages(&self.state.borrow()) {
                         return Ok(());
                     }
@@ -178,7 +181,7 @@ impl Shard {
     /// Whether pages wait for a checkpoint, or what one freed for being let go.
     pub(crate) fn checkpoint_gives_room(&self) -> bool {
         let state = self.state.borrow();
-        let changed = state.unplaced + state.dirty_map_pages.len() + state.dirty_nodes.count();
+        let changed = state.dirty_pages.unplaced() + state.dirty_pages.nodes().count();
         changed > 0
             || state
                 .deferred_frees
@@ -215,7 +218,7 @@ impl Shard {
         if let Some(entry) = state.volumes.get_mut(&volume) {
             entry.tree.set_leaf(chunk, map_page.clone());
         }
-        state.page_clock.push_back((volume, chunk));
+        state.page_cache.made((volume, chunk));
         Ok(Found::MapPage(Some(map_page)))
     }
 
@@ -227,20 +230,14 @@ impl Shard {
         key: u32,
         ptr: PagePtr,
     ) -> Result<(), IoError> {
-        let other = self
-            .state
-            .borrow()
-            .loading
-            .get(&(volume, level, key))
-            .map(reactor::Event::wait);
+        let other = {
+            let mut state = self.state.borrow_mut();
+            state.page_cache.begin_load((volume, level, key))
+        };
         if let Some(other) = other {
             other.await;
             return self.check();
         }
-        self.state
-            .borrow_mut()
-            .loading
-            .insert((volume, level, key), reactor::Event::default());
         let header = {
             let state = self.state.borrow();
             match state.volumes.get(&volume) {
@@ -251,10 +248,7 @@ impl Shard {
         };
         let page = self.read_page(ptr, header).await;
         let mut state = self.state.borrow_mut();
-        let event = state.loading.remove(&(volume, level, key));
-        if let Some(event) = event {
-            event.notify();
-        }
+        state.page_cache.end_load((volume, level, key));
         self.install_page(&mut state, (volume, level, key, ptr), page?)
     }
 
@@ -283,15 +277,10 @@ impl Shard {
         let page = chunk_page(&state.alloc, page)?;
         let counts = self.count(&page);
         let map_page = MapPage::new(page, counts);
-        state.summaries.page_is_back((volume, key));
         entry.tree.set_leaf(key, map_page.clone());
-        state.page_clock.push_back((volume, key));
-        if counts.fast > 0 {
-            state.dirty_chunks.found((volume, key));
-        }
-        if counts.clean > 0 {
-            state.clean_chunks.insert((volume, key));
-        }
+        state.page_cache.loaded((volume, key));
+        let (dirty, clean) = (counts.fast > 0, counts.clean > 0);
+        state.tier_index.found((volume, key), dirty, clean);
         if counts.fast + counts.clean > 0 {
             self.tell_placed(state, (volume, key), &map_page, u16::MAX);
         }

@@ -1,6 +1,7 @@
 //! Opening: the journal since the checkpoint that counts (`recovery/open_checkpoint.rs`).
 
 use crate::shard::state::{Shard, drive_error};
+use crate::wal::journal::JournalBounds;
 use block::{DmaBuf, ErrorKind, IoError};
 use format::JournalHeader;
 use units::VdriveId;
@@ -38,7 +39,7 @@ impl Shard {
     pub async fn replay_journal(&self, accept_old: bool) -> Result<(), IoError> {
         let pages = self.read_journal(accept_old).await?;
         let durable = self.durable_by_tails(pages.len() as u64, accept_old)?;
-        let from = self.state.borrow().journal.from;
+        let from = self.state.borrow().journal.bounds().from;
         self.check_stand_in(from + pages.len() as u64)?;
         self.replay(pages, durable).await?;
         self.settle_all();
@@ -51,8 +52,8 @@ impl Shard {
     /// `Medium` when they tell of more than the drives have, which then are older, unless that is accepted.
     fn durable_by_tails(&self, pages: u64, accept_old: bool) -> Result<u64, IoError> {
         let state = self.state.borrow();
-        let journal = &state.journal;
-        let (epoch, durable) = journal.told_by_tails();
+        let (epoch, durable) = state.journal.told_by_tails();
+        let journal = state.journal.bounds();
         let end = journal.from + pages;
         let older = epoch > journal.epoch || epoch == journal.epoch && durable > end;
         if older {
@@ -78,7 +79,7 @@ impl Shard {
              state, and what was written since is not on them; attach the right drives, or open what there is \
              with --accept-old",
             self.config.shard,
-            journal.epoch,
+            journal.bounds().epoch,
             journal.told_by_tails().0
         );
         Err(IoError::new(ErrorKind::Medium, text))
@@ -95,7 +96,7 @@ impl Shard {
             self.spread_checkpoint(&from.checkpoint).await?;
         }
         if !is_on(Mutation::EpochKept) {
-            self.state.borrow_mut().journal.epoch += 1;
+            self.state.borrow_mut().journal.begin_epoch();
         }
         if is_on(Mutation::NoRecoveryCheckpoint) {
             return Ok(());
@@ -108,19 +109,13 @@ impl Shard {
     /// the last process left may have a later one: the fullest counts.
     async fn read_journal(&self, accept_old: bool) -> Result<Vec<JournalBody>, IoError> {
         let meta = self.vdrive(VdriveId(0))?;
-        let (base, ring, mut next, epoch, durable) = {
-            let state = self.state.borrow();
-            let journal = &state.journal;
-            let (told_epoch, told) = journal.told_by_tails();
-            let durable = if told_epoch == journal.epoch { told } else { 0 };
-            (
-                journal.base,
-                journal.ring,
-                journal.next,
-                journal.epoch,
-                durable,
-            )
+        let (journal, (told_epoch, told)) = {
+            let journal = &self.state.borrow().journal;
+            (journal.bounds(), journal.told_by_tails())
         };
+        let (base, ring, mut next, epoch) =
+            (journal.base, journal.ring, journal.next, journal.epoch);
+        let durable = if told_epoch == epoch { told } else { 0 };
         let (from, mut batch) = (next, FIRST);
         let mut pages = Vec::new();
         let explain = |error| drive_error(error, UNREADABLE);
@@ -204,9 +199,9 @@ impl Shard {
         accept_old: bool,
     ) -> Result<Vec<DmaBuf>, IoError> {
         let meta = self.vdrive(VdriveId(0))?;
-        let (base, ring, is_known) = {
+        let (JournalBounds { base, ring, .. }, is_known) = {
             let journal = &self.state.borrow().journal;
-            (journal.base, journal.ring, journal.is_known(sequence))
+            (journal.bounds(), journal.is_known(sequence))
         };
         for _ in 0..TRIES {
             if let Ok(copies) = meta.read_members(base + sequence % ring, 1).await {
@@ -237,10 +232,7 @@ impl Shard {
         epoch: u64,
     ) -> Result<(), IoError> {
         let meta = self.vdrive(VdriveId(0))?;
-        let (base, ring) = {
-            let state = self.state.borrow();
-            (state.journal.base, state.journal.ring)
-        };
+        let JournalBounds { base, ring, .. } = self.state.borrow().journal.bounds();
         while seen < ring && (later || seen < BATCH as u64) {
             let at = (end + seen) % ring;
             let count = (ring - seen).min(ring - at).min(BATCH as u64);

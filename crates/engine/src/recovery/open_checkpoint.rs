@@ -4,7 +4,8 @@
 //! since that is whole up to where the newest one began: it tells everything that the newest one holds. Pages that
 //! the newest one replaced may have been used again since; what is damaged so is known by its checksum, as always.
 
-use crate::map::radix::{DirtyNodes, Tree};
+use crate::checkpoint::root::{CheckpointRoot, OwnTree};
+use crate::map::radix::Tree;
 use crate::shard::state::{DIRECTORY, HOMES, SLOTS, Shard, Volume, drive_error};
 use crate::space::GroupKey;
 use block::{ErrorKind, IoError};
@@ -74,22 +75,27 @@ impl Shard {
     async fn read_own_pages(&self, checkpoint: &Checkpoint) -> Result<OwnPages, IoError> {
         {
             let mut state = self.state.borrow_mut();
-            state.generation = checkpoint.generation;
-            state.journal.epoch = checkpoint.epoch;
-            state.journal.from = checkpoint.journal_from;
-            state.journal.next = checkpoint.journal_from;
-            state.journal.durable = checkpoint.journal_from;
-            let own = DirtyNodes::default();
-            state.directory = Tree::new(DIRECTORY, checkpoint.directory, &own);
-            state.slots = Tree::new(SLOTS, checkpoint.slots, &own);
-            state.homes = Tree::new(HOMES, checkpoint.homes, &own);
+            state.root = CheckpointRoot::named_by(checkpoint);
+            state.journal.begin_at(checkpoint);
             state.alloc.begin_checkpoint(checkpoint.generation);
         }
-        let slots = self.load_tree(|state| &mut state.slots, SlotsPage::header, SLOTS);
+        let slots = self.load_tree(
+            |state| state.root.tree(OwnTree::Slots),
+            SlotsPage::header,
+            SLOTS,
+        );
         let slots = slots.await?;
-        let homes = self.load_tree(|state| &mut state.homes, HomesPage::header, HOMES);
+        let homes = self.load_tree(
+            |state| state.root.tree(OwnTree::Homes),
+            HomesPage::header,
+            HOMES,
+        );
         let homes = homes.await?;
-        let directory = self.load_tree(|state| &mut state.directory, VolumePage::header, DIRECTORY);
+        let directory = self.load_tree(
+            |state| state.root.tree(OwnTree::Directory),
+            VolumePage::header,
+            DIRECTORY,
+        );
         Ok(OwnPages {
             slots,
             homes,
@@ -127,7 +133,7 @@ impl Shard {
                     format!("the entry of volume {key} has a number or counts that cannot be");
                 return Err(IoError::new(ErrorKind::Medium, text));
             }
-            let volume = Volume::new(*key, root, counts, &state.dirty_nodes);
+            let volume = Volume::new(*key, root, counts, state.dirty_pages.nodes());
             state.volumes.insert(*key, volume);
         }
         Ok(())

@@ -113,7 +113,7 @@ impl Shard {
         }
         let (map_pages, claims) = {
             let state = self.state.borrow();
-            let map_pages = state.dirty_map_pages.clone();
+            let map_pages = state.dirty_pages.waiting().to_vec();
             let claims = claims(&map_pages, disputed);
             (map_pages, claims)
         };

@@ -74,14 +74,11 @@ impl Shard {
         self.keep(&left_out.disputed).await?;
         let mut state = self.state.borrow_mut();
         // Once a chunk, not once a record.
-        for index in 0..state.dirty_map_pages.len() {
-            let (volume, chunk, map_page) = state.dirty_map_pages[index].clone();
+        for index in 0..state.dirty_pages.waiting().len() {
+            let (volume, chunk, map_page) = state.dirty_pages.waiting()[index].clone();
             self.note_chunk(&mut state, volume, chunk, &map_page);
         }
-        state.journal.next = next;
-        // What was found may be in a drive's cache alone, or on one member until now: the barrier of the
-        // checkpoint that makes it count has something to do.
-        state.journal.durable = next - u64::from(state.journal.has_touched());
+        state.journal.replayed(next);
         Ok(())
     }
 

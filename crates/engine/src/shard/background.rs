@@ -1,5 +1,6 @@
 //! What a shard does by itself: commits, checkpoints, moves.
 
+use super::lifecycle::Task;
 use super::state::Shard;
 use crate::wal::log::COMMIT_PAGES;
 use std::pin::Pin;
@@ -20,15 +21,13 @@ const TICK_NS: u64 = 50_000_000;
 const IDLE_TICK_NS: u64 = 250_000_000;
 
 /// One of the shard's own tasks.
-type Task = fn(Rc<Shard>) -> Pin<Box<dyn Future<Output = ()>>>;
+type TaskOf = fn(Rc<Shard>) -> Pin<Box<dyn Future<Output = ()>>>;
 
 impl Shard {
     /// Starts the shard's own tasks. It serves from now on.
     pub fn start(self: &Rc<Self>) {
-        self.background.set(7);
-        self.surveying.set(true);
-        self.begin_policy();
-        let tasks: [Task; 7] = [
+        let begin = |task: TaskOf| (task, Task::begin(self.clone()));
+        let tasks: [TaskOf; 7] = [
             |shard| Box::pin(shard.survey()),
             |shard| Box::pin(shard.commit_loop()),
             |shard| Box::pin(shard.checkpoint_loop()),
@@ -37,12 +36,11 @@ impl Shard {
             |shard| Box::pin(shard.sequence_prefetch_loop()),
             |shard| Box::pin(shard.spare_loop()),
         ];
-        for task in tasks {
-            let shard = self.clone();
-            self.handle.spawn(async move {
-                task(shard.clone()).await;
-                shard.background.set(shard.background.get() - 1);
-            });
+        let tasks = tasks.map(begin);
+        self.moves.set_surveying(true);
+        self.begin_policy();
+        for (work, task) in tasks {
+            self.handle.spawn(async move { work(task.clone()).await });
         }
         self.raise_soon();
     }
@@ -56,14 +54,14 @@ impl Shard {
                 tracing::warn!(volume, %error, "a map could not be looked through");
             }
         }
-        self.surveying.set(false);
-        self.mover_wake.notify();
+        self.moves.set_surveying(false);
+        self.moves.wake_mover();
     }
 
     async fn survey_volume(&self, volume: u32) -> Result<(), block::IoError> {
         let mut from = Some(0);
         while let Some(start) = from {
-            if self.closing.get() {
+            if self.lifecycle.is_closing() {
                 return Ok(());
             }
             let (last, need) = {
@@ -77,12 +75,8 @@ impl Shard {
                     .map(|key| (*key, entry.tree.ptr(*key).map_or(0, |ptr| ptr.hint)))
                     .collect();
                 for (chunk, hint) in hints {
-                    if hint & 1 != 0 {
-                        state.dirty_chunks.found((volume, chunk));
-                    }
-                    if hint & 2 != 0 {
-                        state.clean_chunks.insert((volume, chunk));
-                    }
+                    let (dirty, clean) = (hint & 1 != 0, hint & 2 != 0);
+                    state.tier_index.found((volume, chunk), dirty, clean);
                 }
                 (keys.last().copied(), need)
             };
@@ -102,11 +96,11 @@ impl Shard {
     }
 
     async fn commit_loop(self: Rc<Self>) {
-        while !self.closing.get() {
-            let wake = self.commit_wake.wait();
+        while !self.lifecycle.is_closing() {
+            let wake = self.wal.until_asked();
             let (since, waiting) = {
                 let state = self.state.borrow();
-                (state.journal.since_ns, state.journal.waiting())
+                (state.journal.since_ns(), state.journal.waiting())
             };
             let due = since.is_some_and(|since| {
                 self.handle.now_ns() >= since + COMMIT_NS || self.flush_is_due()
@@ -115,7 +109,7 @@ impl Shard {
                 if self.barrier().await.is_err() {
                     return;
                 }
-                self.committed_ns.set(self.handle.now_ns());
+                self.wal.committed(self.handle.now_ns());
             }
             if self.mark_if_due().await.is_err() {
                 return;
@@ -125,25 +119,28 @@ impl Shard {
             } else {
                 IDLE_TICK_NS
             };
-            let tick = self.until_mark().map_or(tick, |mark| mark.min(tick));
+            let tick = self
+                .wal
+                .until_mark(self.handle.now_ns())
+                .map_or(tick, |mark| mark.min(tick));
             futures_util::future::select(wake, self.handle.sleep(tick)).await;
         }
     }
 
     async fn checkpoint_loop(self: Rc<Self>) {
         let mut last = self.handle.now_ns();
-        while !self.closing.get() {
-            let wake = self.checkpoint_wake.wait();
+        while !self.lifecycle.is_closing() {
+            let wake = self.checkpoints.until_asked();
             let (changed, pressing) = {
                 let state = self.state.borrow();
                 let journal = &state.journal;
                 let pressing = journal.is_long()
                     || (!self.has_room_for_pages(&state)
-                        && state.dirty_map_pages.len() > SOME_CHANGED)
-                    || !self.may_change_pages(&state, self.journal_users.get())
-                    || state.dirty_map_pages.len() > self.most_changed() / 2;
+                        && state.dirty_pages.waiting().len() > SOME_CHANGED)
+                    || !self.may_change_pages(&state, self.reservations.held())
+                    || state.dirty_pages.waiting().len() > self.most_changed() / 2;
                 (
-                    journal.has_records() || !state.dirty_map_pages.is_empty(),
+                    journal.has_records() || !state.dirty_pages.waiting().is_empty(),
                     pressing,
                 )
             };
@@ -167,21 +164,17 @@ impl Shard {
     /// # Errors
     /// When a drive failed: what was flushed before is safe all the same.
     pub async fn close(self: &Rc<Self>) -> Result<(), block::IoError> {
-        self.closing.set(true);
-        for event in [
-            &self.mover_wake,
-            &self.promote_wake,
-            &self.sequence_wake,
-            &self.spare_wake,
-            &self.checkpoint_wake,
-            &self.commit_wake,
-            &self.space_made,
-            &self.fetched,
-        ] {
-            event.notify();
-        }
-        while self.background.get() > 0 || self.prefetching.get() > 0 {
-            self.promote_wake.notify();
+        self.lifecycle.close();
+        self.moves.wake_mover();
+        self.moves.wake_promoter();
+        self.fills.wake_prefetcher();
+        self.requests.wake();
+        self.checkpoints.ask();
+        self.wal.ask();
+        self.space_waiters.wake();
+        self.fills.wake();
+        while self.lifecycle.has_tasks() || self.fills.ahead() > 0 {
+            self.moves.wake_promoter();
             // What makes room in the journal may have ended before what waits for room there.
             let long = self.state.borrow().journal.is_long();
             if long && self.checkpoint().await.is_err() {

@@ -76,12 +76,12 @@ impl Shard {
 
     /// Records made since the opening.
     pub(crate) fn journal_made(&self) -> u64 {
-        self.state.borrow().journal.made
+        self.state.borrow().journal.made()
     }
 
     /// Keeps no more pages in memory than the shard may.
     pub fn forget_pages_for_benchmark(&self) {
-        let rounds = self.state.borrow().page_clock.len() / 16 + 1;
+        let rounds = self.state.borrow().page_cache.pages() / 16 + 1;
         (0..rounds).for_each(|_| self.trim_pages());
     }
 
@@ -99,7 +99,9 @@ impl Shard {
         map_page.touched.set(true);
         let blocks = std::iter::once(block).collect();
         let mut state = self.state.borrow_mut();
-        state.note_use(By::read(volume), (volume, chunk), &blocks);
+        state
+            .access
+            .note_use(By::read(volume), (volume, chunk), &blocks);
         drop(state);
         let place = self.place_of(&map_page, block);
         self.trim_pages();

@@ -331,7 +331,7 @@ impl Counted {
     }
 
     /// Adds `count` of these, each of which took so long.
-    fn add_to(self, counters: &mut IoCounters, count: u64, took: u64) {
+    pub(super) fn add_to(self, counters: &mut IoCounters, count: u64, took: u64) {
         match self.kind {
             OpKind::Read => {
                 counters.reads += count;
@@ -349,7 +349,7 @@ impl Counted {
     }
 
     /// Counts `count` of these by their time and size, if they are reads or writes.
-    fn spread_to(self, spread: &mut IoSpread, count: u64, at: Cell) {
+    pub(super) fn spread_to(self, spread: &mut IoSpread, count: u64, at: Cell) {
         match self.kind {
             OpKind::Read => spread.reads.note(at, count),
             OpKind::Write => spread.writes.note(at, count),
@@ -384,7 +384,7 @@ impl State {
 
     /// Counts what was moved of a layer, for the pool and for it.
     pub(crate) fn count_moved(&mut self, layer: u32, more: impl Fn(&mut IoCounters)) {
-        more(&mut self.counters);
+        self.stats.count(&more);
         if let Some(volume) = self.volumes.get_mut(&layer) {
             more(&mut volume.counters);
         }
@@ -405,7 +405,7 @@ impl State {
         took: u64,
         served: Served,
     ) {
-        served.add_to(&mut self.counters);
+        self.stats.count(|counters| served.add_to(counters));
         // That it is a read is known where this is compiled.
         let op = Counted {
             kind: OpKind::Read,
@@ -429,20 +429,9 @@ impl State {
         more: impl FnOnce(&mut IoCounters, &mut Spreads, Cell),
     ) {
         let layer = self.live(op.volume);
-        let Self {
-            counters,
-            volumes,
-            exports,
-            ..
-        } = self;
-        op.add_to(counters, count, took);
         let at = Cell::of(took, op.len);
-        if op.export != 0 {
-            let export = exports.of(op.export);
-            op.add_to(&mut export.counters, count, took);
-            op.spread_to(&mut export.spread, count, at);
-        }
-        let Some(volume) = volumes.get_mut(&layer) else {
+        self.stats.ended(op, count, took, at);
+        let Some(volume) = self.volumes.get_mut(&layer) else {
             return;
         };
         op.add_to(&mut volume.counters, count, took);

@@ -11,13 +11,14 @@
 mod alone;
 mod background;
 mod bench;
-mod by_export;
 pub(crate) mod dispatch;
+pub(crate) mod lifecycle;
 #[cfg(test)]
 pub(crate) mod probe;
 mod qos;
 mod serve;
 pub(crate) mod state;
+mod stats;
 mod status;
 
 pub use crate::checkpoint::marks::Marks;
@@ -35,11 +36,11 @@ pub(crate) use crate::tiering::settings::VolumeSettings;
 pub use crate::tiering::unreadable::UnreadableBlocks;
 pub(crate) use crate::tiering::what_if::ShardForecast;
 pub(crate) use crate::tiering::write_budget::Budget;
-pub(crate) use crate::wal::log::LeftTail;
+pub(crate) use crate::wal::journal::LeftTail;
 pub(crate) use crate::wal::nvram_tail::{TAIL_WORDS, Tail};
 pub(crate) use crate::wal::tail_head::{TailDrive, TailHead, put_drives};
 pub(crate) use background::CHANGED_PAGES;
-pub use by_export::ExportTotals;
 pub use dispatch::{Asker, InFlight, ShardOp, ShardPort};
 pub use state::{PoolShared, Shard, ShardConfig};
+pub use stats::ExportTotals;
 pub use status::ShardStatus;

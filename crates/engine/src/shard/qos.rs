@@ -7,6 +7,7 @@
 
 use super::alone::Alone;
 use super::dispatch::{Counted, ShardOp, ShardPort, Taken, finish};
+use super::lifecycle::Task;
 use super::state::Shard;
 use block::{ErrorKind, IoError};
 use qos::{Costs, Due, Gate, Kind, Request, Tenant};
@@ -273,12 +274,8 @@ impl Shard {
             return;
         }
         gate.start(now_ns);
-        self.background.set(self.background.get() + 1);
-        let shard = self.clone();
-        self.handle.spawn(async move {
-            shard.tick_gate().await;
-            shard.background.set(shard.background.get() - 1);
-        });
+        let task = Task::begin(self.clone());
+        self.handle.spawn(async move { task.tick_gate().await });
     }
 
     async fn tick_gate(&self) {
@@ -303,7 +300,7 @@ impl Shard {
             if gate.can_release(now_ns) {
                 entrance.wake();
             }
-            if !goes_on || self.closing.get() {
+            if !goes_on || self.lifecycle.is_closing() {
                 entrance.is_ticking.set(false);
                 entrance.leave_alone(&mut gate, now_ns);
                 entrance.mode.set(Mode::of(gate.is_needed()));

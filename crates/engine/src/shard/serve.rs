@@ -160,7 +160,7 @@ impl Shard {
                 fast += u64::from(served.fast > 0);
                 ram += u64::from(served.fast == 0 && served.ram > 0);
                 if served.fast > 0 && !bypassed {
-                    state.waits.note(Class::Fast, took);
+                    state.access.forecast().took(Class::Fast, took);
                 }
             }
             let count = row.len() as u64;

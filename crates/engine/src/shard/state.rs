@@ -1,44 +1,54 @@
-//! What a shard holds.
+//! What a shard is put together from.
 
-use super::by_export::ByExport;
+use super::lifecycle::Lifecycle;
 use super::qos::Entrance;
+use super::stats::Stats;
+use crate::cache::fills::Fills;
 use crate::cache::read_cache::RamTier;
-use crate::cache::readahead::STREAMS;
+use crate::checkpoint::dirty_pages::DirtyPages;
 use crate::checkpoint::marks::Marks;
+use crate::checkpoint::root::CheckpointRoot;
+use crate::checkpoint::turns::CheckpointTurns;
 use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
-use crate::io::levels::Line;
 use crate::io::write::admission::Pacing;
+use crate::io::write::waiters::SpaceWaiters;
 use crate::maintenance::rebalance::Asking;
+use crate::maintenance::space_requests::SpaceRequests;
 use crate::maintenance::upkeep::{HurtUntil, Upkeep};
+use crate::map::active_layers::ActiveLayers;
 use crate::map::layer_path::Paths;
 use crate::map::page::MapPage;
-use crate::map::page_summary::PageSummaries;
+use crate::map::page_cache::PageCache;
 use crate::map::radix::{DirtyNodes, Tree};
 use crate::recovery::open_checkpoint::OpenedFrom;
 use crate::space::{
-    Allocator, Allowance, Batch, Class, DeferredFrees, GroupTable, Run, SpaceShared,
+    Allocator, Allowance, Class, DeferredFrees, GroupTable, Run, SpaceShared, Tiers,
 };
-use crate::tiering::dirty_index::DirtyIndex;
+use crate::tiering::access_stats::AccessStats;
+use crate::tiering::limits::Limits;
 use crate::tiering::move_log::Ledger;
+use crate::tiering::moves::Moves;
+use crate::tiering::pin_promoter::PinPromoter;
 use crate::tiering::promote::Promotions;
 use crate::tiering::settings::VolumeSettings;
+use crate::tiering::tier_index::TierIndex;
 use crate::tiering::unreadable::UnreadableIndex;
-use crate::tiering::what_if::Waits;
 use crate::tiering::write_budget::Budget;
-use crate::vdrive::{Members, VdriveIo};
-use crate::wal::log::Journal;
+use crate::vdrive::{Devices, Members, VdriveIo};
+use crate::wal::journal::Journal;
+use crate::wal::reservations::Reservations;
+use crate::wal::writer::WalWriter;
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
-use placement::{Policy, Regions, WhatIf};
-use reactor::{Event, Handle, Limit};
+use reactor::Handle;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use units::invariant::{check, is_watched};
-use units::{CHUNK_BLOCKS, Fetching, Place, PoolId, ShardId, VdriveId};
+use units::invariant::check;
+use units::{Fetching, Place, PoolId, ShardId, VdriveId};
 
 pub(crate) use format::{DIRECTORY, HOMES, SLOTS};
 
@@ -173,162 +183,72 @@ impl Volume {
     }
 }
 
+/// What a shard knows, put together from parts that own what is theirs. All of it is borrowed at once, between awaits, so
+/// that a change of several parts is one step; parts whose fields are disjoint are borrowed beside one another.
 pub(crate) struct State {
+    // The map: which layers there are, and where their blocks lie.
     /// Layers, by number.
     pub volumes: BTreeMap<u32, Volume>,
-    /// The layers that take volumes' writes, where they are not those with the volumes' numbers.
-    pub live: BTreeMap<u32, u32>,
-    /// Volumes whose pages do not change until they are resumed.
-    pub quiesced: BTreeSet<u32>,
-    pub alloc: Allocator,
-    pub deferred_frees: DeferredFrees,
+    pub active: ActiveLayers,
+    pub paths: Paths,
+    pub page_cache: PageCache,
+    pub dirty_pages: DirtyPages,
+    // What makes it durable.
     pub journal: Journal,
-    pub directory: Tree<()>,
-    pub slots: Tree<()>,
-    pub homes: Tree<()>,
-    pub generation: u64,
+    pub root: CheckpointRoot,
     /// The checkpoint that an opening began with, until its recovery ends.
     pub opened_from: Option<OpenedFrom>,
-    /// Chunks' pages in memory, in the order in which they are looked at for eviction.
-    pub page_clock: VecDeque<(u32, u32)>,
-    pub summaries: PageSummaries,
-    pub paths: Paths,
-    pub dirty_map_pages: Vec<(u32, u32, Rc<MapPage>)>,
-    /// Changed pages that the checkpoint under way has no places for yet.
-    pub unplaced: usize,
-    /// Nodes of volumes' trees that have changed pages beneath them.
-    pub dirty_nodes: DirtyNodes,
-    pub ram: RamTier,
-    pub regions: Regions,
-    /// What is worth a place on the fast tier; none before the shard serves.
-    pub policy: Option<Box<Policy>>,
-    /// What other sizes of the fast tier would give; none until the mover sees that there are two tiers.
-    pub what_if: Option<Box<WhatIf>>,
-    pub waits: Waits,
-    /// What moved of late, and why.
-    pub ledger: Ledger,
-    /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
-    pub dirty_chunks: DirtyIndex,
-    /// Chunks with clean copies on the fast tier: eviction goes through them in order.
-    pub clean_chunks: BTreeSet<(u32, u32)>,
-    pub evict_hand: (u32, u32),
-    pub demote_hand: (u32, u32),
-    /// All that layers have, each once.
-    pub settings: Vec<Arc<VolumeSettings>>,
-    /// What promotion may write in all of the pool, if that is limited.
-    pub budget: Option<Arc<Budget>>,
-    /// Where eviction of volumes above their ceilings goes on, and what is demoted and leaves as it is pinned.
-    pub over_hand: (u32, u32),
-    pub lower_hands: [(u32, u32); 2],
-    pub unreadable: UnreadableIndex,
+    // Space.
+    pub alloc: Allocator,
+    pub deferred_frees: DeferredFrees,
     /// How fast hosts' writes take room that is short.
     pub pacing: Pacing,
+    // The RAM cache and the tiers.
+    pub ram: RamTier,
+    pub access: AccessStats,
+    pub tier_index: TierIndex,
+    pub limits: Limits,
     /// Extents that have earned a place on the fast tier.
     pub promotions: Promotions,
-    /// Pages that are being loaded: volume or tree, level, key.
-    pub loading: BTreeMap<(u32, u8, u32), Event>,
+    pub unreadable: UnreadableIndex,
+    /// What moved of late, and why.
+    pub ledger: Ledger,
+    /// Why the shard serves no more.
     pub failed: Option<IoError>,
-    pub counters: IoCounters,
-    /// What came by exports, by their numbers.
-    pub exports: ByExport,
-}
-
-/// When the journal's durable mark is written (`wal/durable_mark.rs`).
-#[derive(Default)]
-pub(crate) struct Marking {
-    pub due_ns: Cell<u64>,
-    /// The task that writes it looks for that moment.
-    pub awake: Cell<bool>,
+    pub stats: Stats,
 }
 
 /// One single-threaded engine of a pool. All methods are for its own thread.
+///
+/// It is a composition root: each part owns its state and tells at its head what that is. Parts with data are in [`State`];
+/// those here are turns, timers and events, which their tasks look at between awaits.
 pub struct Shard {
     pub(crate) config: ShardConfig,
     pub(crate) handle: Handle,
     pub(crate) shared: Arc<PoolShared>,
-    pub(crate) vdrives: RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>,
-    /// Tier by vdrive, as far as it was asked for.
-    classes: [Cell<Option<Class>>; 256],
     pub(crate) state: RefCell<State>,
+    this: Weak<Self>,
     /// Where operations enter.
     pub(super) entrance: Entrance,
-    /// A barrier has ended.
-    pub(crate) durable: Event,
-    /// Journal pages have been written.
-    pub(crate) wrote: Event,
-    pub(crate) journal_writing: Cell<bool>,
-    /// Space may have become free.
-    pub(crate) space_made: Event,
-    /// Somebody needs space, or work came up for the mover.
-    pub(crate) mover_wake: Event,
-    /// RAM extents wait for promotion.
-    pub(crate) promote_wake: Event,
-    /// Something may follow what hosts ask for.
-    pub(crate) sequence_wake: Event,
-    /// A checkpoint has ended.
-    pub(crate) checkpointed: Event,
-    pub(crate) checkpoint_wake: Event,
-    /// A barrier may be due.
-    pub(crate) commit_wake: Event,
-    /// When the last one ended that the shard made by itself.
-    pub(crate) committed_ns: Cell<u64>,
-    /// An extent was fetched.
-    pub(crate) fetched: Event,
-    pub(crate) barrier_running: Cell<bool>,
-    pub(crate) marking: Marking,
-    /// Blocks that its opening found lost.
-    pub(crate) opening_lost: Cell<u64>,
-    pub(crate) checkpoint_running: Cell<bool>,
-    /// Writes that wait for space.
-    pub(crate) space_waiters: Cell<usize>,
-    /// The same, those that came since the pool has policies.
-    pub(crate) line: Line,
-    /// No write asks other shards for space before this moment.
-    pub(crate) backoff_until_ns: Cell<u64>,
-    /// What other shards have asked for and this one has done.
-    pub(crate) acked_requests: Cell<u64>,
-    /// Groups of homes are being emptied: none is taken by what is demoted.
-    pub(crate) compacting: Cell<bool>,
-    /// Until then space is short: what is demoted takes no home that it would leave empty in large part.
-    pub(crate) sparing_ns: Cell<u64>,
-    /// Another shard has asked for space.
-    pub(crate) spare_wake: Event,
-    /// This one last asked without having to at this moment.
-    pub(crate) asked_early_ns: Cell<u64>,
-    pub(crate) closing: Cell<bool>,
-    /// Background tasks that have not ended.
-    pub(crate) background: Cell<usize>,
-    /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
-    pub(crate) looked_over: Cell<bool>,
-    /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
-    pub(crate) promoting_pinned: Cell<bool>,
-    pub(crate) promote_pinned_again: Cell<bool>,
-    /// One chunk of it is on its way.
-    pub(crate) promoting_chunk: Cell<bool>,
-    /// The mover is at work; and so many want that nothing moves by itself.
-    pub(crate) moving: Cell<bool>,
-    pub(crate) moves_paused: Cell<usize>,
-    /// Somebody is waiting for the pool to be cold.
-    pub(crate) cooling: Cell<bool>,
-    /// Chunks with data on the fast tier are still being looked for, after an opening.
-    pub(crate) surveying: Cell<bool>,
-    /// Pieces of work that hold room in the journal.
-    pub(crate) journal_users: Cell<u64>,
-    /// Room in the journal may have come free.
-    pub(crate) room: Event,
-    /// Chunks that are being fetched ahead, or wait for it.
-    pub(crate) prefetching: Cell<usize>,
-    /// Of them, and of what hosts wait for in dense regions, so many are read at a time.
-    pub(crate) streams: Limit,
-    /// Volumes that had been quiesced were resumed.
-    pub(crate) resumed: Event,
+    pub(crate) lifecycle: Lifecycle,
     /// What it does without a host waiting for it.
     pub(crate) upkeep: Upkeep,
+    pub(crate) devices: Devices,
+    pub(crate) tiers: Tiers,
+    pub(crate) wal: WalWriter,
+    pub(crate) reservations: Reservations,
+    pub(crate) checkpoints: CheckpointTurns,
+    pub(crate) fills: Fills,
+    pub(crate) moves: Moves,
+    pub(crate) pin_promoter: PinPromoter,
+    pub(crate) space_waiters: SpaceWaiters,
+    pub(crate) requests: SpaceRequests,
+    /// Blocks that its opening found lost.
+    pub(crate) opening_lost: Cell<u64>,
     /// Slots of the write that is being made, kept between writes for its memory.
     pub(crate) scratch: RefCell<Vec<Run>>,
     /// The block that is used next, where it lies in memory.
     pub(crate) fetching: Fetching,
-    this: Weak<Self>,
 }
 
 impl Shard {
@@ -344,97 +264,54 @@ impl Shard {
             config.group_blocks,
             config.shards.into(),
         );
-        let own = DirtyNodes::default();
-        let tree = |owner| Tree::new(owner, PagePtr::default(), &own);
+        let journal = Journal::new(
+            (config.pool, config.shard),
+            (config.journal_base, config.journal_blocks),
+            handle.dma().clone(),
+        );
         let state = State {
             volumes: BTreeMap::new(),
-            live: BTreeMap::new(),
-            quiesced: BTreeSet::new(),
+            active: ActiveLayers::default(),
             alloc,
             deferred_frees: DeferredFrees::default(),
-            journal: Journal::new(&config, handle.dma().clone()),
-            directory: tree(DIRECTORY),
-            slots: tree(SLOTS),
-            homes: tree(HOMES),
-            generation: 0,
+            journal,
+            root: CheckpointRoot::none(),
             opened_from: None,
-            page_clock: VecDeque::new(),
-            summaries: PageSummaries::new(config.summaries),
+            page_cache: PageCache::new(config.summaries),
             paths: Paths::default(),
-            dirty_map_pages: Vec::new(),
-            unplaced: 0,
-            dirty_nodes: DirtyNodes::default(),
+            dirty_pages: DirtyPages::default(),
             ram: RamTier::new(config.ram_bytes),
-            regions: Regions::new(0),
-            policy: None,
-            what_if: None,
-            waits: Waits::default(),
+            access: AccessStats::new(),
             ledger: Ledger::new(config.ledger, handle.now_ns()),
-            dirty_chunks: DirtyIndex::default(),
-            clean_chunks: BTreeSet::new(),
-            evict_hand: (0, 0),
-            demote_hand: (0, 0),
-            settings: Vec::new(),
-            budget: None,
-            over_hand: (0, 0),
-            lower_hands: [(0, 0); 2],
+            tier_index: TierIndex::default(),
+            limits: Limits::default(),
             unreadable: UnreadableIndex::default(),
             pacing: Pacing::default(),
             promotions: Promotions::default(),
-            loading: BTreeMap::new(),
             failed: None,
-            counters: IoCounters::default(),
-            exports: ByExport::default(),
+            stats: Stats::default(),
         };
+        let tiers = Tiers::new(shared.groups.clone());
         let upkeep = Upkeep::new(&handle, shared.hurt_until.clone());
-        let streams = Limit::timed(STREAMS, STREAMS, &handle);
+        let fills = Fills::new(&handle);
         Rc::new_cyclic(|this| Self {
             config,
             handle,
             shared,
-            vdrives: RefCell::new(vdrives),
-            classes: [const { Cell::new(None) }; 256],
+            devices: Devices::new(vdrives),
+            tiers,
             state: RefCell::new(state),
             entrance: Entrance::new(config.shard.0.into()),
-            durable: Event::default(),
-            wrote: Event::default(),
-            journal_writing: Cell::new(false),
-            space_made: Event::default(),
-            mover_wake: Event::default(),
-            promote_wake: Event::default(),
-            sequence_wake: Event::default(),
-            checkpointed: Event::default(),
-            checkpoint_wake: Event::default(),
-            commit_wake: Event::default(),
-            committed_ns: Cell::new(0),
-            fetched: Event::default(),
-            barrier_running: Cell::new(false),
-            marking: Marking::default(),
+            wal: WalWriter::default(),
+            moves: Moves::default(),
+            pin_promoter: PinPromoter::default(),
+            checkpoints: CheckpointTurns::default(),
+            fills,
             opening_lost: Cell::default(),
-            checkpoint_running: Cell::new(false),
-            space_waiters: Cell::new(0),
-            line: Line::default(),
-            backoff_until_ns: Cell::new(0),
-            acked_requests: Cell::new(0),
-            compacting: Cell::new(false),
-            sparing_ns: Cell::new(0),
-            spare_wake: Event::default(),
-            asked_early_ns: Cell::new(0),
-            closing: Cell::new(false),
-            background: Cell::new(0),
-            looked_over: Cell::new(false),
-            promoting_pinned: Cell::new(false),
-            promote_pinned_again: Cell::new(false),
-            promoting_chunk: Cell::new(false),
-            moving: Cell::new(false),
-            moves_paused: Cell::new(0),
-            cooling: Cell::new(false),
-            surveying: Cell::new(false),
-            journal_users: Cell::new(0),
-            room: Event::default(),
-            prefetching: Cell::new(0),
-            streams,
-            resumed: Event::default(),
+            space_waiters: SpaceWaiters::default(),
+            requests: SpaceRequests::default(),
+            lifecycle: Lifecycle::default(),
+            reservations: Reservations::default(),
             upkeep,
             scratch: RefCell::default(),
             fetching: Fetching::default(),
@@ -453,24 +330,24 @@ impl Shard {
     }
 
     /// A vdrive of the pool.
+    ///
+    /// # Errors
+    /// As [`Devices::get`].
+    #[inline]
     pub(crate) fn vdrive(&self, id: VdriveId) -> Result<Rc<VdriveIo>, IoError> {
-        let vdrives = self.vdrives.borrow();
-        vdrives
-            .get(&id)
-            .cloned()
-            .ok_or_else(|| IoError::new(ErrorKind::Device, format!("the pool has no vdrive {id}")))
+        self.devices.get(id)
     }
 
     /// Adds a vdrive that came to the pool.
     pub fn add_vdrive(&self, vdrive: Rc<VdriveIo>) {
-        self.vdrives.borrow_mut().insert(vdrive.id, vdrive);
+        self.devices.insert(vdrive);
     }
 
     /// Forgets a vdrive that left the pool.
     pub fn remove_vdrive(&self, id: VdriveId) {
         self.check_left(id);
-        self.vdrives.borrow_mut().remove(&id);
-        self.classes[usize::from(id.0)].set(None);
+        self.devices.remove(id);
+        self.tiers.forget(id);
         self.state.borrow().alloc.forget_vdrive(id);
     }
 
@@ -482,62 +359,10 @@ impl Shard {
         });
     }
 
-    /// Invariant: what is freed is not being written.
-    pub(crate) fn check_unwritten(&self, place: Place, count: usize) {
-        if is_watched()
-            && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive())
-        {
-            vdrive.check_unwritten(place.block(), count as u64);
-        }
-    }
-
-    /// Invariant: released space is not being read by a scrub.
-    pub(crate) fn check_unseen(&self, batch: &Batch) {
-        if !is_watched() {
-            return;
-        }
-        let vdrives = self.vdrives.borrow();
-        let homes = batch.homes.iter().map(|home| (*home, CHUNK_BLOCKS as u32));
-        for (place, count) in batch.slots.iter().copied().chain(homes) {
-            if let Some(vdrive) = vdrives.get(&place.vdrive()) {
-                vdrive.check_unseen(place.block(), u64::from(count));
-            }
-        }
-    }
-
-    /// Invariant: what a map says lies at a place was written there.
-    pub(crate) fn check_content(&self, place: Place, crc: u32) {
-        if is_watched()
-            && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive())
-        {
-            vdrive.check_content(place.block(), crc);
-        }
-    }
-
-    /// The tier of a place. A vdrive's never changes, so the shared table is asked once.
+    /// The tier of a place.
+    #[inline]
     pub(crate) fn class(&self, place: Place) -> Class {
-        let slot = &self.classes[usize::from(place.vdrive().0)];
-        if let Some(class) = slot.get() {
-            return class;
-        }
-        let space = self.shared.groups.space(place.vdrive());
-        let class = space.map(|space| space.class);
-        slot.set(class);
-        class.unwrap_or(Class::Slow)
-    }
-
-    /// The tier that takes writes.
-    pub(crate) fn write_class(&self) -> Class {
-        if self.shared.groups.has_class(Class::Fast) {
-            Class::Fast
-        } else {
-            Class::Slow
-        }
-    }
-
-    /// Whether there are two tiers to move data between.
-    pub(crate) fn is_tiered(&self) -> bool {
-        self.shared.groups.has_class(Class::Fast) && self.shared.groups.has_class(Class::Slow)
+        self.tiers.of(place.vdrive())
     }
 
     pub(crate) fn check(&self) -> Result<(), IoError> {
@@ -552,17 +377,12 @@ impl Shard {
             state.failed = Some(error.clone());
         }
         drop(state);
-        for event in [
-            &self.durable,
-            &self.wrote,
-            &self.space_made,
-            &self.checkpointed,
-            &self.fetched,
-            &self.room,
-            &self.resumed,
-        ] {
-            event.notify();
-        }
+        self.wal.wake();
+        self.space_waiters.wake();
+        self.checkpoints.wake();
+        self.fills.wake();
+        self.reservations.wake();
+        self.state.borrow().active.wake();
     }
 }
 

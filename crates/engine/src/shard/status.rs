@@ -1,10 +1,11 @@
 //! What a shard tells of itself.
 
 use super::state::Shard;
+use super::stats::ExportTotals;
 use crate::control::spread::Spreads;
 use crate::control::types::IoCounters;
 use format::BlockCounts;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{CHUNK_BLOCKS, VdriveId};
 
 /// A volume's part in a shard.
@@ -49,6 +50,11 @@ impl Shard {
             .collect()
     }
 
+    /// What came by exports with these numbers. What came by others is forgotten: they are gone.
+    pub fn exports(&self, known: &BTreeSet<u16>) -> BTreeMap<u16, ExportTotals> {
+        self.state.borrow_mut().stats.exports(known)
+    }
+
     /// Its state now.
     pub fn status(&self) -> ShardStatus {
         let state = self.state.borrow();
@@ -58,8 +64,8 @@ impl Shard {
             .map(|volume| volume.tree.bytes())
             .sum();
         let map_pages =
-            state.page_clock.len() * (size_of::<crate::map::page::MapPage>() + format::PAGE);
-        let own = state.directory.bytes() + state.slots.bytes() + state.homes.bytes();
+            state.page_cache.pages() * (size_of::<crate::map::page::MapPage>() + format::PAGE);
+        let own = state.root.bytes();
         let volumes = state.volumes.iter().map(|(id, volume)| {
             (
                 *id,
@@ -69,18 +75,21 @@ impl Shard {
                 },
             )
         });
-        let vdrives = self.vdrives.borrow();
-        let used = vdrives.keys().map(|id| {
-            let homes = state.alloc.used_homes(*id) * CHUNK_BLOCKS as u64;
-            (*id, state.alloc.used_slots(*id) + homes)
+        let mut used = BTreeMap::new();
+        self.devices.for_each(|vdrive| {
+            let homes = state.alloc.used_homes(vdrive.id) * CHUNK_BLOCKS as u64;
+            used.insert(vdrive.id, state.alloc.used_slots(vdrive.id) + homes);
         });
         ShardStatus {
-            counters: state.counters,
+            counters: state.stats.totals(),
             volumes: volumes.collect(),
-            used: used.collect(),
+            used,
             page_room: self.page_room(&state),
-            map_bytes: (trees + map_pages + own + state.alloc.bytes() + state.summaries.bytes())
-                as u64,
+            map_bytes: (trees
+                + map_pages
+                + own
+                + state.alloc.bytes()
+                + state.page_cache.summary_bytes()) as u64,
             ram_bytes: state.ram.bytes(),
             ram_limit: self.ram_limit(),
             now_ns: self.handle.now_ns(),

@@ -17,6 +17,7 @@ mod group_table;
 mod pool_space;
 mod quota;
 pub(crate) mod quota_claim;
+mod tiers;
 
 pub use account::Books;
 pub use allocator::{Allocator, NO_PAGE, Run};
@@ -25,3 +26,4 @@ pub use format::GroupKey;
 pub use group_table::{Class, GroupTable, VdriveSpace};
 pub use pool_space::SpaceShared;
 pub use quota::{Allowance, Refusal};
+pub(crate) use tiers::Tiers;

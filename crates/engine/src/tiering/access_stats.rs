@@ -1,12 +1,20 @@
-//! What the policy is told: which blocks hosts use, and what of each extent is on the fast tier.
+//! What is learned of hosts' accesses, and what decisions about placement ask.
+//!
+//! [`AccessStats`] owns the placement policy (docs/placement.md), the regions in which misses are dense, and the forecast
+//! for other sizes of the tiers. Map, cache and io only tell it what happened (`note_*`, `forget_*`) or have the processor
+//! fetch what that will need (`prefetch_*`); tiering asks it what is worth a place, and what is not. Until the shard
+//! serves it learns nothing, and answers as if nothing was known. Invariants: what the policy takes for placed is what pages
+//! say (`Shard::tell_placed` in the same borrow as each change); an initiator that is bypassed leaves no trace.
 
+use super::what_if::Forecast;
 use crate::map::layer_table::Placed;
 use crate::map::page::MapPage;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use format::BlockMask;
-use placement::{Blocks, Config, Extent, Policy, Regions};
+use placement::{Admission, Arrival, Blocks, Config, Extent, Heat, Policy, Regions, Victim};
 use qos::Due;
+use std::ops::Range;
 use units::{BLOCK, CHUNK_EXTENTS, EXTENT_BLOCKS};
 
 /// How many times as much as what it displaces something has to be worth to be promoted.
@@ -73,34 +81,117 @@ impl By {
     }
 }
 
-impl State {
+/// What is learned of hosts' accesses: which extents are worth a place on the fast tier, where misses are dense, and what
+/// other sizes of the tiers would give.
+pub(crate) struct AccessStats {
+    regions: Regions,
+    /// None before the shard serves: one that is only looked at needs none.
+    policy: Option<Box<Policy>>,
+    forecast: Forecast,
+}
+
+impl AccessStats {
+    /// Nothing is learned before [`AccessStats::begin`].
+    pub fn new() -> Self {
+        Self {
+            regions: Regions::new(0),
+            policy: None,
+            forecast: Forecast::default(),
+        }
+    }
+
+    /// The shard serves from now on, with tiers of these sizes.
+    fn begin(&mut self, config: Config) {
+        self.regions = Regions::new(config.fast_blocks);
+        self.policy = Some(Box::new(Policy::new(config)));
+    }
+
+    /// Whether it serves: before it does, nothing moves.
+    pub(super) fn are_begun(&self) -> bool {
+        self.policy.is_some()
+    }
+
+    /// The fast tier is of this size now, in blocks.
+    pub(super) fn resize(&mut self, fast_blocks: u64) {
+        if let Some(policy) = &mut self.policy {
+            policy.resize(fast_blocks);
+            self.regions.resize(fast_blocks);
+        }
+    }
+
+    /// And RAM of this one.
+    pub(super) fn resize_ram(&mut self, ram_blocks: u64) {
+        if let Some(policy) = &mut self.policy {
+            policy.resize_ram(ram_blocks);
+        }
+    }
+
+    /// The policy itself.
+    #[cfg(test)]
+    pub fn policy(&mut self) -> &mut Policy {
+        self.policy.as_mut().expect("the shard serves")
+    }
+
+    /// Where misses are dense, which read-ahead goes by.
+    #[inline]
+    pub fn regions(&mut self) -> &mut Regions {
+        &mut self.regions
+    }
+
+    /// The same to look at.
+    #[inline]
+    pub fn dense(&self) -> &Regions {
+        &self.regions
+    }
+
+    /// What other sizes of the tiers would give.
+    #[inline]
+    pub fn forecast(&mut self) -> &mut Forecast {
+        &mut self.forecast
+    }
+
     /// A layer is no more.
-    pub(crate) fn forget_heat(&mut self, layer: u32) {
+    pub fn forget_layer(&mut self, layer: u32) {
         self.regions.forget(layer);
         if let Some(policy) = &mut self.policy {
             policy.forget(layer);
         }
-        if let Some(what_if) = &mut self.what_if {
-            what_if.forget(layer);
-        }
+        self.forecast.forget(layer);
     }
 
     /// A chunk has nothing on the fast tier.
     pub(super) fn forget_placed(&mut self, chunk: (u32, u32)) {
-        if let Some(policy) = &mut self.policy {
-            (0..CHUNK_EXTENTS).for_each(|at| policy.placed(extent_of(chunk, at), 0, 0));
+        self.note_placed(chunk, u16::MAX, |_| (0, 0));
+    }
+
+    /// What these extents of a chunk have on the fast tier: blocks, and those of them that are dirty.
+    fn note_placed(&mut self, chunk: (u32, u32), extents: u16, of: impl Fn(usize) -> (u16, u16)) {
+        let Some(policy) = &mut self.policy else {
+            return;
+        };
+        for at in (0..CHUNK_EXTENTS).filter(|at| extents >> at & 1 == 1) {
+            let (fast, dirty) = of(at);
+            policy.placed(extent_of(chunk, at), fast, dirty);
         }
     }
 
     /// A volume's host reads (or, `write`, writes) blocks of a layer's chunk.
-    pub(crate) fn note_use(&mut self, by: By, chunk: (u32, u32), blocks: &BlockMask) {
+    pub fn note_use(&mut self, by: By, chunk: (u32, u32), blocks: &BlockMask) {
         self.note_uses(by, chunk, blocks.blocks());
     }
 
     /// The same of one block.
     #[inline]
-    pub(crate) fn note_use_of(&mut self, by: By, chunk: (u32, u32), block: usize) {
+    pub fn note_use_of(&mut self, by: By, chunk: (u32, u32), block: usize) {
         self.note_uses(by, chunk, std::iter::once(block));
+    }
+
+    /// The same of blocks of which summaries say where they lie.
+    pub fn note_summarized(&mut self, by: By, chunk: u32, placed: &[Placed]) {
+        for of_layer in placed.chunk_by(|one, next| one.layer == next.layer) {
+            let blocks = of_layer.iter().map(|known| known.block).collect();
+            self.note_use(by, (of_layer[0].layer, chunk), &blocks);
+        }
     }
 
     #[inline]
@@ -113,9 +204,8 @@ impl State {
         if by.bypassed {
             return;
         }
-        if let Some(what_if) = &mut self.what_if {
-            what_if.used(by.volume, chunk, blocks.clone(), by.write);
-        }
+        self.forecast
+            .used(by.volume, chunk, blocks.clone(), by.write);
         let Some(policy) = &mut self.policy else {
             return;
         };
@@ -136,7 +226,7 @@ impl State {
     }
 
     /// Uses of the extent of a chunk that hosts used most, of those that have some of these blocks.
-    pub(crate) fn most_uses(&self, chunk: (u32, u32), blocks: &BlockMask) -> u8 {
+    pub fn most_uses(&self, chunk: (u32, u32), blocks: &BlockMask) -> u8 {
         let Some(policy) = &self.policy else {
             return 0;
         };
@@ -145,28 +235,102 @@ impl State {
         uses.max().unwrap_or(0)
     }
 
-    /// [`State::note_use`] will be told of this block in a moment.
+    /// Extents of a chunk that no host has used since the pool was opened, as far as is known.
+    fn unused(&self, chunk: (u32, u32)) -> u16 {
+        let Some(policy) = &self.policy else {
+            return u16::MAX;
+        };
+        let unused = |at: &usize| policy.explain(extent_of(chunk, *at)).uses == 0;
+        (0..CHUNK_EXTENTS)
+            .filter(unused)
+            .fold(0, |mask, at| mask | 1 << at)
+    }
+
+    /// What the policy knows of an extent.
+    pub(super) fn explain(&self, extent: Extent) -> Option<Heat> {
+        self.policy.as_ref().map(|policy| policy.explain(extent))
+    }
+
+    /// [`AccessStats::note_use`] will be told of this block in a moment.
     #[inline]
-    pub(crate) fn prefetch_use(&self, chunk: (u32, u32), block: usize) {
+    pub fn prefetch_use(&self, chunk: (u32, u32), block: usize) {
         if let Some(policy) = &self.policy {
             policy.prefetch(extent_of(chunk, block / EXTENT_BLOCKS));
         }
     }
 
-    /// [`Shard::tell_placed`] will, and [`State::prefetch_use`] was called before.
+    /// [`Shard::tell_placed`] will, and [`AccessStats::prefetch_use`] was called before.
     #[inline]
-    pub(crate) fn prefetch_entry(&self, chunk: (u32, u32), block: usize) {
+    pub fn prefetch_entry(&self, chunk: (u32, u32), block: usize) {
         if let Some(policy) = &self.policy {
             policy.prefetch_entry(extent_of(chunk, block / EXTENT_BLOCKS));
         }
     }
 
-    /// [`State::note_use`] of blocks of which summaries say where they lie.
-    pub(crate) fn note_placed(&mut self, by: By, chunk: u32, placed: &[Placed]) {
-        for of_layer in placed.chunk_by(|one, next| one.layer == next.layer) {
-            let blocks = of_layer.iter().map(|known| known.block).collect();
-            self.note_use(by, (of_layer[0].layer, chunk), &blocks);
+    /// A host comes to blocks anew; `saves`: they would not be in RAM without being predicted. What follows them is
+    /// predicted, if it is not there yet.
+    pub fn follow(&mut self, blocks: Blocks, saves: bool, is_there: impl Fn(Extent) -> bool) {
+        if let Some(policy) = &mut self.policy {
+            policy.follow_where(blocks, saves, is_there);
         }
+    }
+
+    /// Takes what is predicted and worth a read for which nobody waits; false when that is nothing.
+    pub fn take_predicted(&mut self, found: &mut Vec<Arrival>) -> bool {
+        let policy = self.policy.as_mut();
+        policy.is_some_and(|policy| policy.foreseen(None, found).is_some())
+    }
+
+    /// An extent leaves RAM; `soon`: so do these, the first one before the second.
+    pub fn begin_leaving(&mut self, soon: [Option<Extent>; 2]) {
+        let Some(policy) = &self.policy else {
+            return;
+        };
+        if let Some(extent) = soon[1] {
+            policy.prefetch(extent);
+        }
+        if let Some(extent) = soon[0] {
+            policy.prefetch_entry(extent);
+        }
+        self.regions.tier_is_full(policy.is_nearly_full());
+    }
+
+    /// Whether an extent that has left RAM is worth a place on the fast tier.
+    pub fn left_ram(&mut self, blocks: Blocks, touched: u16, reluctance: f32) -> Option<Admission> {
+        let policy = self.policy.as_mut()?;
+        Some(policy.left_ram(blocks, touched, reluctance))
+    }
+
+    /// An extent was promoted that nobody had asked for.
+    pub(super) fn rose_unasked(&mut self, extent: Extent) {
+        if let Some(policy) = &mut self.policy {
+            policy.rose_unasked(extent);
+        }
+    }
+
+    /// These extents of layers do not leave the fast tier.
+    pub(super) fn hold(&mut self, held: impl FnOnce() -> Vec<(u32, Range<u64>)>) {
+        if let Some(policy) = &mut self.policy {
+            policy.hold(held());
+        }
+    }
+
+    /// The copy that is worth least on the fast tier, or about.
+    pub(super) fn clean_victim(&mut self) -> Option<Victim> {
+        self.policy.as_mut()?.clean_victim()
+    }
+
+    /// The same of these layers.
+    pub(super) fn clean_victim_of(&mut self, is_one: impl Fn(u32) -> bool) -> Option<Victim> {
+        self.policy.as_mut()?.clean_victim_of(is_one)
+    }
+
+    /// The same with a weight for each layer; none: its copies stay.
+    pub(super) fn clean_victim_by(
+        &mut self,
+        weight: impl Fn(u32) -> Option<f32>,
+    ) -> Option<Victim> {
+        self.policy.as_mut()?.clean_victim_by(weight)
     }
 }
 
@@ -175,8 +339,7 @@ impl Shard {
     pub(crate) fn begin_policy(&self) {
         let config = self.policy_config(self.config.ram_bytes);
         let mut state = self.state.borrow_mut();
-        state.regions = Regions::new(config.fast_blocks);
-        state.policy = Some(Box::new(Policy::new(config)));
+        state.access.begin(config);
         state.tell_held();
     }
 
@@ -198,11 +361,8 @@ impl Shard {
         map_page: &MapPage,
         extents: u16,
     ) {
-        let Some(policy) = &mut state.policy else {
-            return;
-        };
         let page = map_page.page.borrow();
-        for at in (0..CHUNK_EXTENTS).filter(|at| extents >> at & 1 == 1) {
+        state.access.note_placed(chunk, extents, |at| {
             let (slots, homes) = (page.slots_of(at), page.homes_of(at));
             // What has a slot on the slow tier is not at home as well.
             let is_slow = |block: &usize| {
@@ -214,8 +374,8 @@ impl Shard {
             let slow = slow
                 .filter(is_slow)
                 .fold(0, |mask, block| mask | 1 << block);
-            policy.placed(extent_of(chunk, at), slots & !slow, dirty & !slow);
-        }
+            (slots & !slow, dirty & !slow)
+        });
     }
 
     /// Copies that extents of a chunk have on the fast tier.
@@ -228,13 +388,54 @@ impl Shard {
 
     /// Extents of a chunk that no host has used since the pool was opened, as far as is known.
     pub(super) fn unused(&self, chunk: (u32, u32)) -> u16 {
-        let state = self.state.borrow();
-        let Some(policy) = &state.policy else {
-            return u16::MAX;
-        };
-        let unused = |at: &usize| policy.explain(extent_of(chunk, *at)).uses == 0;
-        (0..CHUNK_EXTENTS)
-            .filter(unused)
-            .fold(0, |mask, at| mask | 1 << at)
+        self.state.borrow().access.unused(chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats() -> AccessStats {
+        let mut stats = AccessStats::new();
+        stats.begin(Config {
+            fast_blocks: 1 << 16,
+            ram_blocks: 1 << 10,
+            margin: MARGIN,
+            seed: 1,
+        });
+        stats
+    }
+
+    #[test]
+    fn nothing_is_learned_before_the_shard_serves() {
+        let mut stats = AccessStats::new();
+        stats.note_use_of(By::read(1), (1, 0), 5);
+        assert_eq!((stats.unused((1, 0)), stats.are_begun()), (u16::MAX, false));
+        assert!(stats.explain(extent_of((1, 0), 0)).is_none());
+        assert!(stats.clean_victim().is_none());
+    }
+
+    #[test]
+    fn uses_of_a_bypassed_initiator_leave_no_trace() {
+        let mut stats = stats();
+        stats.note_use_of(By::read(1).bypassed(true), (1, 0), 5);
+        assert_eq!(stats.unused((1, 0)), u16::MAX);
+        stats.note_use_of(By::read(1), (1, 0), 5);
+        assert_eq!(stats.unused((1, 0)), u16::MAX - 1);
+        let blocks: BlockMask = [5].into_iter().collect();
+        assert_eq!(stats.most_uses((1, 0), &blocks), 1);
+        stats.forget_layer(1);
+        assert_eq!(stats.unused((1, 0)), u16::MAX);
+    }
+
+    #[test]
+    fn what_is_forgotten_as_placed_is_no_victim() {
+        let mut stats = stats();
+        stats.note_placed((1, 0), 1, |_| (u16::MAX, 0));
+        let victim = stats.clean_victim().map(|victim| victim.extent);
+        assert_eq!(victim, Some(extent_of((1, 0), 0)));
+        stats.forget_placed((1, 0));
+        assert!(stats.clean_victim().is_none());
     }
 }

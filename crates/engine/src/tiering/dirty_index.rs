@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds, RangeInclusive};
 
 /// A chunk: its layer and number.
-type Key = (u32, u32);
+pub(super) type Key = (u32, u32);
 
 /// Chunks of a word.
 const WORD: u32 = u64::BITS;

@@ -166,8 +166,11 @@ impl Shard {
     /// Notes copies that leave the fast tier to make room there: to be told before the policy is.
     pub(crate) fn note_evicted(&self, cause: Cause, chunk: (u32, u32), copies: &BlockMask) {
         let now_ns = self.handle.now_ns();
-        let grounds = |state: &State, extent| match (cause, &state.policy) {
-            (Cause::EvictedLeast, Some(policy)) => Grounds::evicted(cause, &policy.explain(extent)),
+        let grounds = |state: &State, extent| match cause {
+            Cause::EvictedLeast => match state.access.explain(extent) {
+                Some(heat) => Grounds::evicted(cause, &heat),
+                None => cause.into(),
+            },
             _ => cause.into(),
         };
         let state = &mut self.state.borrow_mut();
@@ -332,7 +335,7 @@ impl Teller<'_> {
     }
 
     fn heat(&self, extent: Extent) -> Option<ExtentHeat> {
-        let heat = self.state.policy.as_ref()?.explain(extent);
+        let heat = self.state.access.explain(extent)?;
         (heat.uses > 0).then_some(ExtentHeat {
             uses: heat.uses,
             idle_bytes: heat.idle_blocks * BLOCK as u64,

@@ -8,14 +8,18 @@
 //! May call all parts but `shard`'s queues. Map, cache and io never decide about placement themselves.
 
 pub(crate) mod access_stats;
-pub(crate) mod dirty_index;
+mod dirty_index;
 pub(crate) mod explain;
+pub(crate) mod limits;
 pub(crate) mod move_log;
 pub(crate) mod mover;
+pub(crate) mod moves;
+pub(crate) mod pin_promoter;
 mod pinning;
 pub(crate) mod promote;
 mod promotion_claim;
 pub(crate) mod settings;
+pub(crate) mod tier_index;
 pub(crate) mod unreadable;
 mod victims;
 pub(crate) mod what_if;

@@ -14,7 +14,7 @@ use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use units::{BLOCK, CHUNK_BLOCKS, EXTENT, Place};
+use units::{BLOCK, CHUNK_BLOCKS, EXTENT};
 
 /// Chunks looked at by one round of eviction in their order.
 const EVICT_CHUNKS: usize = 512;
@@ -61,7 +61,7 @@ impl Shard {
     /// Slots of the fast tier that are free, or will be once a barrier and reads that are under way have ended. Without
     /// those all that is hot would go while they wait.
     pub(crate) fn fast_coming_free(&self, state: &State) -> u64 {
-        let is_fast = |vdrive| self.class(Place::new(vdrive, 0)) == Class::Fast;
+        let is_fast = |vdrive| self.tiers.of(vdrive) == Class::Fast;
         let kept = state.deferred_frees.slots_kept();
         let kept = kept
             .filter(|(vdrive, _)| is_fast(*vdrive))
@@ -70,27 +70,25 @@ impl Shard {
     }
 
     fn fast_slots(&self) -> u64 {
-        self.vdrives
-            .borrow()
-            .values()
-            .filter(|vdrive| {
-                let space = self.shared.groups.space(vdrive.id);
-                space.is_some_and(|space| space.class == Class::Fast)
-            })
-            .map(|vdrive| vdrive.blocks())
-            .sum()
+        let mut slots = 0;
+        self.devices.for_each(|vdrive| {
+            if self.tiers.of(vdrive.id) == Class::Fast {
+                slots += vdrive.blocks();
+            }
+        });
+        slots
     }
 
     /// Whether waiting for the mover can bring space.
     pub(crate) fn can_make_space(&self) -> bool {
         let state = self.state.borrow();
-        if state.failed.is_some() || self.closing.get() {
+        if state.failed.is_some() || self.lifecycle.is_closing() {
             return false;
         }
         let may_demote = state.alloc.free_slots(Class::Slow) > 0 && self.may_demote(&state);
-        self.surveying.get()
+        self.moves.is_surveying()
             || !state.deferred_frees.is_empty()
-            || (self.is_tiered() && (state.has_victims() || may_demote))
+            || (self.tiers.are_two() && (state.has_victims() || may_demote))
     }
 
     /// Makes space and has data demoted, for as long as the shard runs.
@@ -98,16 +96,16 @@ impl Shard {
         let mut held_up: Option<IoError> = None;
         let mut idle_ns = IDLE_NS;
         let mut writeback_rate = WritebackRate::default();
-        while !self.closing.get() {
-            let wake = self.mover_wake.wait();
+        while !self.lifecycle.is_closing() {
+            let wake = self.moves.until_mover_woken();
             let began = self.handle.now_ns();
-            if self.moves_paused.get() > 0 {
+            if self.moves.are_paused() {
                 self.handle.sleep(LEAST_NS).await;
                 continue;
             }
-            self.moving.set(true);
+            let moving = self.moves.begin();
             let round = self.mover_round(&mut writeback_rate).await;
-            self.moving.set(false);
+            drop(moving);
             let worked = match round {
                 Ok(worked) => {
                     if worked {
@@ -126,14 +124,14 @@ impl Shard {
                     false
                 }
             };
-            self.space_made.notify();
-            if self.space_waiters.get() > 0 && worked {
+            self.space_waiters.wake();
+            if self.space_waiters.are_any() && worked {
                 self.handle.yield_now().await;
                 continue;
             }
             // Half of the time is left to the hosts' own reads of the slow tier.
             let took = self.handle.now_ns() - began;
-            let pause = match (worked, self.space_waiters.get() > 0) {
+            let pause = match (worked, self.space_waiters.are_any()) {
                 (true, _) => took.min(IDLE_NS),
                 // What is freed by reads and checkpoints that end is given out soon.
                 (false, true) => LEAST_NS,
@@ -161,9 +159,8 @@ impl Shard {
         while self.state.borrow_mut().ram.fit(limit, RAM_AT_ONCE) {
             self.handle.yield_now().await;
         }
-        if let Some(policy) = &mut self.state.borrow_mut().policy {
-            policy.resize_ram(limit / BLOCK as u64);
-        }
+        let mut state = self.state.borrow_mut();
+        state.access.resize_ram(limit / BLOCK as u64);
     }
 
     /// One round; true when something was done.
@@ -173,12 +170,12 @@ impl Shard {
     ) -> Result<bool, IoError> {
         self.check()?;
         self.trim_pages();
-        let space_waiters = self.space_waiters.get() > 0;
+        let space_waiters = self.space_waiters.are_any();
         if space_waiters && !self.state.borrow().deferred_frees.is_empty() {
             self.barrier().await?;
         }
         self.look_for_others();
-        if !self.is_tiered() {
+        if !self.tiers.are_two() {
             return Ok(false);
         }
         self.fit_ram().await;
@@ -187,14 +184,8 @@ impl Shard {
         let (free, has_clean) = {
             let mut state = self.state.borrow_mut();
             state.pacing.reserve = reserve;
-            if let Some(policy) = &mut state.policy {
-                policy.resize(share);
-                state.regions.resize(share);
-            }
-            (
-                self.fast_coming_free(&state),
-                !state.clean_chunks.is_empty(),
-            )
+            state.access.resize(share);
+            (self.fast_coming_free(&state), state.tier_index.has_clean())
         };
         let short = free < reserve || space_waiters;
         let mut worked = self.keep_pins().await?;
@@ -205,14 +196,14 @@ impl Shard {
         }
         let (not_demoted, all) = self.not_demoted();
         // What holds little is demoted last: it has no copy on the fast tier then.
-        let sparse = short || self.cooling.get() || not_demoted.saturating_mul(2) > all;
+        let sparse = short || self.moves.is_cooling() || not_demoted.saturating_mul(2) > all;
         if sparse {
-            self.state.borrow_mut().dirty_chunks.recall();
+            self.state.borrow_mut().tier_index.recall();
         }
-        let has_dirty = self.state.borrow().dirty_chunks.has_ready();
-        let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.cooling.get();
+        let has_dirty = self.state.borrow().tier_index.has_ready();
+        let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.moves.is_cooling();
         if has_dirty && (short || eager) {
-            let force = short || self.cooling.get();
+            let force = short || self.moves.is_cooling();
             let (settle_ns, chunks) = match (force, self.leave(writeback_rate, not_demoted, all)) {
                 (true, _) => (0, writeback::BATCH),
                 (false, Demote::All) => (SETTLE_NS, writeback::BATCH),
@@ -229,7 +220,7 @@ impl Shard {
 
     /// How much may be demoted now, beside what hosts ask for.
     fn leave(&self, writeback_rate: &mut WritebackRate, not_demoted: u64, all: u64) -> Demote {
-        let counters = self.state.borrow().counters;
+        let counters = self.state.borrow().stats.totals();
         let asked = (counters.read_bytes + counters.write_bytes) / BLOCK as u64;
         let leave = writeback_rate.look(self.handle.now_ns(), asked, not_demoted, all);
         // Before room is short it runs at its usual rate: otherwise writes of those who miss their promise would wait for room.
@@ -255,7 +246,7 @@ impl Shard {
     pub(crate) async fn evict(&self, wanted: u64) -> Result<u64, IoError> {
         let mut freed = 0;
         // What had copies before the pool was opened, and was not used since, is not known of yet.
-        if !self.looked_over.get() || self.cooling.get() {
+        if !self.moves.is_looked_over() || self.moves.is_cooling() {
             freed = self
                 .evict_in_order(wanted, (Cause::EvictedUnused, false), |chunk| {
                     self.unused(chunk)
@@ -264,7 +255,7 @@ impl Shard {
         }
         freed = self.evict_by_worth(wanted, freed, false).await?;
         // What is spared leaves when there is nothing else.
-        if freed == 0 && !self.state.borrow().settings.is_empty() {
+        if freed == 0 && self.state.borrow().limits.has_settings() {
             freed = self.evict_by_worth(wanted, freed, true).await?;
         }
         if freed > 0 {
@@ -277,7 +268,7 @@ impl Shard {
     /// volumes below their floors, too. Where none is known to be worth least, in order. Returns how many.
     async fn evict_by_worth(&self, wanted: u64, mut freed: u64, all: bool) -> Result<u64, IoError> {
         for _ in 0..EVICT_EXTENTS {
-            if freed >= wanted || self.cooling.get() {
+            if freed >= wanted || self.moves.is_cooling() {
                 break;
             }
             let _room = self.journal_room(Work::Mover).await?;
@@ -313,7 +304,7 @@ impl Shard {
             let Some(chunk) = self.next_clean_chunk() else {
                 break;
             };
-            let (extents, cause) = match self.cooling.get() {
+            let (extents, cause) = match self.moves.is_cooling() {
                 true => (u16::MAX, Cause::EvictedCooled),
                 false => match self.state.borrow().may_leave(chunk, all) {
                     0 => continue,
@@ -334,11 +325,11 @@ impl Shard {
     ) -> Result<u64, IoError> {
         let Ok(Some(map_page)) = self.map_page(volume, chunk, false).await else {
             let mut state = self.state.borrow_mut();
-            state.clean_chunks.remove(&(volume, chunk));
-            state.forget_placed((volume, chunk));
+            state.tier_index.forget_clean((volume, chunk));
+            state.access.forget_placed((volume, chunk));
             return Ok(0);
         };
-        let pinned = match self.cooling.get() {
+        let pinned = match self.moves.is_cooling() {
             true => BlockMask::default(),
             false => self.pinned_blocks((volume, chunk)).await,
         };
@@ -356,18 +347,11 @@ impl Shard {
     }
 
     fn next_clean_chunk(&self) -> Option<(u32, u32)> {
-        let mut state = self.state.borrow_mut();
-        let after = (
-            std::ops::Bound::Excluded(state.evict_hand),
-            std::ops::Bound::Unbounded,
-        );
-        let next = state.clean_chunks.range(after).next().copied();
-        if next.is_none() {
-            self.looked_over.set(true);
+        let (next, all_seen) = self.state.borrow_mut().tier_index.next_clean();
+        if all_seen {
+            self.moves.note_looked_over();
         }
-        let next = next.or_else(|| state.clean_chunks.first().copied())?;
-        state.evict_hand = next;
-        Some(next)
+        next
     }
 
     /// Writes everything back and forgets every copy. Hosts may go on, but what they touch
@@ -376,19 +360,19 @@ impl Shard {
     /// # Errors
     /// What a drive said; `NoSpace` when the slow tier has no room for what is to be demoted.
     pub async fn cool(&self) -> Result<Cooled, IoError> {
-        self.cooling.set(true);
+        self.moves.set_cooling(true);
         let result = self.cool_down().await;
-        self.cooling.set(false);
+        self.moves.set_cooling(false);
         self.raise_soon();
         result
     }
 
     async fn cool_down(&self) -> Result<Cooled, IoError> {
-        if !self.is_tiered() {
+        if !self.tiers.are_two() {
             self.clear_ram();
             return Ok(Cooled::Cold);
         }
-        while self.surveying.get() {
+        while self.moves.is_surveying() {
             self.check()?;
             self.handle.sleep(IDLE_NS / 10).await;
         }
@@ -396,12 +380,12 @@ impl Shard {
         let (mut full_rounds, mut moved_ns) = (0, self.handle.now_ns());
         loop {
             self.check()?;
-            self.state.borrow_mut().dirty_chunks.recall();
+            self.state.borrow_mut().tier_index.recall();
             let demoted = self.demote_batch(0, writeback::BATCH, true).await?;
             let worked = demoted.blocks + self.evict(u64::MAX).await? > 0;
             let (left, clean_copies, may_demote) = {
                 let state = self.state.borrow();
-                let (dirty, clean_copies) = (state.dirty_chunks.len(), state.clean_chunks.len());
+                let [dirty, clean_copies] = state.tier_index.counts();
                 (dirty + clean_copies, clean_copies, self.may_demote(&state))
             };
             if left == 0 {

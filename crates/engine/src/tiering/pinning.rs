@@ -8,13 +8,14 @@ use super::writeback::{Job, Moving, Target, Wanted};
 use crate::cache::fill::{extents_of, parts};
 use crate::control::explain::Cause;
 use crate::map::page::{ChunkLock, MapPage};
+use crate::shard::lifecycle::Task;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
 use crate::vdrive::Purpose;
 use crate::wal::log::Work;
 use block::IoError;
 use format::{BlockMask, BlockState, TierConfig, crc32c};
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,12 +29,6 @@ const AGAIN_NS: u64 = SECOND_NS;
 const LONGEST_NS: u64 = 60 * SECOND_NS;
 /// How soon a wait sees that the shard closes, in nanoseconds.
 const STEP_NS: u64 = 50_000_000;
-/// Chunks that are demoted, or evict copies, in one round as they are pinned to the slow tier.
-const LOWERED: usize = 16;
-
-/// A chunk: its layer and number.
-type Key = (u32, u32);
-
 /// What came of bringing something up.
 #[derive(Clone, Copy, Default)]
 struct Raised {
@@ -65,38 +60,8 @@ impl State {
             let chunks = pins.map(|pin| chunks_of(&pin.extents));
             ranges.extend(chunks.map(|(first, last)| (*layer, first)..=(*layer, last)));
         }
-        let (dirty, clean_copies) = (&self.dirty_chunks, &self.clean_chunks);
-        let [demoted, leaving] = &mut self.lower_hands;
-        [
-            next_of(&ranges, demoted, |range| dirty.between(range)),
-            next_of(&ranges, leaving, |range| clean_copies.range(range).copied()),
-        ]
+        self.tier_index.next_to_lower(&ranges)
     }
-}
-
-/// Some of the chunks that `find` finds in these ranges, which are in order: those after the hand, or where there
-/// are none, from the first on.
-fn next_of<I: Iterator<Item = Key>>(
-    ranges: &[RangeInclusive<Key>],
-    hand: &mut Key,
-    find: impl Fn(RangeInclusive<Key>) -> I,
-) -> Vec<Key> {
-    let after = (hand.0, hand.1.saturating_add(1));
-    let ahead = ranges.iter().filter(|range| *range.end() >= after);
-    let ahead = ahead.map(|range| *range.start().max(&after)..=*range.end());
-    let mut found: Vec<Key> = ahead.flat_map(&find).take(LOWERED).collect();
-    if found.is_empty() {
-        found = ranges
-            .iter()
-            .cloned()
-            .flat_map(&find)
-            .take(LOWERED)
-            .collect();
-    }
-    found.sort_unstable();
-    found.dedup();
-    *hand = found.last().copied().unwrap_or_default();
-    found
 }
 
 /// The first and the last chunk of extents.
@@ -110,23 +75,22 @@ impl Shard {
     pub(crate) fn raise_soon(&self) {
         let has_pins = {
             let state = self.state.borrow();
-            let mut settings = state.settings.iter();
             // Before it serves a shard moves nothing.
-            state.policy.is_some()
-                && settings.any(|settings| settings.pins(TierConfig::Fast).next().is_some())
+            state.access.are_begun() && state.limits.has_fast_pins()
         };
-        let Some(shard) = self.this().filter(|_| has_pins && !self.closing.get()) else {
+        let Some(shard) = self
+            .this()
+            .filter(|_| has_pins && !self.lifecycle.is_closing())
+        else {
             return;
         };
-        self.promote_pinned_again.set(true);
-        if self.promoting_pinned.replace(true) {
+        if !self.pin_promoter.ask() {
             return;
         }
-        self.background.set(self.background.get() + 1);
+        let task = Task::begin(shard);
         self.handle.spawn(async move {
-            shard.raise_loop().await;
-            shard.promoting_pinned.set(false);
-            shard.background.set(shard.background.get() - 1);
+            task.raise_loop().await;
+            task.pin_promoter.ended();
         });
     }
 
@@ -143,18 +107,18 @@ impl Shard {
             .map_or(0, |settings| settings.pinned(chunk).fast);
         let extents = extents_of(&(first..first + count).collect());
         if pinned & extents != 0 {
-            self.promote_pinned_again.set(true);
+            self.pin_promoter.note();
         }
     }
 
     async fn raise_loop(&self) {
         let mut pause_ns = AGAIN_NS;
-        while !self.closing.get() {
-            if self.promote_pinned_again.replace(false) {
+        while !self.lifecycle.is_closing() {
+            if self.pin_promoter.take() {
                 pause_ns = AGAIN_NS;
             }
             let raised = self.raise_all().await;
-            if raised.left == 0 && !self.promote_pinned_again.get() {
+            if raised.left == 0 && !self.pin_promoter.is_asked() {
                 return;
             }
             self.wait_open(pause_ns).await;
@@ -168,7 +132,7 @@ impl Shard {
     /// Waits, unless the shard closes.
     async fn wait_open(&self, time_ns: u64) {
         let until = self.handle.now_ns().saturating_add(time_ns);
-        while !self.closing.get() {
+        while !self.lifecycle.is_closing() {
             let left = until.saturating_sub(self.handle.now_ns());
             if left == 0 {
                 return;
@@ -198,7 +162,7 @@ impl Shard {
                     for chunk in chunks.into_iter().take_while(|chunk| *chunk <= last) {
                         raised = raised.and(self.raise_in_turn((layer, chunk)).await);
                     }
-                    from = from.filter(|next| *next <= last && !self.closing.get());
+                    from = from.filter(|next| *next <= last && !self.lifecycle.is_closing());
                 }
             }
         }
@@ -206,18 +170,18 @@ impl Shard {
     }
 
     async fn raise_in_turn(&self, chunk: (u32, u32)) -> Raised {
-        if self.closing.get() {
+        if self.lifecycle.is_closing() {
             return Raised::default();
         }
-        let spent = self.state.borrow().is_spent(self.handle.now_ns());
-        let held = spent || self.cooling.get() || self.moves_paused.get() > 0;
+        let spent = self.state.borrow().limits.is_spent(self.handle.now_ns());
+        let held = spent || self.moves.is_cooling() || self.moves.are_paused();
         if held || self.shared.promotion_held.load(Ordering::Relaxed) {
             self.wait_open(STEP_NS).await;
             return Raised { blocks: 0, left: 1 };
         }
-        self.promoting_chunk.set(true);
+        let promoting = self.moves.begin();
         let raised = self.raise_chunk(chunk).await;
-        self.promoting_chunk.set(false);
+        drop(promoting);
         let raised = raised.unwrap_or_else(|error| {
             tracing::debug!(%error, "what is pinned could not be brought up");
             Raised::default()
@@ -334,7 +298,7 @@ impl Shard {
             return Ok(left);
         };
         if !self.has_spare_fast() || !self.try_slots(Class::Fast, count, &mut runs) {
-            self.mover_wake.notify();
+            self.moves.wake_mover();
             return Ok(left);
         }
         let target = Target::Slots(runs);
@@ -360,10 +324,10 @@ impl Shard {
     /// What is pinned to the slow tier is demoted once it has settled, and its copies leave; what is pinned to the
     /// fast one and came to lie elsewhere is brought there. True when something went down.
     pub(super) async fn keep_pins(&self) -> Result<bool, IoError> {
-        if self.state.borrow().settings.is_empty() {
+        if !self.state.borrow().limits.has_settings() {
             return Ok(false);
         }
-        if self.promote_pinned_again.get() && !self.promoting_pinned.get() {
+        if self.pin_promoter.is_asked() && !self.pin_promoter.is_promoting() {
             self.raise_soon();
         }
         let [chunks, copies] = self.state.borrow_mut().next_to_lower();

@@ -76,8 +76,8 @@ impl Shard {
     /// Promotes what is queued, for as long as the shard runs.
     pub(crate) async fn promote_loop(self: Rc<Self>) {
         let limit = reactor::Limit::new(PARALLEL);
-        while !self.closing.get() {
-            let wake = self.promote_wake.wait();
+        while !self.lifecycle.is_closing() {
+            let wake = self.moves.until_promoter_woken();
             let Some(candidate) = self.next_candidate() else {
                 wake.await;
                 continue;
@@ -126,11 +126,10 @@ impl Shard {
         let extent = 1 << (candidate.first / EXTENT_BLOCKS);
         let mut state = self.state.borrow_mut();
         self.tell_placed(&mut state, candidate.chunk, &candidate.map_page, extent);
-        if candidate.unasked
-            && let Some(policy) = &mut state.policy
-        {
+        if candidate.unasked {
             let extent = candidate.first / EXTENT_BLOCKS;
-            policy.rose_unasked(extent_of(candidate.chunk, extent));
+            let extent = extent_of(candidate.chunk, extent);
+            state.access.rose_unasked(extent);
         }
     }
 
@@ -185,7 +184,7 @@ impl Shard {
                     Cause::StayedNoRoom.into(),
                     of_extent(start, count),
                 );
-                self.mover_wake.notify();
+                self.moves.wake_mover();
                 return Ok(());
             }
             let part = data.slice((start - first) * BLOCK, count * BLOCK);

@@ -4,7 +4,7 @@
 use super::settings::VolumeSettings;
 use super::write_budget::Budget;
 use crate::control::explain::Cause;
-use crate::shard::state::{Shard, State};
+use crate::shard::state::Shard;
 use std::sync::Arc;
 use units::BLOCK;
 
@@ -62,18 +62,10 @@ impl Drop for Claim {
     }
 }
 
-impl State {
-    /// Whether the pool's promotion may write nothing now.
-    pub(super) fn is_spent(&self, now_ns: u64) -> bool {
-        let budget = self.budget.as_ref();
-        budget.is_some_and(|budget| budget.is_empty(now_ns))
-    }
-}
-
 impl Shard {
     /// Promotion may write no more than this from now on, together with the pool's other shards.
     pub fn set_budget(&self, budget: Option<Arc<Budget>>) {
-        self.state.borrow_mut().budget = budget;
+        self.state.borrow_mut().limits.set_budget(budget);
         self.raise_soon();
     }
 
@@ -122,7 +114,7 @@ impl Shard {
         }
         let budget = settings.and_then(|settings| settings.budget.as_ref());
         let bytes = (blocks * BLOCK) as u64;
-        claim.take(budget, state.budget.as_ref(), bytes, now_ns)?;
+        claim.take(budget, state.limits.budget(), bytes, now_ns)?;
         Ok(claim)
     }
 }

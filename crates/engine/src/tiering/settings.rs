@@ -267,9 +267,9 @@ pub(super) fn blocks_of(extents: u16) -> BlockMask {
 impl State {
     /// The settings of a layer's volume; none when nobody chose any.
     pub(crate) fn settings_of(&self, layer: u32) -> Option<&Arc<VolumeSettings>> {
-        match self.settings.is_empty() {
-            true => None,
-            false => self.volumes.get(&layer)?.settings.as_ref(),
+        match self.limits.has_settings() {
+            true => self.volumes.get(&layer)?.settings.as_ref(),
+            false => None,
         }
     }
 
@@ -287,18 +287,18 @@ impl State {
 
     /// Tells the policy what does not leave the fast tier.
     pub(super) fn tell_held(&mut self) {
-        let Some(policy) = &mut self.policy else {
-            return;
-        };
-        let mut held = Vec::new();
-        for (layer, entry) in &self.volumes {
-            let pins = entry
-                .settings
-                .iter()
-                .flat_map(|settings| settings.pins(TierConfig::Fast));
-            held.extend(pins.map(|pin| (*layer, pin.extents.clone())));
-        }
-        policy.hold(held);
+        let volumes = &self.volumes;
+        self.access.hold(|| {
+            let mut held = Vec::new();
+            for (layer, entry) in volumes {
+                let pins = entry
+                    .settings
+                    .iter()
+                    .flat_map(|settings| settings.pins(TierConfig::Fast));
+                held.extend(pins.map(|pin| (*layer, pin.extents.clone())));
+            }
+            held
+        });
     }
 }
 
@@ -315,10 +315,10 @@ impl Shard {
                 all.push(settings.clone());
             }
         }
-        state.settings = all;
+        state.limits.set_settings(all);
         state.tell_held();
         drop(state);
-        self.mover_wake.notify();
+        self.moves.wake_mover();
         self.raise_soon();
     }
 
@@ -346,7 +346,7 @@ impl Shard {
     /// Blocks of a layer's chunk that demotion must not take off the fast tier: those that are pinned there, and
     /// all while the volume is below its floor and no host waits for room.
     pub(super) async fn stays_fast(&self, chunk: (u32, u32)) -> BlockMask {
-        if self.cooling.get() {
+        if self.moves.is_cooling() {
             return BlockMask::default();
         }
         let spared = {
@@ -355,7 +355,7 @@ impl Shard {
                 .settings_of(chunk.0)
                 .is_some_and(|settings| settings.is_spared())
         };
-        match spared && self.space_waiters.get() == 0 {
+        match spared && !self.space_waiters.are_any() {
             true => blocks_of(u16::MAX),
             false => self.pinned_blocks(chunk).await,
         }

@@ -188,7 +188,7 @@ impl Shard {
     /// Whether some chunk may be demoted that is not only waiting for being read again.
     pub(super) fn may_demote(&self, state: &State) -> bool {
         let known = state.unreadable.chunks.keys();
-        let known = known.filter(|chunk| state.dirty_chunks.contains(chunk));
+        let known = known.filter(|chunk| state.tier_index.is_dirty(chunk));
         let only_waits = |chunk: &&(u32, u32)| match state.volumes.get(&chunk.0) {
             Some(entry) => match entry.tree.lookup(chunk.1) {
                 Lookup::Loaded(map_page) => !self.has_more_to_demote(state, **chunk, map_page),
@@ -196,7 +196,8 @@ impl Shard {
             },
             None => true,
         };
-        state.dirty_chunks.len() > known.filter(only_waits).count()
+        let [dirty, _] = state.tier_index.counts();
+        dirty > known.filter(only_waits).count()
     }
 
     /// Whether a chunk has blocks on the fast tier alone that do not wait for being read again.

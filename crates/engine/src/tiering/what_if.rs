@@ -1,24 +1,68 @@
 //! What a fast tier of another size would give the hosts of this shard.
+//!
+//! [`Forecast`] owns what is learned for that: which blocks hosts use, from which the simulated tiers of other sizes
+//! (`placement`'s miniature caches) tell their hit rates, and how long hosts' reads of each tier take of late. It learns
+//! nothing before the mover has seen that there are two tiers, and nothing of initiators that are bypassed, which its
+//! callers leave out. Nothing goes by it: it is for who decides about hardware.
 
 use crate::control::what_if::POINTS;
 use crate::shard::state::{Shard, State};
 use crate::space::Class;
-use placement::{Told, WhatIf};
+use placement::{Config, Told, WhatIf};
 use std::collections::BTreeMap;
 use units::BLOCK;
 
 /// Weight of a read in what is usual: one in so many.
 const USUAL: u64 = 64;
 
-/// How long hosts' reads of each tier take of late.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Waits {
+/// What is learned of hosts' use of the tiers.
+#[derive(Default)]
+pub(crate) struct Forecast {
+    sizes: Option<Box<WhatIf>>,
+    /// How long hosts' reads of each tier take of late.
     fast_ns: Option<u64>,
     slow_ns: Option<u64>,
 }
 
-impl Waits {
-    pub fn note(&mut self, class: Class, took_ns: u64) {
+impl Forecast {
+    /// A volume's host reads (or, `write`, writes) blocks of a layer's chunk.
+    #[inline]
+    pub fn used(
+        &mut self,
+        volume: u32,
+        chunk: (u32, u32),
+        blocks: impl Iterator<Item = usize> + Clone,
+        write: bool,
+    ) {
+        if let Some(sizes) = &mut self.sizes {
+            sizes.used(volume, chunk, blocks, write);
+        }
+    }
+
+    /// So many blocks that a host read were on the slow tier alone.
+    pub fn waited(&mut self, blocks: u64) {
+        if let Some(sizes) = &mut self.sizes {
+            sizes.waited(blocks);
+        }
+    }
+
+    /// A layer is no more.
+    pub(super) fn forget(&mut self, layer: u32) {
+        if let Some(sizes) = &mut self.sizes {
+            sizes.forget(layer);
+        }
+    }
+
+    /// The tiers are of these sizes; it learns from the first time on.
+    fn resize(&mut self, config: Config) {
+        let sizes = &mut self.sizes;
+        let known = sizes.get_or_insert_with(|| Box::new(WhatIf::new(config)));
+        known.resize(config.fast_blocks, config.ram_blocks);
+    }
+
+    /// A host's read of a tier took so long.
+    #[inline]
+    pub fn took(&mut self, class: Class, took_ns: u64) {
         let usual = match class {
             Class::Slow => &mut self.slow_ns,
             _ => &mut self.fast_ns,
@@ -51,25 +95,27 @@ impl Shard {
     pub(super) fn look_at_sizes(&self) {
         let config = self.policy_config(self.ram_limit());
         let mut state = self.state.borrow_mut();
-        let what_if = &mut state.what_if;
-        let known = what_if.get_or_insert_with(|| Box::new(WhatIf::new(config)));
-        known.resize(config.fast_blocks, config.ram_blocks);
+        state.access.forecast().resize(config);
     }
 
     /// What other sizes would give the pool, and each volume beside what it has of the fast tier here now; `holders`
     /// are the volumes that layers count for. Nothing when there are not two tiers.
     pub fn what_if(&self, holders: &BTreeMap<u32, u32>) -> Option<ShardForecast> {
-        if !self.is_tiered() {
+        if !self.tiers.are_two() {
             return None;
         }
         let mut state = self.state.borrow_mut();
         let State {
-            what_if,
-            volumes,
-            waits,
-            ..
+            access, volumes, ..
         } = &mut *state;
-        let what_if = what_if.as_mut()?;
+        let Forecast {
+            sizes: Some(what_if),
+            fast_ns,
+            slow_ns,
+        } = access.forecast()
+        else {
+            return None;
+        };
         let fast_blocks = self.fast_share();
         let ram_blocks = self.ram_limit() / BLOCK as u64;
         let mut has: BTreeMap<u32, u64> = BTreeMap::new();
@@ -89,8 +135,8 @@ impl Shard {
             all: POINTS.map(|percent| what_if.all(part(fast_blocks, percent) + ram_blocks)),
             policy: what_if.policy(),
             volumes: of_volumes,
-            fast_ns: waits.fast_ns,
-            slow_ns: waits.slow_ns,
+            fast_ns: *fast_ns,
+            slow_ns: *slow_ns,
         })
     }
 }

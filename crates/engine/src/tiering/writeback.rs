@@ -143,7 +143,7 @@ impl Shard {
         count: usize,
         sparse: bool,
     ) -> Result<DemotedBatch, IoError> {
-        let chunks = self.next_dirty(count);
+        let chunks = self.state.borrow_mut().tier_index.next_dirty(count);
         self.demote(Wanted {
             chunks,
             settle_ns,
@@ -155,7 +155,7 @@ impl Shard {
 
     /// Demotes these chunks.
     pub(crate) async fn demote(&self, wanted: Wanted) -> Result<DemotedBatch, IoError> {
-        let descent = match (wanted.pinned, self.cooling.get(), wanted.settle_ns) {
+        let descent = match (wanted.pinned, self.moves.is_cooling(), wanted.settle_ns) {
             (true, ..) => Descent::PINNED,
             (_, true, _) => Descent::COOLED,
             (_, false, 0) => Descent::SHORT,
@@ -171,7 +171,7 @@ impl Shard {
                 rooms.push(room);
             } else {
                 // What is collected goes first: it makes room. The rest is next.
-                self.state.borrow_mut().demote_hand = last;
+                self.state.borrow_mut().tier_index.demoted_to(last);
                 break;
             }
             last = (volume, chunk);
@@ -182,7 +182,7 @@ impl Shard {
                 }
                 _ => {
                     let mut state = self.state.borrow_mut();
-                    state.dirty_chunks.remove((volume, chunk));
+                    state.tier_index.forget_dirty((volume, chunk));
                 }
             }
         }
@@ -239,15 +239,6 @@ impl Shard {
             Some(error) if demoted.blocks == 0 => Err(error),
             _ => Ok(demoted),
         }
-    }
-
-    fn next_dirty(&self, count: usize) -> Vec<(u32, u32)> {
-        let mut state = self.state.borrow_mut();
-        let found = state.dirty_chunks.next(state.demote_hand, count);
-        if let Some(last) = found.last() {
-            state.demote_hand = *last;
-        }
-        found
     }
 
     /// A chunk that is neither busy nor was written of late, nor has only what cannot be read.
@@ -324,7 +315,7 @@ impl Shard {
         }
         if !sparse && home.is_none() && stored < DENSE {
             let mut state = self.state.borrow_mut();
-            state.dirty_chunks.set_aside((volume, chunk));
+            state.tier_index.set_aside((volume, chunk));
             return Plan::Nothing;
         }
         let job = |blocks, target| {
@@ -343,7 +334,7 @@ impl Shard {
         if home.is_some() {
             return job(all, Target::Home(home));
         }
-        if stored >= self.dense() && !self.compacting.get() {
+        if stored >= self.dense() && !self.requests.is_compacting() {
             let new = self.state.borrow_mut().alloc.take_home();
             if let Some(home) = new {
                 return job(all, Target::Home(home));
@@ -352,7 +343,7 @@ impl Shard {
         fast.retain(|moving| !stays.has(moving.block));
         if fast.is_empty() {
             let mut state = self.state.borrow_mut();
-            state.dirty_chunks.set_aside((volume, chunk));
+            state.tier_index.set_aside((volume, chunk));
             return Plan::Nothing;
         }
         let mut runs = Vec::new();
@@ -364,7 +355,7 @@ impl Shard {
 
     /// Blocks that a chunk has to have for a home: what that has free is for its chunk alone.
     fn dense(&self) -> usize {
-        match self.handle.now_ns() < self.sparing_ns.get() {
+        match self.requests.is_sparing(self.handle.now_ns()) {
             true => NEARLY_ALL,
             false => DENSE,
         }

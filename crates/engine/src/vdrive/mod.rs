@@ -9,6 +9,7 @@
 //! Names no other part of the engine. Leaves out: what the blocks mean, and who may use them.
 
 mod device;
+mod devices;
 mod direct;
 mod flush;
 mod flush_cost;
@@ -25,6 +26,7 @@ mod wear;
 
 pub(crate) use device::all_ended;
 pub use device::{Check, DriveShared, PartIo, VdriveIo};
+pub(crate) use devices::Devices;
 pub use format::{Fragment, Layout};
 pub use mirror::dirty_region_log::{StaleMap, region_blocks};
 pub use mirror::members::{Member, MemberId, MemberState, Members};

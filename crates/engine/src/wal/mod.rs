@@ -9,6 +9,10 @@
 //! them again (`recovery`).
 
 mod durable_mark;
+pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod nvram_tail;
+pub(crate) mod reservations;
+pub(crate) mod single_flight;
 pub(crate) mod tail_head;
+pub(crate) mod writer;

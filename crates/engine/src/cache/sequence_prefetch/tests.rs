@@ -77,7 +77,7 @@ fn what_is_bypassed_or_while_a_disk_is_busy_nothing_is_foreseen() {
             read_all(&handle, &probe, by.bypassed(true)).await;
         }
         assert_eq!(moves(&probe, Cause::Foreseen), 0);
-        let _stream = probe.shard.streams.get().await;
+        let _stream = probe.shard.fills.stream_at(0, None).await;
         for _ in 0..2 {
             read_all(&handle, &probe, by).await;
         }

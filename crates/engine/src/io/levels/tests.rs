@@ -157,7 +157,7 @@ fn each_level_leaves_room_in_the_journal_to_those_above() {
         {
             let journal = &mut shard.state.borrow_mut().journal;
             let limit = journal.host_limit();
-            journal.next = journal.from + limit - limit / 16;
+            journal.lengthen(limit - limit / 16);
         }
         assert_eq!(has_room(), [true; 6], "nobody has a policy");
         promise(&probe);

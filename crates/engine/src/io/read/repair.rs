@@ -26,7 +26,7 @@ impl Shard {
             return false;
         };
         let mut runs: Vec<Run> = Vec::new();
-        if !self.try_slots(self.write_class(), 1, &mut runs)
+        if !self.try_slots(self.tiers.for_writes(), 1, &mut runs)
             && !self.try_slots(Class::Slow, 1, &mut runs)
         {
             return false;

@@ -55,10 +55,10 @@ impl Shard {
         }
         let took = self.handle.now_ns() - began;
         let mut state = self.state.borrow_mut();
-        state.note_use_of(by, seen.chunk, block);
+        state.access.note_use_of(by, seen.chunk, block);
         state.count_source(by.volume, Class::Fast, took);
         if !by.bypassed {
-            state.waits.note(Class::Fast, took);
+            state.access.forecast().took(Class::Fast, took);
         }
         state.count_of(by.volume, |counters| counters.blocks_fast += 1);
         true

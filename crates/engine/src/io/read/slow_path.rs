@@ -185,7 +185,7 @@ impl Shard {
     fn note_uses(&self, by: By, uses: &[((u32, u32), BlockMask)], left: BlockMask) {
         let mut state = self.state.borrow_mut();
         for (chunk, blocks) in uses {
-            state.note_use(by, *chunk, &blocks.and_not(left));
+            state.access.note_use(by, *chunk, &blocks.and_not(left));
         }
     }
 
@@ -295,11 +295,11 @@ impl Shard {
         let key = (run[0].layer, piece.chunk);
         let mut state = self.state.borrow_mut();
         let Ok(data) = read else {
-            state.summaries.forget(key);
+            state.page_cache.summary_failed(key);
             return run.iter().map(|known| known.block).collect();
         };
-        state.summaries.used(key);
-        state.note_placed(by, piece.chunk, run);
+        state.page_cache.summary_used(key);
+        state.access.note_summarized(by, piece.chunk, run);
         state.count_of(by.volume, |counters| {
             counters.blocks_fast += run.len() as u64
         });
@@ -407,7 +407,7 @@ impl Shard {
             }
         }
         for (chunk, blocks) in &uses {
-            state.note_use(by, *chunk, blocks);
+            state.access.note_use(by, *chunk, blocks);
         }
         Ok(served)
     }
@@ -425,7 +425,7 @@ impl Shard {
         let all = BlockMask::of(first, count);
         let entry = state.volumes.get(&layer)?;
         if entry.parent == 0 {
-            state.prefetch_use((layer, piece.chunk), first);
+            state.access.prefetch_use((layer, piece.chunk), first);
             let Lookup::Loaded(map_page) = entry.tree.lookup(piece.chunk) else {
                 return None;
             };
@@ -455,7 +455,7 @@ impl Shard {
             if map_page.freed.get() && !is_on(Mutation::ReadDissolved) {
                 return Ok(todo);
             }
-            let fetched = self.fetched.wait();
+            let fetched = self.fills.until_filled();
             let (runs, wait) = {
                 let mut state = self.state.borrow_mut();
                 let served =
@@ -632,7 +632,7 @@ impl Shard {
             let mut state = self.state.borrow_mut();
             state.count_source(by.volume, run.class, took);
             if !by.bypassed {
-                state.waits.note(run.class, took);
+                state.access.forecast().took(run.class, took);
             }
         }
         Ok(data)
@@ -645,8 +645,9 @@ impl Shard {
         map_page: &Rc<MapPage>,
         run: &Run,
     ) -> Result<Option<DmaBuf>, DriveError> {
-        let hold =
-            by.bypassed || self.shared.promotion_held.load(Ordering::Relaxed) || !self.is_tiered();
+        let hold = by.bypassed
+            || self.shared.promotion_held.load(Ordering::Relaxed)
+            || !self.tiers.are_two();
         let at_home = map_page.page.borrow().slot(run.first).is_none();
         if run.cold && at_home && !hold {
             let fetched = self.fetch(by, (layer, chunk), map_page, run).await;
@@ -719,8 +720,8 @@ impl Shard {
             return;
         }
         state.count_of(by.volume, |counters| counters.blocks_slow += blocks);
-        if let (Some(what_if), false) = (&mut state.what_if, by.bypassed) {
-            what_if.waited(blocks);
+        if !by.bypassed {
+            state.access.forecast().waited(blocks);
         }
     }
 }

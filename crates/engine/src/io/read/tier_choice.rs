@@ -3,6 +3,7 @@
 //! at home that is wrong is written anew from the one on the fast tier.
 
 use crate::map::page::{ChunkLock, MapPage};
+use crate::shard::lifecycle::Task;
 use crate::shard::state::Shard;
 use crate::space::Class;
 use crate::tiering::unreadable::is_of_blocks;
@@ -79,14 +80,11 @@ impl Shard {
 
     /// Starts a task that the shard's end waits for.
     fn start_beside(&self, work: impl AsyncFnOnce(&Self) + 'static) {
-        let Some(shard) = self.this().filter(|shard| !shard.closing.get()) else {
+        let Some(shard) = self.this().filter(|shard| !shard.lifecycle.is_closing()) else {
             return;
         };
-        shard.background.set(shard.background.get() + 1);
-        self.handle.spawn(async move {
-            work(&shard).await;
-            shard.background.set(shard.background.get() - 1);
-        });
+        let task = Task::begin(shard);
+        self.handle.spawn(async move { work(&task).await });
     }
 
     /// Clean copies could not be read at home: those that are wrong there are written anew in the
@@ -124,7 +122,7 @@ impl Shard {
         let seen: Vec<_> = (first..first + count).map(clean).collect();
         for (block, seen) in (first..).zip(seen) {
             let Some((place, crc)) = seen else { continue };
-            if self.closing.get() {
+            if self.lifecycle.is_closing() {
                 break;
             }
             let check = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;

@@ -7,4 +7,5 @@
 pub(crate) mod admission;
 mod pipeline;
 pub(crate) mod slow_path;
+pub(crate) mod waiters;
 mod zeroes;

@@ -203,8 +203,10 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         let chunk = (layer, piece.chunk);
         match count {
-            1 => state.note_use_of(by, chunk, first),
-            _ => state.note_use(by, chunk, &BlockMask::of(first, count)),
+            1 => state.access.note_use_of(by, chunk, first),
+            _ => state
+                .access
+                .note_use(by, chunk, &BlockMask::of(first, count)),
         }
         Ok(())
     }
@@ -253,7 +255,7 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         runs.iter().for_each(|run| state.alloc.give_back(*run));
         drop(state);
-        self.space_made.notify();
+        self.space_waiters.wake();
     }
 
     /// Sends data to its slots, for some purpose.
@@ -283,7 +285,7 @@ impl Shard {
     /// slow tier's when it cannot. Who waits goes by what is `due`, where the pool has policies.
     async fn take_slots(&self, due: Due, count: usize) -> Result<Vec<Run>, IoError> {
         assert!(count <= CHUNK_BLOCKS, "a piece lies in one chunk");
-        let class = self.write_class();
+        let class = self.tiers.for_writes();
         let wait = {
             let mut state = self.state.borrow_mut();
             let free = state.alloc.free_slots_or(class, state.pacing.reserve);
@@ -293,22 +295,22 @@ impl Shard {
             pacing.wait_ns(now, due, count as u64, [free, kept])
         };
         if wait > 0 {
-            self.mover_wake.notify();
+            self.moves.wake_mover();
             let _aside = self.step_aside();
             self.handle.sleep(wait).await;
         }
         let mut runs = Vec::new();
-        if self.line.may_pass(due) && self.slots_of_rank(class, due, count, &mut runs) {
-            self.line.went();
+        if self.space_waiters.may_pass(due) && self.slots_of_rank(class, due, count, &mut runs) {
+            self.space_waiters.passed();
             return Ok(runs);
         }
-        let _waiter = SpaceWaiter::new(self);
+        let _waiter = self.space_waiters.enter();
         let _aside = self.step_aside();
-        let place = self.has_policies().then(|| self.line.join(due));
+        let place = self.has_policies().then(|| self.space_waiters.line_up(due));
         let mut rounds = 0;
         while rounds < SPACE_ROUNDS {
-            let made = self.space_made.wait();
-            self.mover_wake.notify();
+            let made = self.space_waiters.until_made();
+            self.moves.wake_mover();
             self.check()?;
             if !self.can_make_space() {
                 break;
@@ -340,7 +342,7 @@ impl Shard {
             None => [class, other],
         };
         drop(place);
-        self.space_made_in_line();
+        self.space_waiters.wake_line();
         if self.host_slots(classes[0], count, &mut runs)
             || self.host_slots(classes[1], count, &mut runs)
             || self.slots_given_up([class, other], count, &mut runs).await
@@ -364,13 +366,7 @@ impl Shard {
     fn leave_line(&self, place: Option<InLine<'_>>) {
         if let Some(place) = place {
             place.goes();
-            self.space_made_in_line();
-        }
-    }
-
-    fn space_made_in_line(&self) {
-        if !self.line.is_empty() {
-            self.space_made.notify();
+            self.space_waiters.wake_line();
         }
     }
 
@@ -408,20 +404,4 @@ pub(super) fn versions(map_page: &MapPage, first: usize, count: usize) -> Vec<Ve
         )
     };
     (first..first + count).map(version).collect()
-}
-
-/// Counts a write that waits for space, for as long as it does.
-struct SpaceWaiter<'a>(&'a Shard);
-
-impl<'a> SpaceWaiter<'a> {
-    fn new(shard: &'a Shard) -> Self {
-        shard.space_waiters.set(shard.space_waiters.get() + 1);
-        Self(shard)
-    }
-}
-
-impl Drop for SpaceWaiter<'_> {
-    fn drop(&mut self) {
-        self.0.space_waiters.set(self.0.space_waiters.get() - 1);
-    }
 }

@@ -23,7 +23,7 @@ fn a_chunk_moves_within_the_journals_room_with_a_barrier_after_each_record() {
         let chunk = IoBuf::zeroed(CHUNK);
         shard.write(By::write(volume), 0, &chunk).await.unwrap();
         shard.checkpoint().await.unwrap();
-        shard.state.borrow_mut().journal.ring = RING;
+        shard.state.borrow_mut().journal.shorten(RING);
         probe.take_time(TRANSFER_NS);
         let map_page = shard.map_page(volume, 0, false).await.unwrap().unwrap();
         let from = map_page.page.borrow().slot(0).vdrive();
@@ -39,7 +39,7 @@ fn a_chunk_moves_within_the_journals_room_with_a_barrier_after_each_record() {
             let (mut made, mut still) = (0, 0);
             while !ended.get() {
                 shard.barrier().await.unwrap();
-                let now = shard.state.borrow().journal.made;
+                let now = shard.state.borrow().journal.made();
                 longest = longest.max(shard.journal_length());
                 still = if now == made { still + 1 } else { 0 };
                 made = now;

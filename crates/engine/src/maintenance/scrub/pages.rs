@@ -2,6 +2,7 @@
 
 use super::report::{FaultPlace, ScrubFault};
 use super::walk::Part;
+use crate::checkpoint::root::OwnTree;
 use crate::checkpoint::writer::Which;
 use crate::maintenance::upkeep::Throttle;
 use crate::map::radix::{Lookup, Tree};
@@ -180,9 +181,9 @@ impl Shard {
         }
         let mut state = self.state.borrow_mut();
         match which {
-            Which::Slots => state.alloc.renew_slots(GroupKey(key)),
-            Which::Homes => state.alloc.renew_homes(key),
-            Which::Directory => match state.volumes.get_mut(&key) {
+            Which::Own(OwnTree::Slots) => state.alloc.renew_slots(GroupKey(key)),
+            Which::Own(OwnTree::Homes) => state.alloc.renew_homes(key),
+            Which::Own(OwnTree::Directory) => match state.volumes.get_mut(&key) {
                 Some(entry) => entry.dirty = true,
                 None => return false,
             },

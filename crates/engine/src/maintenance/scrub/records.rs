@@ -13,40 +13,33 @@ const BATCH: u64 = 64;
 
 impl Shard {
     pub(super) async fn scrub_records(&self, part: &Part<'_>) -> Result<(), IoError> {
-        let (generation, epoch, from, durable, base, ring) = {
+        let (generation, journal) = {
             let state = self.state.borrow();
-            let journal = &state.journal;
-            (
-                state.generation,
-                journal.epoch,
-                journal.from,
-                journal.durable,
-                journal.base,
-                journal.ring,
-            )
+            (state.root.generation(), state.journal.bounds())
         };
         let record = self.checkpoint_block(generation);
         let is_checkpoint = |_: usize, bytes: &[u8]| {
             Checkpoint::decode(bytes, self.config.pool, self.config.shard)
                 .is_some_and(|record| record.generation == generation)
         };
-        let newest = |_: usize| self.state.borrow().generation == generation;
+        let newest = |_: usize| self.state.borrow().root.generation() == generation;
         let mut wrong = self
             .look_at((record, 1), &is_checkpoint, &newest, part)
             .await?;
-        let mut next = from;
-        while next < durable {
-            let at = next % ring;
-            let count = BATCH.min(ring - at).min(durable - next);
+        let mut next = journal.from;
+        while next < journal.durable {
+            let at = next % journal.ring;
+            let count = BATCH.min(journal.ring - at).min(journal.durable - next);
             let is_page = |index: usize, bytes: &[u8]| {
-                let wanted = (epoch, next + index as u64);
+                let wanted = (journal.epoch, next + index as u64);
                 self.open_journal_page(bytes, wanted)
                     .is_ok_and(|page| page.is_some())
             };
             // A checkpoint since then has made it unneeded.
-            let needed = |index: usize| self.state.borrow().journal.from <= next + index as u64;
+            let from = || self.state.borrow().journal.bounds().from;
+            let needed = |index: usize| from() <= next + index as u64;
             wrong |= self
-                .look_at((base + at, count as usize), &is_page, &needed, part)
+                .look_at((journal.base + at, count as usize), &is_page, &needed, part)
                 .await?;
             next += count;
         }

@@ -1,6 +1,7 @@
 //! The walk through a shard's trees: volumes in the order of their numbers, then its own.
 
 use super::report::{Scrub, ScrubPoint};
+use crate::checkpoint::root::OwnTree;
 use crate::checkpoint::writer::Which;
 use crate::maintenance::progress::Progress;
 use crate::maintenance::upkeep::Throttle;
@@ -55,7 +56,7 @@ impl Shard {
         let ended = loop {
             if progress.is_cancelled()
                 || progress.is_paused()
-                || self.closing.get()
+                || self.lifecycle.is_closing()
                 || self.handle.now_ns() >= until
             {
                 break false;
@@ -103,9 +104,9 @@ impl Shard {
             *at = ScrubPoint { owner, key: 0 };
         }
         Some(match owner {
-            DIRECTORY => Which::Directory,
-            SLOTS => Which::Slots,
-            HOMES => Which::Homes,
+            DIRECTORY => Which::Own(OwnTree::Directory),
+            SLOTS => Which::Own(OwnTree::Slots),
+            HOMES => Which::Own(OwnTree::Homes),
             volume => Which::Volume(volume),
         })
     }
@@ -128,7 +129,7 @@ impl Shard {
         if let Which::Volume(volume) = which {
             for chunk in &keys {
                 let progress = part.progress;
-                if progress.is_cancelled() || progress.is_paused() || self.closing.get() {
+                if progress.is_cancelled() || progress.is_paused() || self.lifecycle.is_closing() {
                     return Ok(Some(*chunk));
                 }
                 self.scrub_chunk(volume, *chunk, part, throttle).await?;

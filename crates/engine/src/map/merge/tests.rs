@@ -20,7 +20,7 @@ async fn scarce(handle: &Handle, name: &str) -> (Probe, [Rc<Cell<bool>>; 2]) {
     let (shard, told) = (probe.shard.clone(), had[0].clone());
     handle.spawn(async move {
         let _room = shard.room_between_checkpoints().await.unwrap();
-        told.set(!shard.checkpoint_running.get());
+        told.set(!shard.checkpoints.is_taken());
     });
     let (shard, told, forever) = (probe.shard.clone(), had[1].clone(), handle.clone());
     handle.spawn(async move {

@@ -48,7 +48,7 @@ fn much_is_flushed_before_anybody_has_to_wait_for_it() {
         write(&probe, 0, 16 * MIB).await;
         let [early, _] = probe.since();
         assert!(early >= 4, "{early} flushes while 16 MiB were written");
-        probe.shard.closing.set(true);
+        probe.shard.lifecycle.close();
     });
 }
 

@@ -226,7 +226,7 @@ fn of_a_dense_region_what_rises_unasked_has_saved_a_seek_once_it_is_used() {
             handle.sleep(1_000_000).await;
         }
         let mut state = shard.state.borrow_mut();
-        let policy = state.policy.as_mut().unwrap();
+        let policy = state.access.policy();
         let uses = (0..64).map(|number| Extent {
             volume: probe.volume,
             number,

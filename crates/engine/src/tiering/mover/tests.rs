@@ -30,7 +30,7 @@ async fn full(handle: &Handle, name: &str) -> (Probe, u64) {
             .unwrap();
         offset += MIB;
     }
-    while shard.state.borrow().dirty_chunks.has_ready() {
+    while shard.state.borrow().tier_index.has_ready() {
         shard.demote_batch(0, writeback::BATCH, true).await.unwrap();
     }
     let copies = copies(&probe);

@@ -84,9 +84,9 @@ async fn both(handle: &Handle, name: &str, mib: u64) -> Probe {
 /// Everything that is newer on the fast tier goes down; copies stay.
 async fn demote_all(probe: &Probe) {
     let shard = &probe.shard;
-    while shard.state.borrow().dirty_chunks.has_ready() {
+    while shard.state.borrow().tier_index.has_ready() {
         let demoted = shard.demote_batch(0, writeback::BATCH, true).await.unwrap();
-        assert!(demoted.blocks > 0 || !shard.state.borrow().dirty_chunks.has_ready());
+        assert!(demoted.blocks > 0 || !shard.state.borrow().tier_index.has_ready());
     }
 }
 
@@ -161,7 +161,7 @@ fn small_ram(probe: &Probe) {
 async fn cold(handle: &Handle, name: &str, mib: u64) -> Probe {
     let probe = both(handle, name, mib).await;
     small_ram(&probe);
-    probe.shard.looked_over.set(true);
+    probe.shard.moves.note_looked_over();
     evict(&probe, 2 * mib * CHUNK).await;
     assert_eq!(fast(&probe, probe.volume) + fast(&probe, OTHER), 0);
     probe
@@ -250,7 +250,7 @@ fn blocks_that_are_pinned_are_not_packed_onto_the_slow_tier() {
         assert_eq!(fast_of(&probe, 100..101).await, 1);
         assert_eq!(fast_of(&probe, 101..102).await, 0);
         probe.shard.set_settings(&BTreeMap::new());
-        probe.shard.state.borrow_mut().dirty_chunks.recall();
+        probe.shard.state.borrow_mut().tier_index.recall();
         probe
             .shard
             .demote_batch(0, writeback::BATCH, true)
@@ -278,7 +278,7 @@ fn what_is_cold_and_pinned_comes_up_in_the_background() {
         // Some of it is at home, some in slots of the slow tier.
         assert_eq!(fast_of(&probe, 0..101).await, 0);
         set(&probe, probe.volume, pinned(TierConfig::Fast, 4..101));
-        while probe.shard.promoting_pinned.get() {
+        while probe.shard.pin_promoter.is_promoting() {
             handle.sleep(1_000_000).await;
         }
         assert_eq!(fast_of(&probe, 0..4).await, 0);
@@ -345,7 +345,7 @@ fn a_volume_above_its_ceiling_gives_way_first() {
         for (ceiling, goes_first) in [(4 * MIB, true), (0, false)] {
             let name = format!("ceiling-{ceiling}");
             let probe = both(&handle, &name, 16).await;
-            probe.shard.looked_over.set(true);
+            probe.shard.moves.note_looked_over();
             let settings = KnobsConfig {
                 fast_ceiling: ceiling,
                 ..KnobsConfig::default()

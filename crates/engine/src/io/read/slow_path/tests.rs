@@ -2,7 +2,8 @@
 
 use super::Looked;
 use crate::cache::fill::FillReason;
-use crate::cache::readahead::{STREAMS, at_home};
+use crate::cache::fills::STREAMS;
+use crate::cache::readahead::at_home;
 use crate::shard::probe::{Probe, run};
 use crate::tiering::access_stats::By;
 use crate::tiering::writeback;
@@ -91,7 +92,7 @@ fn what_level_1_waits_for_is_fetched_first_whoever_began_it() {
     run(|handle| async move {
         let probe = Rc::new(cold(&handle, "due-inherited").await);
         let shard = probe.shard.clone();
-        let streams = join_all((0..STREAMS).map(|_| shard.streams.get())).await;
+        let streams = join_all((0..STREAMS).map(|_| shard.fills.stream_at(0, None))).await;
         let order = Rc::new(std::cell::RefCell::new(Vec::new()));
         // The last one is in the way of nobody, and the disk's head comes to it last.
         for chunk in 0..20 {

@@ -34,11 +34,15 @@ fn seen(probe: &Probe) -> Seen {
         let marks = (extent.valid, extent.touched, extent.referenced);
         Some((name.volume, name.number, marks.0, marks.1, marks.2))
     };
-    let policy = state.policy.as_ref().unwrap();
     let mut heat = Vec::new();
     for volume in [probe.volume, OTHER] {
         for chunk in 0..MIBS as u32 {
-            let of = (0..16).map(|at| policy.explain(extent_of((volume, chunk), at)));
+            let of = (0..16).map(|at| {
+                state
+                    .access
+                    .explain(extent_of((volume, chunk), at))
+                    .unwrap()
+            });
             heat.extend(of.map(|heat| (heat.uses, heat.idle_blocks)));
         }
     }
@@ -49,7 +53,7 @@ fn seen(probe: &Probe) -> Seen {
         fast: [probe.volume, OTHER].map(|volume| fast(probe, volume)),
         moves: format!("{:?}", state.ledger.counts().collect::<Vec<_>>()),
         what_if,
-        prefetching: shard.prefetching.get(),
+        prefetching: shard.fills.ahead(),
     }
 }
 
@@ -66,7 +70,7 @@ async fn warm(handle: &Handle, name: &str) -> Probe {
 
 /// What is fetched ahead has come.
 async fn settle(probe: &Probe) {
-    while probe.shard.prefetching.get() > 0 {
+    while probe.shard.fills.ahead() > 0 {
         probe.shard.handle.sleep(1_000_000).await;
     }
 }
@@ -126,7 +130,7 @@ fn what_is_in_ram_serves_who_is_bypassed_and_leaves_first_all_the_same() {
             referenced.count()
         };
         assert_eq!(referenced(Some(false)), 0);
-        let hits = || probe.shard.state.borrow().counters.blocks_ram;
+        let hits = || probe.shard.state.borrow().stats.totals().blocks_ram;
         let before = hits();
         read_all(&probe, By::read(OTHER).bypassed(true), 0..1, 4 << 10).await;
         assert_eq!((hits() - before, referenced(None)), (256, 0));

@@ -101,9 +101,9 @@ fn what_is_pinned_waits_for_the_pools_budget_as_well() {
         let taken = claim(15).map(|mut claim| claim.wrote());
         assert!(taken.is_ok());
         assert_eq!(of_pool.left(), bytes(5));
-        assert!(!shard.state.borrow().is_spent(shard.handle.now_ns()));
+        assert!(!shard.state.borrow().limits.is_spent(shard.handle.now_ns()));
         assert!(claim(5).map(|mut claim| claim.wrote()).is_ok());
-        assert!(shard.state.borrow().is_spent(shard.handle.now_ns()));
+        assert!(shard.state.borrow().limits.is_spent(shard.handle.now_ns()));
     });
 }
 
@@ -144,7 +144,7 @@ fn every_byte_that_a_drive_saw_is_counted_once_by_what_it_was_for() {
         assert_eq!((slow.hosts, slow.upkeep, slow.metadata), (0, 8 * MIB, 0));
         assert!(quick.metadata > 0);
         small_ram(&probe);
-        probe.shard.looked_over.set(true);
+        probe.shard.moves.note_looked_over();
         evict(&probe, 8 * CHUNK).await;
         promote_hot(&probe, probe.volume).await;
         let [quick, _] = right(&probe, "promotion");

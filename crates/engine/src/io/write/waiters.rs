@@ -1,0 +1,97 @@
+//! Writes that wait for space, and the event that some was made.
+//!
+//! Owns the number of those that wait, which the mover, the merge of layers and demotion go by (they do at once what they would
+//! do at a pace), and the order in which they are served while the pool has policies ([`Line`]). A write counts for as long
+//! as it keeps its [`Waiting`], so one that is dropped while it waits is not counted for ever. Who waits asks for
+//! [`SpaceWaiters::until_made`] before it looks for slots. Everything that frees slots calls [`SpaceWaiters::wake`]; it
+//! says that space *may* have come free, and who is woken looks again.
+
+use crate::io::levels::{InLine, Line};
+use qos::Due;
+use reactor::Event;
+use std::cell::Cell;
+
+/// Those who wait for space.
+#[derive(Default)]
+pub(crate) struct SpaceWaiters {
+    made: Event,
+    waiting: Cell<usize>,
+    line: Line,
+}
+
+/// A write that waits for space, until it is dropped.
+pub(crate) struct Waiting<'a>(&'a SpaceWaiters);
+
+impl SpaceWaiters {
+    /// Whether any write waits.
+    #[inline]
+    pub fn are_any(&self) -> bool {
+        self.waiting.get() > 0
+    }
+
+    /// Counts a write that waits.
+    pub(super) fn enter(&self) -> Waiting<'_> {
+        self.waiting.set(self.waiting.get() + 1);
+        Waiting(self)
+    }
+
+    /// Waits until space may have come free, from this call on.
+    pub(super) fn until_made(&self) -> impl Future<Output = ()> + use<> {
+        self.made.wait()
+    }
+
+    /// Space may have come free: who waits looks again.
+    pub fn wake(&self) {
+        self.made.notify();
+    }
+
+    /// Whether a write that is due so may take slots before all that wait.
+    pub(super) fn may_pass(&self, due: Due) -> bool {
+        self.line.may_pass(due)
+    }
+
+    /// It has taken some.
+    pub(super) fn passed(&self) {
+        self.line.went();
+    }
+
+    /// A write that is due so takes its place in the line.
+    pub(super) fn line_up(&self, due: Due) -> InLine<'_> {
+        self.line.join(due)
+    }
+
+    /// Whoever is next in the line, if anybody, may find more now.
+    pub(super) fn wake_line(&self) {
+        if !self.line.is_empty() {
+            self.wake();
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let waiting = &self.0.waiting;
+        waiting.set(waiting.get() - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    #[test]
+    fn the_line_is_woken_only_while_somebody_stands_in_it() {
+        let waiters = SpaceWaiters::default();
+        let waiting = waiters.enter();
+        let mut made = Box::pin(waiters.until_made());
+        waiters.wake_line();
+        assert!((&mut made).now_or_never().is_none());
+        let place = waiters.line_up(Due::NONE);
+        assert!(!waiters.may_pass(Due::NONE));
+        waiters.wake_line();
+        assert!(made.now_or_never().is_some());
+        drop((place, waiting));
+        assert!(waiters.may_pass(Due::NONE) && !waiters.are_any());
+    }
+}

@@ -1,0 +1,64 @@
+//! When what is pinned to the fast tier is looked for and brought there.
+//!
+//! One task does so at a time, and ends once it found all of it there. Whoever changes pins, or moves a pinned block to the
+//! slow tier, asks for another pass. Invariant: a pass that is asked for while the task runs is made by that task, so
+//! [`PinPromoter::ask`] says for one caller alone that it is to start the task.
+
+use std::cell::Cell;
+
+/// Whether the task runs, and whether another pass is asked for.
+#[derive(Default)]
+pub(crate) struct PinPromoter {
+    is_promoting: Cell<bool>,
+    again: Cell<bool>,
+}
+
+impl PinPromoter {
+    /// Asks for another pass. True when the caller is to start the task that makes it.
+    #[must_use]
+    pub(super) fn ask(&self) -> bool {
+        self.again.set(true);
+        !self.is_promoting.replace(true)
+    }
+
+    /// A pinned block came to lie on the slow tier: the mover asks for a pass in its next round.
+    pub(super) fn note(&self) {
+        self.again.set(true);
+    }
+
+    /// Whether another pass is asked for.
+    pub(super) fn is_asked(&self) -> bool {
+        self.again.get()
+    }
+
+    /// The same, and it is begun.
+    pub(super) fn take(&self) -> bool {
+        self.again.replace(false)
+    }
+
+    /// Whether the task runs.
+    pub(super) fn is_promoting(&self) -> bool {
+        self.is_promoting.get()
+    }
+
+    /// The task has ended.
+    pub(super) fn ended(&self) {
+        self.is_promoting.set(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_task_makes_all_passes() {
+        let pin_promoter = PinPromoter::default();
+        pin_promoter.note();
+        assert!(pin_promoter.is_asked() && !pin_promoter.is_promoting());
+        assert!(pin_promoter.ask() && !pin_promoter.ask());
+        assert!(pin_promoter.take() && !pin_promoter.take());
+        pin_promoter.ended();
+        assert!(pin_promoter.ask());
+    }
+}

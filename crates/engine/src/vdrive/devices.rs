@@ -1,0 +1,128 @@
+//! The vdrives that a shard reads and writes, by number.
+//!
+//! Owns the table alone: a vdrive comes when the pool gets one, and goes once nothing lies on it. The table is borrowed
+//! within each method and never while anything is awaited or a vdrive is read or written, so it may change at any await:
+//! who needs a vdrive for longer holds it by [`Devices::get`]. Any part may ask.
+//!
+//! The invariants that builds of the simulation check of places (`check_*`) are nothing in other builds.
+
+use super::VdriveIo;
+use block::{ErrorKind, IoError};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use units::invariant::is_watched;
+use units::{Place, VdriveId};
+
+/// Vdrives by number.
+pub(crate) struct Devices(RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>);
+
+impl Devices {
+    /// Those that a pool is opened with.
+    pub fn new(vdrives: BTreeMap<VdriveId, Rc<VdriveIo>>) -> Self {
+        Self(RefCell::new(vdrives))
+    }
+
+    /// A vdrive of the pool.
+    ///
+    /// # Errors
+    /// `Device` when it has none with this number.
+    #[inline]
+    pub fn get(&self, id: VdriveId) -> Result<Rc<VdriveIo>, IoError> {
+        let vdrives = self.0.borrow();
+        vdrives
+            .get(&id)
+            .cloned()
+            .ok_or_else(|| IoError::new(ErrorKind::Device, format!("the pool has no vdrive {id}")))
+    }
+
+    /// All of these, or nothing when the pool lacks one.
+    pub fn several(&self, ids: impl Iterator<Item = VdriveId>) -> Option<Vec<Rc<VdriveIo>>> {
+        let vdrives = self.0.borrow();
+        ids.map(|id| vdrives.get(&id).cloned()).collect()
+    }
+
+    /// Adds a vdrive that came to the pool.
+    pub fn insert(&self, vdrive: Rc<VdriveIo>) {
+        self.0.borrow_mut().insert(vdrive.id, vdrive);
+    }
+
+    /// Forgets a vdrive that left the pool.
+    pub fn remove(&self, id: VdriveId) {
+        self.0.borrow_mut().remove(&id);
+    }
+
+    /// Shows each vdrive, in the order of their numbers.
+    pub fn for_each(&self, see: impl FnMut(&Rc<VdriveIo>)) {
+        self.0.borrow().values().for_each(see);
+    }
+
+    /// Whether one of these has so much to flush that it is better done now, `since_ns` after the last commit.
+    pub fn is_flush_due<'a>(
+        &self,
+        mut ids: impl Iterator<Item = &'a VdriveId>,
+        since_ns: u64,
+    ) -> bool {
+        let vdrives = self.0.borrow();
+        ids.any(|id| {
+            vdrives
+                .get(id)
+                .is_some_and(|vdrive| vdrive.flush_is_due(since_ns))
+        })
+    }
+
+    /// Invariant: what is freed is not being written.
+    pub fn check_unwritten(&self, place: Place, count: usize) {
+        if is_watched()
+            && let Some(vdrive) = self.0.borrow().get(&place.vdrive())
+        {
+            vdrive.check_unwritten(place.block(), count as u64);
+        }
+    }
+
+    /// Invariant: released space is not being read by a scrub.
+    pub fn check_unseen(&self, released: impl Iterator<Item = (Place, u32)>) {
+        if !is_watched() {
+            return;
+        }
+        let vdrives = self.0.borrow();
+        for (place, count) in released {
+            if let Some(vdrive) = vdrives.get(&place.vdrive()) {
+                vdrive.check_unseen(place.block(), u64::from(count));
+            }
+        }
+    }
+
+    /// Invariant: what a map says lies at a place was written there.
+    pub fn check_content(&self, place: Place, crc: u32) {
+        if is_watched()
+            && let Some(vdrive) = self.0.borrow().get(&place.vdrive())
+        {
+            vdrive.check_content(place.block(), crc);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::shard::probe::{Probe, run};
+    use units::VdriveId;
+
+    #[test]
+    fn vdrives_are_found_until_they_leave() {
+        run(|handle| async move {
+            let probe = Probe::open(&handle, "devices").await;
+            let devices = &probe.shard.devices;
+            let mut ids = Vec::new();
+            devices.for_each(|vdrive| ids.push(vdrive.id));
+            assert_eq!(ids, [0, 1, 2].map(VdriveId));
+            let slow = devices.get(VdriveId(2)).unwrap();
+            devices.remove(VdriveId(2));
+            assert!(devices.get(VdriveId(2)).is_err());
+            assert!(devices.several(ids.iter().copied()).is_none());
+            devices.insert(slow);
+            let all = devices.several(ids.iter().copied()).unwrap();
+            assert_eq!(all.len(), 3);
+        });
+    }
+}
