@@ -79,7 +79,9 @@ pub struct Checker {
     shared: Cell<u64>,
     /// Snapshots of several volumes that a crash left when they had just been taken.
     pub(crate) groups: Cell<u64>,
-    /// The moment that is looked at is rare.
+    /// Which moment is looked at: the oracle says the same of all states of one.
+    moment: Cell<u64>,
+    /// It is rare.
     rare: Cell<bool>,
     labels: RefCell<Known>,
     /// Each drive's newest label, and the blocks that it was found in.
@@ -108,6 +110,7 @@ impl Checker {
             states: Cell::new(0),
             shared: Cell::new(0),
             groups: Cell::new(0),
+            moment: Cell::new(1),
             rare: Cell::new(false),
             labels: RefCell::default(),
             newest: RefCell::default(),
@@ -136,6 +139,16 @@ impl Checker {
     /// Snapshots of several volumes that were compared when their label had just been written.
     pub fn groups(&self) -> u64 {
         self.groups.get()
+    }
+
+    /// States of another moment follow: the oracle may say something else by now.
+    pub fn begin_moment(&self) {
+        self.moment.set(self.moment.get() + 1);
+    }
+
+    /// Which moment is looked at.
+    pub(crate) fn moment(&self) -> u64 {
+        self.moment.get()
     }
 
     /// Opens the pool that these drives bear, and compares it; then, perhaps, what a crash during

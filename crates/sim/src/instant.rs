@@ -284,6 +284,29 @@ impl Sight {
             }
         }
     }
+
+    /// What a block holds, if that is something that the crash left whole; nothing is zeroes.
+    pub fn left(&self, block: u64) -> Option<Option<Arc<Block>>> {
+        match self.0.borrow().held.known(block) {
+            Known::Block(known) => Some(Some(known.clone())),
+            Known::Zeroes => Some(None),
+            Known::Else => None,
+        }
+    }
+
+    /// Whether a block holds just this.
+    pub fn holds(&self, block: u64, content: &Option<Arc<Block>>) -> bool {
+        match (self.0.borrow().held.known(block), content) {
+            (Known::Block(known), Some(content)) => Arc::ptr_eq(known, content),
+            (Known::Zeroes, None) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a block was written since the crash.
+    pub fn is_written(&self, block: u64) -> bool {
+        matches!(self.0.borrow().held.at[block as usize], At::Written(_))
+    }
 }
 
 impl Drop for Instant {
@@ -552,8 +575,19 @@ mod tests {
             [1, 0, 0, 0, 3],
             "9 was written since"
         );
+        let sight = drive.sight();
+        let left = |at: u64| sight.left(at).map(|held| held.map(|block| block[0]));
+        assert_eq!(
+            [5, 6, 10].map(left),
+            [Some(Some(1)), Some(None), Some(Some(3))]
+        );
+        assert!(left(9).is_none() && sight.is_written(9) && !sight.is_written(10));
+        let held = Some(blocks[2].clone());
+        assert!(sight.holds(10, &held) && !sight.holds(10, &None) && !sight.holds(5, &held));
+        assert!(sight.holds(6, &None) && !sight.holds(9, &None));
         drive.replace(state_of(&[]));
         assert_eq!([5, 9, 10].map(holds), [1, 0, 0]);
+        assert!(sight.holds(10, &None) && !sight.holds(10, &held));
         drive.load(state_of(&[(9, &two)]));
         assert_eq!([5, 9, 10].map(holds), [1, 2, 0]);
     }

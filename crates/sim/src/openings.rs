@@ -4,12 +4,13 @@
 //! another one has read so far, and the same labels and drives, would be opened in the same way, write by write: it takes
 //! over what was opened, with its own blocks beneath. Mostly these are states of one moment, that differ in what hosts wrote.
 
-use crate::image::Crashed;
+use crate::image::{Block, Crashed};
 use crate::instant::{Instant, Places, SharedShadow, Sight, Turns};
 use drives::OpenDrive;
 use engine::harness::Harness;
 use format::Label;
 use reactor::{Clock, Handle};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use units::DriveId;
@@ -44,7 +45,34 @@ pub struct Opened {
     pub harness: Harness,
     pub label: Arc<Label>,
     pub drives: Vec<(DriveId, Sight)>,
+    /// What a comparison found right.
+    pub right: RefCell<Right>,
     handle: Handle,
+}
+
+/// Blocks in which a comparison of a moment found what has to be there, and what that was: a state of the same moment
+/// that has the same there is right as well.
+#[derive(Default)]
+pub struct Right {
+    /// 0: none was compared.
+    moment: u64,
+    found: Vec<Held>,
+}
+
+/// A drive, by its place among those that were given, its block, and what that held; nothing is zeroes.
+pub type Held = (usize, u64, Option<Arc<Block>>);
+
+impl Right {
+    /// All that was compared at this moment was `found` right.
+    pub fn set(&mut self, moment: u64, found: Vec<Held>) {
+        *self = Self { moment, found };
+    }
+
+    /// Whether that is still so for what the drives hold now.
+    pub fn holds(&self, moment: u64, drives: &[(DriveId, Sight)]) -> bool {
+        let holds = |(drive, block, content): &Held| drives[*drive].1.holds(*block, content);
+        self.moment == moment && self.found.iter().all(holds)
+    }
 }
 
 impl Opened {
@@ -148,6 +176,7 @@ impl Opening {
             harness: opened.map_err(|failed| failed.to_string())?,
             label: newest,
             drives: sights.collect(),
+            right: RefCell::default(),
             handle: self.handle.clone(),
         };
         self.labels.clone_from(labels);

@@ -170,6 +170,7 @@ impl Watch {
             _ => {}
         }
         self.moments.set(self.moments.get() + 1);
+        self.checker.begin_moment();
         self.count_down();
         self.count_kill();
         if self.is_blind() {
