@@ -155,9 +155,9 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::QosDebtKept, 8780),
     (Mutation::QosPacedNever, 200),
     (Mutation::QosPacedForEver, 600),
-    (Mutation::QosPacedForNothing, 800),
+    (Mutation::QosPacedForNothing, 1_000),
     (Mutation::QosPacedAll, 200),
-    (Mutation::QosPacedLate, 12_000),
+    (Mutation::QosPacedLate, 6_800),
 ];
 
 /// Bugs that show among races, though their focus has none. Among races are power cuts in openings after kills.
