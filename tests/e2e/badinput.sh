@@ -9,7 +9,7 @@ wrong=0
 
 # Notes a case that is not as it should be, and goes on: one run tells of all.
 amiss() {
-  echo "WRONG: $*"
+  echo "WRONG: $*" | tee -a amiss.log
   wrong=$((wrong + 1))
 }
 
@@ -124,7 +124,7 @@ volume 'cannot be promised' pool/bad --size 64G --thick
 volume '512|4096' pool/bad --size 64M --lba 1024
 volume 'no pool|there is no' nothing/disk --size 64M
 refused 2 'size' "$convect_bin" volume create pool/bad --size wide
-refused 1 'no volume|there is no' "$convect_bin" volume show pool/nothing
+refused 1 'no volume|there is no|does not exist' "$convect_bin" volume show pool/nothing
 [ "$(convect --json volume list pool | field 'len(d["items"])')" = 1 ] || amiss "a refused volume is there"
 
 export_nbd disk pool/disk
@@ -144,7 +144,7 @@ export_refused 'precious' pool/disk vhost-user-blk --path "$work/precious"
 export_refused 'no-such' pool/disk fuse --mount "$work/no-such"
 export_refused 'empty' pool/disk fuse --mount "$work/full"
 export_refused 'no volume|there is no' pool/nothing nbd --listen "unix:$work/b.sock"
-refused 1 'exists|taken' "$convect_bin" export create disk pool/disk nbd --listen "unix:$work/b.sock"
+refused 1 'exists|taken|already has' "$convect_bin" export create disk pool/disk nbd --listen "unix:$work/b.sock"
 refused 2 'nbd' "$convect_bin" export create bad pool/disk floppy --drive a
 refused 2 'listen' "$convect_bin" export create bad pool/disk nbd
 refused 2 'lisden' "$convect_bin" export create bad pool/disk nbd --lisden a
@@ -211,6 +211,6 @@ assert errors > 0
 '
 convect --json pool status pool | field 'sum(r["errors"] for v in d["vdrives"] for r in v["drives"])' | grep -qv '^0$'
 nbdinfo "$(uri kept)" >/dev/null
-[ "$wrong" = 0 ] || fail "$wrong of $cases refusals are not as they should be"
+[ "$wrong" = 0 ] || fail "$wrong of $cases refusals are not as they should be: $(cat amiss.log)"
 say "$cases refusals, each in one line"
 stop_daemon

@@ -94,10 +94,10 @@ say "questions that cannot be are refused"
 if convect history tank/none 2>refused; then fail "it knows a volume that is not there"; fi
 grep -q "no history of 'volume/tank/none'" refused || fail "$(cat refused)"
 if convect history tank/v --series speed 2>refused; then fail "it knows such a figure"; fi
-grep -q "has no 'speed', but reads" refused || fail "$(cat refused)"
+grep -q "has no metric 'speed': choose from reads" refused || fail "$(cat refused)"
 if convect history tank/v --last 1h --step 0s 2>refused; then :; fi
 if convect history tank/v --last 700d --step 1h 2>refused; then fail "it tells of very many steps"; fi
-grep -q 'are more than 4000' refused || fail "$(cat refused)"
+grep -q 'exceed the limit of 4000' refused || fail "$(cat refused)"
 
 say "it takes the room that the document says"
 objects="$(python3 -c 'import json; print(len(json.load(open("state/history/index.json"))["objects"]))')"

@@ -47,7 +47,7 @@ cp "$root/tests/guest/scripts/drives" files/drives
 boot nvme "" "64 64 512 512" fast=2n1 slow=3n1
 grep -q '^GUEST-POLLS 0' nvme.log || fail "this guest polls: $(grep GUEST-POLLS nvme.log)"
 grep -q '13 passed' nvme.log || fail "not the whole contract ran: $(grep 'test result' nvme.log)"
-grep -q ' 0 wrong copies' nvme.log || fail "$(tail -n 30 nvme.log)"
+grep -q ' 0 corrupt copies' nvme.log || fail "$(tail -n 30 nvme.log)"
 if [ -n "${CONVECT_LONG:-}" ]; then
   say "what every drive promises, looking for ends"
   boot drives nvme.poll_queues=2 "64 64"

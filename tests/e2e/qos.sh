@@ -105,7 +105,7 @@ while disk.aio_in_flight() > 0:
   [ "$(qos pool/disk '.get("bottleneck")')" = own_maximum ]
 }
 wait_until 60 bottleneck
-convect volume show pool/disk | grep -q 'time goes to: *own maximum' || fail "$(convect volume show pool/disk)"
+convect volume show pool/disk | grep -q 'bottleneck: *own maximum' || fail "$(convect volume show pool/disk)"
 (timeout 20 "$CONVECT_BIN/convect" --json top </dev/null || true) | head -n 1 >top
 [ "$(field '[p["volumes"] for p in d["policies"] if p["name"] == "gold"]' <top)" = '[3]' ] || fail "$(cat top)"
 policy_history() { # convect history of the policy has the promise of the volumes that have it.

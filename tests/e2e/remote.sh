@@ -174,4 +174,4 @@ convect context add pinned --server "$server" --yes >/dev/null 2>&1
 sleep_until_expired() { ! CONVECT_TOKEN="$short" convect --context pinned pool list; }
 wait_until 70 sleep_until_expired
 export CONVECT_TOKEN="$short"
-refused 1 'the token short has expired: ask an administrator' convect --context pinned pool list
+refused 1 'token short has expired: ask an administrator' convect --context pinned pool list

@@ -12,7 +12,7 @@ mib=$((1 << 20))
 start_daemon
 create_pool pool 256M 256M
 convect volume create pool/kept --size 4G --reservation 64M | tee made
-grep -q 'reserved: *64 MiB (64 MiB not used)' made || fail "$(cat made)"
+grep -q 'reserved: *64 MiB (64 MiB unused)' made || fail "$(cat made)"
 convect volume create pool/other --size 4G
 export_nbd kept pool/kept
 export_nbd other pool/other
@@ -57,7 +57,7 @@ kept.trim(8 * mib, 0)
 assert full(other, b"o" * mib, (1 << 32) - mib)
 '
 convect volume set pool/kept --reservation 32M | tee set
-grep -q 'reserved: *32 MiB (0 B not used)' set || fail "$(cat set)"
+grep -q 'reserved: *32 MiB (0 B unused)' set || fail "$(cat set)"
 nbd '
 assert not full(other, b"o" * mib, (1 << 32) - mib)
 '

@@ -129,7 +129,7 @@ refused "is exported as monday" convect volume promote pool/copy
 refused "is no clone" convect volume promote pool/disk
 convect export delete monday --yes
 convect volume promote pool/copy | tee promoted
-grep -q "has the snapshots monday of pool/disk now" promoted || fail "it does not say what it has"
+grep -q "now has the snapshots monday of pool/disk" promoted || fail "it does not say what it has"
 refused "has clones: disk" convect snapshot delete pool/copy@monday --yes
 convect export delete disk --yes
 convect snapshot delete pool/disk@tuesday --yes

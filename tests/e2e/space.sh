@@ -71,7 +71,7 @@ assert h.pread(1 << 20, 5063 << 20) == bytes(1 << 20)
 "
 gave_back() { [ "$(used)" -lt $((before - 512 * 1024 * 1024)) ]; }
 wait_until 30 gave_back
-wait_until 30 log_says 'less than 50 % full'
+wait_until 30 log_says 'below 50 % again'
 
 say "a vdrive is evacuated while its data stays"
 nbd "

@@ -174,7 +174,7 @@ fn invalid_responses_make_a_server_unreachable_with_a_reason() {
         ),
         (
             |_, stream| drop(write!(stream, "HTTP/1.0 200 OK\r\n\r\n<html>")),
-            "cannot be read",
+            "malformed",
         ),
         (|_, _| {}, "not a convect daemon"),
     ];

