@@ -188,7 +188,9 @@ test("a wrong token is refused, and too many are refused at once", async ({ page
     const answered = page.waitForResponse((answer) => answer.request().method() === "POST");
     await page.getByRole("button", { name: "Log in" }).click();
     status = (await answered).status();
-    await expect(alert).toContainText(status === 429 ? "too many failed authentication attempts" : "invalid or revoked token");
+    await expect(alert).toContainText(
+      status === 429 ? "too many failed authentication attempts" : "invalid or revoked token",
+    );
   }
   expect(turns).toBeGreaterThan(10);
 });
