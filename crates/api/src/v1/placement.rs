@@ -4,14 +4,14 @@ use super::Tier;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How eagerly data is promoted. `eager`: more is promoted, sooner; `normal`: the pool's default;
+/// How eagerly data is promoted. `eager`: more is promoted, sooner; `normal`: the default;
 /// `thrifty`: less is promoted, later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reaction {
     /// More is promoted, sooner.
     Eager,
-    /// The pool's default.
+    /// The default.
     Normal,
     /// Less is promoted, later.
     Thrifty,
