@@ -1,9 +1,9 @@
-//! What of HTTP's conditional requests (RFC 9110, section 13) and of keys for repeated ones each operation takes.
+//! Conditional requests (RFC 9110, section 13) and idempotency keys: which operations support them.
 
 use crate::{Method, Operation};
 
-/// Objects with a tag of what was chosen of them (`ETag`), on which changes can be made to depend (`If-Match`).
-/// Figures that change by themselves, like what is used, do not change it.
+/// Objects with an `ETag`, on which changes can be made conditional (`If-Match`). The tag
+/// represents an object's configuration; statistics, such as the used space, do not change it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Tagged {
     /// A pool.
@@ -17,7 +17,7 @@ pub enum Tagged {
 }
 
 impl Operation {
-    /// The object that it shows or changes, if that has a tag.
+    /// The tagged object that the operation shows or changes.
     pub fn tagged(self) -> Option<Tagged> {
         match self {
             Self::PoolShow
@@ -38,12 +38,12 @@ impl Operation {
         }
     }
 
-    /// The object on whose tag it can be made to depend.
+    /// The tagged object that the operation changes, and whose tag `If-Match` is compared with.
     pub fn changes_tagged(self) -> Option<Tagged> {
         self.tagged().filter(|_| self.route().method != Method::Get)
     }
 
-    /// Whether its answer may tell an object's tag.
+    /// Whether a successful response may have an `ETag`.
     pub fn tells_tag(self) -> bool {
         let makes = matches!(
             self,
@@ -56,8 +56,9 @@ impl Operation {
         makes || (self.tagged().is_some() && self.route().status == 200)
     }
 
-    /// Whether it makes or begins something, and takes a key under which that happens once (`Idempotency-Key`). A
-    /// token's secret is told once, and nothing keeps it.
+    /// Whether the operation creates or starts something and accepts an `Idempotency-Key`, with
+    /// which that happens only once. Tokens accept none: their secrets are shown once and not
+    /// stored.
     pub fn takes_key(self) -> bool {
         matches!(
             self,

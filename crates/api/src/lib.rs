@@ -1,8 +1,7 @@
-//! The HTTP interface of the daemon as types, one module a version, and the table of its routes.
+//! HTTP API of the daemon: its types, one module per version, and the table of its routes.
 //!
-//! Responsible for: every name, shape and status that crosses the socket, and the OpenAPI
-//! document that is generated from them.
-//! Leaves out: serving them (`daemon`) and asking for them (`cli`).
+//! Responsible for: every name, type and status code of the API, and the OpenAPI document that is
+//! generated from them. Leaves out: the server (`daemon`) and the client (`cli`).
 
 mod conditions;
 mod openapi;

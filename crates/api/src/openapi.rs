@@ -1,4 +1,4 @@
-//! The OpenAPI document, made from the table of routes.
+//! The OpenAPI document, generated from the table of routes.
 
 use crate::routes::{Body, Components, Least, Method, ROUTES, Route, Shape};
 use crate::v1;
@@ -22,7 +22,7 @@ fn json(shape: Ref) -> utoipa::openapi::Content {
     ContentBuilder::new().schema(Some(shape)).build()
 }
 
-/// One server-sent event, as OpenAPI describes items of sequences.
+/// Schema of a server-sent event, as OpenAPI describes items of sequences.
 fn event(name: &str, shape: &Ref) -> Object {
     let named = ObjectBuilder::new()
         .schema_type(Type::String)
@@ -40,7 +40,7 @@ fn event(name: &str, shape: &Ref) -> Object {
         .build()
 }
 
-/// The types that a body may have, and what it is.
+/// Content types of a body, with their schemas.
 fn content(
     body: Body,
     components: &mut Components,
@@ -82,31 +82,31 @@ fn http_method(method: Method) -> HttpMethod {
     }
 }
 
-/// Names in braces of a path.
+/// Names of the parameters of a path.
 fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/')
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }
 
-const IF_MATCH: &str = "The ETag, or several with commas between, of which the object has to have one: else nothing is \
-    done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it.";
-const KEY: &str = "1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it \
-    gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused \
-    (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and \
-    of a request that was refused not at all.";
+const IF_MATCH: &str = "ETag that the object must have, or several separated by commas; otherwise nothing is \
+    changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it.";
+const KEY: &str = "1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with \
+    the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another \
+    request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until \
+    the daemon ends; a refused request does not use up its key.";
 
-/// The header of an answer that tells an object's tag.
+/// The response header `ETag`.
 fn tag() -> Header {
     let text = ObjectBuilder::new().schema_type(Type::String).build();
     HeaderBuilder::new()
         .schema(Some(text))
         .description(Some(
-            "Stands for what was chosen of the object, for If-Match.",
+            "Represents the configuration of the object; for If-Match.",
         ))
         .build()
 }
 
-/// The name of the one way to say who asks, over the network.
+/// Name of the security scheme for the network.
 const TOKEN: &str = "token";
 
 fn token() -> SecurityScheme {
@@ -114,13 +114,14 @@ fn token() -> SecurityScheme {
         HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
             .description(Some(
-                "What `convect token create` printed. Browsers have a session in its place, and the Unix socket needs none.",
+                "Token as printed by `convect token create`. Browsers use a session instead; the Unix socket needs no token.",
             ))
             .build(),
     )
 }
 
-/// Statuses of refusals, each once. The method and the length are looked at before an operation's own.
+/// Status codes of failures of a route, each once. The server checks method and length before the
+/// operation itself.
 fn problems(route: &Route) -> BTreeSet<u16> {
     let conditional = route.operation.changes_tagged().is_some();
     let codes = v1::ProblemCode::ALL.into_iter();
@@ -132,7 +133,7 @@ fn problems(route: &Route) -> BTreeSet<u16> {
     possible.map(v1::ProblemCode::status).collect()
 }
 
-/// A refusal with a status, and the codes that it may have.
+/// Response for a failed request with this status code; its description lists the possible codes.
 fn problem(status: u16) -> Response {
     let codes = v1::ProblemCode::ALL.into_iter();
     let codes = codes.filter(|code| code.status() == status);
@@ -140,16 +141,13 @@ fn problem(status: u16) -> Response {
         .filter_map(|code| Some(serde_json::to_value(code).ok()?.as_str()?.to_owned()))
         .collect();
     ResponseBuilder::new()
-        .description(format!(
-            "Not done, and nothing is half-made: {}.",
-            names.join(", ")
-        ))
+        .description(format!("Failed without effect: {}.", names.join(", ")))
         .content("application/json", json(Ref::from_schema_name("Problem")))
         .build()
 }
 
 fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::path::Operation {
-    let mut success = ResponseBuilder::new().description("Done.");
+    let mut success = ResponseBuilder::new().description("Success.");
     for (kind, content) in content(route.answer, components) {
         success = success.content(kind, content);
     }
@@ -165,9 +163,9 @@ fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::pat
         .operation_id(Some(format!("{:?}", route.operation)))
         .summary(Some(route.about))
         .description(Some(match route.least {
-            Least::Anyone => "For anyone.".to_owned(),
+            Least::Anyone => "Requires no role.".to_owned(),
             least => format!(
-                "For the role {} and those above.",
+                "Requires the role {} or higher.",
                 format!("{least:?}").to_lowercase()
             ),
         }))
@@ -243,7 +241,7 @@ fn parameter_schema(shape: Shape) -> Object {
     .build()
 }
 
-/// The document of the whole interface.
+/// The OpenAPI document of the API.
 pub fn document() -> OpenApi {
     let mut components = Components::new();
     components.insert(v1::Problem::name().into_owned(), v1::Problem::schema());
@@ -276,9 +274,9 @@ pub fn document() -> OpenApi {
                 .title("Convect")
                 .version("1")
                 .description(Some(
-                    "Pools, volumes and exports of one Convect daemon, over its Unix socket, or by \
+                    "Pools, volumes and exports of a Convect daemon, over its Unix socket, or over \
                      HTTPS with a token (docs/access.md). \
-                     Sizes are bytes, times seconds unless the name says otherwise.",
+                     Sizes are in bytes and times in seconds unless the name says otherwise.",
                 ))
                 .build(),
         )
@@ -295,10 +293,10 @@ pub fn document() -> OpenApi {
         .build()
 }
 
-/// The document as it is committed: indented, with a final newline.
+/// The document as it is committed: indented JSON with a trailing newline.
 ///
 /// # Panics
-/// When the document cannot be written as JSON, which a test would have shown.
+/// When the document cannot be serialised, which a test would have shown.
 pub fn document_json() -> String {
     let mut text = document().to_pretty_json().expect("plain data");
     text.push('\n');

@@ -1,20 +1,20 @@
-//! Secrets: travelled and kept as text, and never shown by `Debug`.
+//! Secrets: sent and stored as text, never printed by `Debug`.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A token, password or key, or an address that contains one. It is written as its text by `serde` alone.
+/// A token, password or key, or a URL that contains one. Only `serde` writes its text.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A text that is not to be shown.
+    /// A secret with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text, for whoever has to send or compare it.
+    /// The text, for sending or comparing it.
     pub fn expose(&self) -> &str {
         &self.0
     }

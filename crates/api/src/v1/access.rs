@@ -1,30 +1,32 @@
-//! Who may do what: tokens, sessions, and the log of changes.
+//! Access control: roles, tokens, browser sessions and the audit log (docs/access.md).
 
 use crate::Secret;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What somebody may do; each may do what those before it may.
+/// Role of a caller. `viewer`: read everything except tokens, the audit log and the content of
+/// volumes; `operator`: also change volumes, snapshots, schedules and exports, scrub, cancel jobs,
+/// send and receive; `admin`: also change pools, drives, tokens and notification targets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Look.
+    /// Read only.
     Viewer,
-    /// Change volumes, snapshots, exports and what belongs to them.
+    /// Also change volumes, snapshots, schedules and exports.
     Operator,
-    /// Change pools, drives and tokens.
+    /// Also change pools, drives, tokens and notification targets.
     Admin,
 }
 
-/// A token to be made.
+/// A token to create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenCreate {
-    /// As a pool's name; unique in the daemon.
+    /// Name of the token, unique on this daemon; same syntax as a pool name.
     pub name: String,
-    /// What its bearer may do.
+    /// Role of its bearer.
     pub role: Role,
-    /// Seconds until it counts no more, 60 to ten years; 90 days when left out.
+    /// Lifetime in seconds, from 60 to ten years; 90 days by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_s: Option<u64>,
 }
@@ -32,90 +34,94 @@ pub struct TokenCreate {
 /// A token, without its secret.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Token {
-    /// Its name.
+    /// Name of the token.
     pub name: String,
-    /// What its bearer may do.
+    /// Role of its bearer.
     pub role: Role,
-    /// When it was made: seconds since 1970.
+    /// Creation time, in seconds since 1970.
     pub created_s: u64,
-    /// From when on it counts no more: seconds since 1970.
+    /// Expiry time, in seconds since 1970.
     pub expires_s: u64,
-    /// That is past.
+    /// The token has expired.
     pub expired: bool,
 }
 
-/// Tokens.
+/// List of tokens.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TokenList {
-    /// One entry a token, by name.
+    /// Tokens, sorted by name.
     pub items: Vec<Token>,
 }
 
-/// A token that was made.
+/// A newly created token, with its secret.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TokenMade {
-    /// What is known of it from now on.
+    /// The token as it is listed.
     pub token: Token,
-    /// What its bearer shows; it is not kept.
+    /// The secret that clients send as `Authorization: Bearer`. Shown only once: the daemon stores
+    /// its SHA-256.
     #[schema(value_type = String)]
     pub secret: Secret,
 }
 
-/// A session to be begun.
+/// Login of a browser.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogIn {
-    /// A token.
+    /// Secret of a token.
     #[schema(value_type = String)]
     pub token: Secret,
 }
 
-/// Who asks.
+/// Identity of the caller.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Login {
-    /// The token's name, or the user of the host.
+    /// Name of the token, or the user of this host.
     pub who: String,
-    /// What they may do.
+    /// Role of the caller.
     pub role: Role,
-    /// What a browser sends with each change as `X-Convect-CSRF`; nothing where there is no session.
+    /// CSRF token of the session, required in the header `X-Convect-CSRF` of every change; absent
+    /// without a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub csrf: Option<Secret>,
-    /// When it ends: seconds since 1970.
+    /// Expiry time of the session or token, in seconds since 1970; absent on the Unix socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_s: Option<u64>,
 }
 
-/// A line of the log of changes.
+/// An entry of the audit log. Each change has two: before it is executed, and with its result.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AuditEntry {
-    /// Its number, from 1 on without gaps.
+    /// Number of the entry, from 1 without gaps.
     pub number: u64,
-    /// When: seconds since 1970.
+    /// Time, in seconds since 1970.
     pub at_s: u64,
-    /// Who: a token's name, `uid N` of the Unix socket, or nobody.
+    /// Caller: name of a token, `uid N` on the Unix socket, or `nobody` if unauthenticated.
     pub who: String,
-    /// From where: an address, or `socket`.
+    /// Origin: an IP address, or `socket`.
     pub from: String,
-    /// What was asked for: the operation's name.
+    /// Name of the operation.
     pub operation: String,
-    /// Of what, as far as that is no secret.
+    /// Object of the operation, without secrets.
     pub subject: String,
-    /// `asked` before it is done; `done`, or why it was not, after that.
+    /// `asked` before execution; afterwards `done`, or the reason for the failure.
     pub outcome: String,
-    /// The number of the entry that says that it was asked for.
+    /// Of a result: number of the entry that was written before execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
-    /// SHA-256, in hex, over the entry before's and what this one says (docs/access.md).
+    /// SHA-256 over the hash of the previous entry and this entry, in hexadecimal digits
+    /// (docs/access.md).
     pub hash: String,
 }
 
-/// The log of changes, or a part of it.
+/// Entries of the audit log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AuditList {
-    /// Newest first.
+    /// Entries, newest first.
     pub items: Vec<AuditEntry>,
-    /// The first entry that is not as it was written, as of the daemon's start; nothing: the log is whole.
+    /// Number of the first entry at which the hash chain is broken, as checked at the daemon's
+    /// start; absent if the log is intact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken_at: Option<u64>,
 }

@@ -1,90 +1,91 @@
-//! Drives, whether in a pool or not.
+//! Drives, in pools and unused.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A drive to look at.
+/// A drive to probe.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriveProbe {
-    /// Its specification, e.g. `file:/dev/nvme0n1`.
+    /// Drive specification, for example `file:/dev/nvme0n1`.
     pub spec: String,
 }
 
-/// What is found on a drive.
+/// Properties and contents of a drive.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DriveReport {
-    /// The specification that opens it.
+    /// Drive specification.
     pub spec: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Logical sector in bytes.
+    /// Logical sector size in bytes.
     pub logical_sector: u32,
-    /// Physical sector in bytes.
+    /// Physical sector size in bytes.
     pub physical_sector: u32,
     /// `solid`, `spinning` or `unknown`.
     pub rotation: String,
-    /// Whether a flush matters.
+    /// The drive has a volatile write cache: writes are durable only after a flush.
     pub write_cache: bool,
-    /// What it bears, by name (`ext4 filesystem`, `GPT partition table`, `convect pool NAME`).
+    /// Signature found on the drive (`ext4 filesystem`, `GPT partition table`,
+    /// `convect pool NAME`); null if there is none.
     pub found: Option<String>,
-    /// The pool that uses it now.
+    /// Open pool that uses the drive; null if there is none.
     pub pool: Option<String>,
-    /// What that pool wrote to it.
+    /// Bytes that this pool has written to it, by purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wear: Option<super::Wear>,
-    /// What it says of its health, where it is a disk of this host.
+    /// SMART health; only for disks of this host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<super::DriveHealth>,
-    /// Why it could not be looked at; the other fields mean nothing then.
+    /// Why the drive could not be probed; all other fields are then meaningless.
     pub error: Option<String>,
 }
 
-/// The drives of the open pools and the block devices of this host.
+/// Drives of the open pools, and block devices of this host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DriveList {
-    /// One entry a drive.
+    /// The drives.
     pub items: Vec<DriveReport>,
 }
 
-/// A drive to be found by its light.
+/// Locate LED of a drive's slot.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriveLocate {
-    /// Its specification.
+    /// Drive specification.
     pub drive: String,
-    /// Whether the light at its slot is on.
+    /// Switch the LED on or off.
     pub on: bool,
 }
 
-/// A drive to bring back into its mirrors.
+/// A drive to bring back online.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriveOnline {
-    /// Its specification, or its id.
+    /// Drive specification, or id of the drive.
     pub drive: String,
-    /// Also when it was used without the pool's other drives: all of it is overwritten.
+    /// Accept a drive that was used without the pool's other drives; it is overwritten completely.
     #[serde(default)]
     pub force: bool,
 }
 
-/// A drive to take out of its mirrors.
+/// A mirror member to take offline.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriveOffline {
-    /// Its specification, or its id.
+    /// Drive specification, or id of the drive.
     pub drive: String,
 }
 
-/// A drive to put in another one's place.
+/// A mirror member to replace.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DriveReplace {
-    /// The specification or the id of the old one, which may be missing.
+    /// Specification or id of the old drive, which may be missing.
     pub old: String,
-    /// The specification of the new one, at least as large.
+    /// Specification of the new drive, which must be at least as large.
     pub new: String,
-    /// Take a drive that bears something else, which is lost.
+    /// Overwrite a drive that contains other data (destroys it).
     #[serde(default)]
     pub force: bool,
 }

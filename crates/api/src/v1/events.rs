@@ -1,23 +1,27 @@
-//! What happened, and what is wrong now (docs/events.md).
+//! Events and alerts (docs/events.md).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How much an event matters; each matters more than those before.
+/// Severity of an event, in ascending order. `info`: for information; `warning`: needs attention
+/// soon; `critical`: needs attention now, as data is at risk or hosts are not served.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Worth knowing.
+    /// For information.
     Info,
-    /// Somebody should look at it soon.
+    /// Needs attention soon.
     Warning,
-    /// Somebody should look at it now: data is in danger, or hosts are not served.
+    /// Needs attention now: data is at risk, or hosts are not served.
     Critical,
 }
 
 macro_rules! codes {
     ($($code:ident, $name:literal, $severity:ident; $about:literal)*) => {
-        /// What kind of event it is; stable, for programs. Each has a section of its name in docs/events.md.
+        /// Kind of an event; stable, for programs. docs/events.md has a section for each. Older
+        /// names are kept: `leg_out` is a mirror without one of its members, `promise_unmet` a
+        /// missed guarantee of a quality-of-service policy, `target_unmet` a missed performance
+        /// target, `hosts_collide` two hosts with the same initiator name.
         #[derive(
             Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, ToSchema,
         )]
@@ -27,17 +31,17 @@ macro_rules! codes {
         }
 
         impl EventCode {
-            /// Every code.
+            /// All codes.
             pub const ALL: &[Self] = &[$(Self::$code),*];
 
-            /// Its name, as JSON writes it.
+            /// Its name in JSON.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$code => $name,)*
                 }
             }
 
-            /// How much events of this code matter.
+            /// Severity of events with this code.
             pub fn severity(self) -> Severity {
                 match self {
                     $(Self::$code => Severity::$severity,)*
@@ -48,48 +52,49 @@ macro_rules! codes {
 }
 
 codes! {
-    DriveSlow, "drive_slow", Warning; "A drive does not answer, or takes far longer than its own usual time."
-    DriveFailing, "drive_failing", Warning; "Requests to a drive failed or were not answered in time."
-    DriveCorrupt, "drive_corrupt", Warning; "A drive gave back something else than was written to it."
-    LegOut, "leg_out", Critical; "A drive is out: its mirror goes on without it."
-    DriveOld, "drive_old", Critical; "A pool was opened with a drive, or metadata, that was put back to an earlier state."
+    DriveSlow, "drive_slow", Warning; "A drive does not answer, or is far slower than usual."
+    DriveFailing, "drive_failing", Warning; "Requests to a drive failed or timed out, or it reports that it is failing."
+    DriveCorrupt, "drive_corrupt", Warning; "A drive returned other data than was written to it."
+    LegOut, "leg_out", Critical; "A mirror runs without one of its members."
+    DriveOld, "drive_old", Critical; "A pool was opened with a drive, or metadata, that was restored to an earlier state."
     PoolAbsent, "pool_absent", Critical; "A pool that should be open is not."
-    PoolFailed, "pool_failed", Critical; "A pool cannot serve everything that it stores."
-    PoolFull, "pool_full", Critical; "A pool takes no new data."
-    PoolFilling, "pool_filling", Warning; "A part of a pool has reached one of its warning levels."
-    FlashWearing, "flash_wearing", Warning; "More is written to a drive of the fast tier than it is made for."
-    TargetUnmet, "target_unmet", Warning; "A volume does not get what is expected for it."
-    PromiseUnmet, "promise_unmet", Warning; "A volume does not get what its quality-of-service policy promises."
-    LoginFailed, "login_failed", Warning; "Somebody shows tokens that are no good."
-    ScrubFound, "scrub_found", Warning; "A scrub found copies that were not right."
-    DataLost, "data_lost", Critical; "A scrub, or the opening of a pool, found data of which no right copy is left."
+    PoolFailed, "pool_failed", Critical; "A pool cannot serve all of its data."
+    PoolFull, "pool_full", Critical; "A pool accepts no new data."
+    PoolFilling, "pool_filling", Warning; "A part of a pool reached a warning level."
+    FlashWearing, "flash_wearing", Warning; "A drive has used 90 % of its endurance, or more is written to a drive of the fast tier than it endures."
+    TargetUnmet, "target_unmet", Warning; "A volume missed a performance target."
+    PromiseUnmet, "promise_unmet", Warning; "A volume or group missed the guarantee of its quality-of-service policy."
+    LoginFailed, "login_failed", Warning; "Invalid, expired or revoked tokens were presented."
+    ScrubFound, "scrub_found", Warning; "A scrub found bad copies."
+    DataLost, "data_lost", Critical; "A scrub, or the opening of a pool, found data without any good copy."
     ExportRefused, "export_refused", Warning; "An export could not be started."
-    HostsCollide, "hosts_collide", Warning; "Two hosts log in by one name, and each ends the other's session."
-    SnapshotMissed, "snapshot_missed", Warning; "A schedule took no snapshot, or could not delete old ones."
-    JobFailed, "job_failed", Warning; "A job could not end."
-    DeliveryFailed, "delivery_failed", Warning; "A target does not take what it is to be told."
-    AuditAltered, "audit_altered", Critical; "The log of changes is not as it was written."
-    StateUnwritten, "state_unwritten", Warning; "A file of the state folder cannot be written."
-    StateDamaged, "state_damaged", Critical; "A file of the state folder was damaged, and is not used."
+    HostsCollide, "hosts_collide", Warning; "Two hosts log in with the same initiator name, and end each other's sessions."
+    SnapshotMissed, "snapshot_missed", Warning; "A schedule failed to take a snapshot, or to delete old ones."
+    JobFailed, "job_failed", Warning; "A job failed."
+    DeliveryFailed, "delivery_failed", Warning; "A notification target does not accept events."
+    AuditAltered, "audit_altered", Critical; "The audit log was altered."
+    StateUnwritten, "state_unwritten", Warning; "A file in the state folder cannot be written."
+    StateDamaged, "state_damaged", Critical; "A file in the state folder is damaged and is not used."
     DaemonStarted, "daemon_started", Info; "The daemon was started."
-    DaemonStopped, "daemon_stopped", Info; "The daemon ended in order."
-    DaemonKilled, "daemon_killed", Warning; "The daemon before this one did not end in order."
-    Test, "test", Info; "Somebody tries whether a target is reached."
+    DaemonStopped, "daemon_stopped", Info; "The daemon was stopped."
+    DaemonKilled, "daemon_killed", Warning; "The previous daemon was killed or crashed."
+    Test, "test", Info; "A user sent a test event to a notification target."
 }
 
-/// What an event is to the state of things.
+/// Effect of an event on its alert. `noted`: event without duration, no alert; `raised`: the alert
+/// was raised, or became worse; `cleared`: the alert was cleared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventState {
-    /// It happened, and that was all.
+    /// Event without duration: no alert.
     Noted,
-    /// Something is wrong from now on, or became worse.
+    /// The alert was raised, or became worse.
     Raised,
-    /// It is wrong no more.
+    /// The alert was cleared.
     Cleared,
 }
 
-/// What kind of thing an event is about.
+/// Kind of object that an event refers to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SubjectKind {
@@ -103,99 +108,99 @@ pub enum SubjectKind {
     Group,
     /// An export.
     Export,
-    /// A schedule of snapshots.
+    /// A snapshot schedule.
     Schedule,
     /// A job.
     Job,
-    /// An address in the network.
+    /// A network address.
     Address,
-    /// A target of alerts.
+    /// A notification target.
     Target,
     /// The daemon itself.
     Daemon,
 }
 
-/// What an event is about.
+/// Object that an event refers to.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Subject {
-    /// What kind of thing.
+    /// Kind of object.
     pub kind: SubjectKind,
-    /// The pool that it belongs to.
+    /// Pool that it belongs to; absent if it belongs to none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// Its name; a drive's is its specification.
+    /// Name of the object; for a drive, its specification.
     pub name: String,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Event {
-    /// Its number: each event has a greater one than those before.
+    /// Sequence number: it increases with each event.
     pub number: u64,
-    /// When: seconds since 1970.
+    /// Time, in seconds since 1970.
     pub at_s: u64,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
-    /// What kind it is.
+    /// Kind of event.
     pub code: EventCode,
-    /// What it is to the state of things.
+    /// Whether it raises an alert, clears one, or neither.
     pub state: EventState,
-    /// What it is about.
+    /// Object that it refers to.
     pub subject: Subject,
     /// What happened, and why.
     pub message: String,
-    /// What to do; empty when there is nothing to do.
+    /// Recommended action; empty if none is needed.
     pub advice: String,
-    /// Where to read on: a section of the documentation.
+    /// Section of the documentation with details.
     pub runbook: String,
-    /// Of one that became worse or is over: the number of the event by which it was raised.
+    /// Of an event that updates or clears an alert: number of the event that raised it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
 }
 
-/// Events.
+/// A page of events.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct EventList {
-    /// Newest first.
+    /// Events, newest first.
     pub items: Vec<Event>,
-    /// `before` of the next page; nothing: there is no older one.
+    /// Value of `before` for the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
-/// Something that is wrong now.
+/// An open alert: a condition that needs attention.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Alert {
-    /// The number of the event by which it was raised.
+    /// Number of the event that raised it.
     pub number: u64,
-    /// Since when: seconds since 1970.
+    /// When it was raised, in seconds since 1970.
     pub since_s: u64,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
-    /// What kind it is.
+    /// Kind of event.
     pub code: EventCode,
-    /// What it is about.
+    /// Object that it refers to.
     pub subject: Subject,
     /// What is wrong, and why.
     pub message: String,
-    /// What to do.
+    /// Recommended action.
     pub advice: String,
-    /// Where to read on: a section of the documentation.
+    /// Section of the documentation with details.
     pub runbook: String,
-    /// How bad it is, where it has degrees; it is told of anew when that grows.
+    /// Degree of the condition, where it has degrees; each increase is reported as another event.
     #[serde(default)]
     pub grade: u8,
 }
 
-/// What is wrong now.
+/// Open alerts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AlertList {
-    /// What matters most first, then by age.
+    /// Alerts, by severity (most severe first), then by age.
     pub items: Vec<Alert>,
 }
 
 impl Severity {
-    /// Its name, as JSON writes it.
+    /// Its name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Info => "info",

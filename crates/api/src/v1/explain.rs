@@ -1,142 +1,151 @@
-//! Why a block lies where it does (docs/placement.md).
+//! Where a block is stored, and why (docs/placement.md).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// An extent of 64 KiB of some volume.
+/// A 64 KiB extent of a volume or snapshot.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ExtentPlace {
-    /// The volume, or `VOLUME@SNAPSHOT`; nothing when that was deleted since.
+    /// The volume, or `VOLUME@SNAPSHOT`; absent if it has been deleted since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<String>,
-    /// Its first byte there.
+    /// Offset of the extent in bytes.
     pub offset: u64,
 }
 
-/// A move of blocks of one extent; what happened to it within a second for one reason is one.
+/// A move of blocks of one extent between tiers. Moves of an extent for one reason within a second
+/// are one entry.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Move {
-    /// When: seconds since 1970.
+    /// Time, in seconds since 1970.
     pub at_s: u64,
-    /// `host`, `ram`, `fast`, `slow` or `any`.
+    /// Source: `host`, `ram`, `fast`, `slow` or `any`.
     pub from: String,
-    /// `ram`, `fast`, `slow`, `any`, or `nowhere` when the blocks became zeroes.
+    /// Destination: `ram`, `fast`, `slow`, `any`, or `nowhere` if the blocks became holes.
     pub to: String,
-    /// A copy was given up: nothing was written, and the block is left at `to`.
+    /// A copy was evicted: nothing was written, and `to` is where the block remains.
     pub dropped: bool,
-    /// The reason's name; with `from` and `to` it says which.
+    /// Name of the reason, unique together with `from` and `to`; `about` describes it. Older names
+    /// are kept: `knobs` (settings of the volume prevent promotion), `sank_…` (demoted), `packed_…`
+    /// (demoted, packed with blocks of other chunks), `foreseen` (sequence prefetch), `spared`
+    /// (compaction), `cleared` (evacuation), `mended` (repair).
     pub reason: String,
-    /// The reason in words.
+    /// Description of the reason.
     pub about: String,
-    /// Which 4 KiB blocks of the extent, by their numbers from 0 to 15.
+    /// Numbers of the moved 4 KiB blocks within the extent, 0 to 15.
     pub blocks: Vec<u8>,
-    /// What the extent was worth then, where that decided: uses to be expected while hosts use a block,
-    /// for each block that it keeps on the fast tier.
+    /// Worth of the extent at that time, where it was decisive: expected accesses per block
+    /// accessed by hosts, for each block that the extent occupies on the fast tier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worth: Option<f64>,
-    /// What that was held against; nothing while there was room.
+    /// Worth that it was compared with: for a promotion the worth required, for an eviction the
+    /// recent worth of victims. Absent while there was free space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<f64>,
-    /// What had left RAM for it, or the fast tier last before room there was taken for it.
+    /// Extent that was evicted to make room: from RAM for this one; from the fast tier the one
+    /// evicted last, before this one took its space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub displaced: Option<ExtentPlace>,
 }
 
-/// A byte of a drive.
+/// A byte address on a drive.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DrivePlace {
-    /// The drive, as it was named.
+    /// Drive specification.
     pub drive: String,
-    /// The byte.
+    /// Offset in bytes.
     pub byte: u64,
 }
 
-/// A place where a block lies.
+/// A location of a block.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BlockPlace {
     /// `ram`, `fast` or `slow`.
     pub tier: String,
-    /// `only`: it is nowhere else but perhaps in RAM; `copy`: the slow tier has the same; `home`: in a place
-    /// that its whole 1 MiB has on the slow tier; `packed`: on the slow tier with others, as its 1 MiB holds
-    /// little.
+    /// Role of this copy. `only`: dirty, the only copy except one in RAM; `copy`: clean copy of
+    /// data on the slow tier; `home`: at the chunk's home location on the slow tier; `packed`: on
+    /// the slow tier, packed with other blocks because its 1 MiB chunk stores little.
     pub kind: String,
-    /// The vdrive; nothing in RAM.
+    /// Number of the vdrive; absent for RAM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vdrive: Option<u8>,
-    /// The drives that have it, and where.
+    /// Drives that have the block, and its address on each.
     pub drives: Vec<DrivePlace>,
-    /// What brought it there; with the reason `merged` it had come before that. Nothing when the log does
-    /// not go back so far.
+    /// The move that placed it there; with the reason `merged` it was there before. Absent if the
+    /// log does not go back that far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub came: Option<Move>,
-    /// Since then the log has all that could have: seconds since 1970.
+    /// Start of the time for which the log of such moves is complete, in seconds since 1970.
     pub log_since_s: u64,
 }
 
-/// How hot an extent is.
+/// Access frequency of an extent, and what the placement policy derives from it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ExtentHeat {
-    /// Times that hosts used it, bursts counted once; 15 stands for more, too.
+    /// Accesses by hosts, bursts counted once; 15 means 15 or more.
     pub uses: u8,
-    /// Bytes that hosts used of the same part of the pool since its last use, about.
+    /// Bytes that hosts accessed in the same shard since its last access, approximately.
     pub idle_bytes: u64,
-    /// Uses to be expected while hosts use a block, for each block that it keeps on the fast tier.
+    /// Worth of the extent: expected accesses per block accessed by hosts, for each block that it
+    /// occupies on the fast tier.
     pub worth: f64,
-    /// What those are worth, in the same unit, that leave the fast tier of late.
+    /// Recent worth of extents evicted from the fast tier, in the same unit.
     pub bar: f64,
-    /// What one has to be worth to rise to the fast tier now; 0 while there is room.
+    /// Worth required for promotion now, in the same unit; 0 while there is free space.
     pub wanted: f64,
 }
 
-/// Where a block lies, and why.
+/// Where a block is stored, and why.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Explanation {
-    /// The logical block that was asked for.
+    /// The requested logical block.
     pub lba: u64,
-    /// First byte of the 4 KiB block that has it.
+    /// Offset in bytes of the 4 KiB block that contains it.
     pub offset: u64,
-    /// First byte of that block's extent of 64 KiB.
+    /// Offset in bytes of the 64 KiB extent that contains it.
     pub extent: u64,
-    /// It was not written since a snapshot was taken, which has it in common with the volume.
+    /// The block has not been written since a snapshot was taken, and is shared with it.
     pub inherited: bool,
-    /// That snapshot as `VOLUME@SNAPSHOT`, unless it was deleted.
+    /// That snapshot, as `VOLUME@SNAPSHOT`; absent if it has been deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
-    /// Where it lies, the fastest first; nowhere when it is zeroes.
+    /// Locations of the block, fastest tier first; empty for a hole.
     pub places: Vec<BlockPlace>,
-    /// How hot its extent is; nothing when no host used that since the pool was opened.
+    /// Access frequency of its extent; absent if no host has accessed it since the pool was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heat: Option<ExtentHeat>,
-    /// The last moves of its extent, the newest first: at most eight that concern RAM alone and eight others.
+    /// Latest moves of its extent, newest first: at most eight that concern only RAM, and eight
+    /// others.
     pub moves: Vec<Move>,
-    /// Since then the log has every move but those that concern RAM alone: seconds since 1970.
+    /// Start of the time for which the log of moves is complete, except those that concern only
+    /// RAM; in seconds since 1970.
     pub log_since_s: u64,
-    /// That is since the pool was opened.
+    /// The log is complete since the pool was opened.
     pub log_is_whole: bool,
 }
 
-/// How often something was moved for a reason since the pool was opened.
+/// Moves in one direction for one reason since the pool was opened.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MoveCount {
-    /// As a move's.
+    /// Source, as in a move.
     pub from: String,
-    /// As a move's.
+    /// Destination, as in a move.
     pub to: String,
-    /// As a move's.
+    /// Evictions: nothing was written.
     pub dropped: bool,
-    /// The reason's name.
+    /// Name of the reason, as in a move.
     pub reason: String,
-    /// The reason in words.
+    /// Description of the reason.
     pub about: String,
-    /// Moves of an extent or a part of one.
+    /// Number of moves of extents or parts of extents.
     pub moves: u64,
-    /// Bytes that they moved, or of the copies that were given up.
+    /// Bytes that were moved, or whose copies were evicted.
     pub bytes: u64,
 }
 
-/// How often what was moved for each reason.
+/// Moves by direction and reason.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MoveCountList {
-    /// One entry a reason and way, also for those that did not occur.
+    /// One entry per direction and reason, including those with no moves.
     pub items: Vec<MoveCount>,
 }

@@ -1,91 +1,91 @@
-//! Exports, and the front ends that offer them.
+//! Exports and protocols.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// A parameter that exports of a front end have.
+/// A parameter of a protocol's exports.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Parameter {
-    /// As it is written: `listen`.
+    /// Name of the parameter, for example `listen`.
     pub name: String,
-    /// What it means, its form and its default.
+    /// Meaning, format and default.
     pub about: String,
-    /// Whether an export must have it.
+    /// Every export of the protocol must set it.
     pub required: bool,
 }
 
-/// A kind of front end.
+/// An export protocol.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct FrontEnd {
-    /// As it is written: `nbd`.
+    /// Name of the protocol, for example `nbd`.
     pub name: String,
-    /// What it is.
+    /// Description.
     pub about: String,
-    /// What can be set.
+    /// Parameters of its exports.
     pub parameters: Vec<Parameter>,
 }
 
-/// Front ends.
+/// Available export protocols.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct FrontEndList {
-    /// One entry a front end.
+    /// The protocols.
     pub items: Vec<FrontEnd>,
 }
 
-/// An export to be made. It is kept in the pool and started again with it.
+/// An export to create. It is stored in the pool and started whenever the pool is opened.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExportCreate {
-    /// As a pool's name; unique in the daemon.
+    /// Name of the export, unique on this daemon; same syntax as a pool name.
     pub name: String,
-    /// The volume's pool.
+    /// Pool of the volume.
     pub pool: String,
-    /// The volume; or a snapshot, `VOLUME@SNAPSHOT`, to be read.
+    /// Volume, or a snapshot `VOLUME@SNAPSHOT`, which is exported read-only.
     pub volume: String,
-    /// Of a snapshot: hosts may write. A clone of it is made, with the export's name, and exported in its place.
+    /// For a snapshot: export a writable clone of it instead, with the name of the export.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub writable: bool,
-    /// The front end: `nbd`.
+    /// Protocol, for example `nbd`.
     pub kind: String,
-    /// Values of the front end's parameters.
+    /// Parameters of the protocol.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
-    /// Whose reads and writes all come through it, for `bypass` of the volume: a name of 1 to 223 bytes without
-    /// control characters.
+    /// Initiator name of all I/O through this export, as used by the volume's `bypass`: 1 to 223
+    /// bytes without control characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initiator: Option<String>,
 }
 
-/// Parameters of an export that change while hosts go on.
+/// Parameters to change while hosts are connected.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExportChange {
-    /// New values by name; an empty one takes the parameter away. Others stay as they are.
+    /// New values by name; an empty value removes the parameter. Others are unchanged.
     pub parameters: BTreeMap<String, String>,
 }
 
-/// State of an export.
+/// An export and its state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Export {
-    /// Its name.
+    /// Name of the export.
     pub name: String,
-    /// The volume's pool.
+    /// Pool of the volume.
     pub pool: String,
-    /// The volume.
+    /// Exported volume, or snapshot.
     pub volume: String,
-    /// The front end.
+    /// Protocol.
     pub kind: String,
-    /// Values of the front end's parameters.
+    /// Parameters of the protocol.
     pub parameters: BTreeMap<String, String>,
-    /// Whose reads and writes all come through it.
+    /// Initiator name of all I/O through this export; absent if none is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initiator: Option<String>,
     /// `online` or `failed`.
     pub state: String,
-    /// Where it is offered, e.g. `unix:/run/convect/a.sock`.
+    /// Address at which it is offered, for example `unix:/run/convect/a.sock`.
     pub address: Option<String>,
-    /// Lines that a person can paste to use it.
+    /// Commands with which a host can use it.
     pub hints: Vec<String>,
     /// Connected hosts.
     pub sessions: u64,
@@ -93,9 +93,9 @@ pub struct Export {
     pub error: Option<String>,
 }
 
-/// Exports.
+/// List of exports.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ExportList {
-    /// One entry an export.
+    /// The exports.
     pub items: Vec<Export>,
 }

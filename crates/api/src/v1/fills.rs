@@ -1,63 +1,68 @@
-//! How full pools are.
+//! Usage of pools, and forecasts (docs/filling.md).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The levels at which it is warned that a pool fills.
+/// Usage levels at which a warning is raised.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolWarnings {
-    /// Per cent: at most 8 growing numbers from 10 to 100. None: it is not warned.
+    /// Levels in percent: at most 8 ascending numbers from 10 to 100. Empty: no warnings.
     pub at: Vec<u8>,
 }
 
-/// What of a pool can fill.
+/// A part of a pool that can fill up. `space`: data of volumes and snapshots, and reserved space
+/// that is not used; `metadata`: pages in the metadata region, except for the part that is reserved
+/// for rewriting pages; `fast`: dirty data on the fast tier, where it is to be written back;
+/// `slow`: the slow tier of a pool with both tiers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FillPart {
-    /// All that volumes and snapshots store, with what is promised to volumes.
+    /// Data of volumes and snapshots, and reserved space that is not used.
     Space,
-    /// The metadata region, as far as it is not kept for writing pages anew.
+    /// Pages in the metadata region, except for the part that is reserved for rewriting pages.
     Metadata,
-    /// Data on the fast tier that is nowhere else, where it is to sink.
+    /// Dirty data on the fast tier, where it is to be written back.
     Fast,
-    /// The slow tier below a fast one.
+    /// The slow tier of a pool with both tiers.
     Slow,
 }
 
-/// How it went of late.
+/// Recent trend of usage. `unknown`: too few samples since the daemon was started, or no consistent
+/// direction; `steady`: it does not grow, or takes more than five years to fill; `falling`;
+/// `filling`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Trend {
-    /// Too little was seen since the daemon was started, or it went up and down.
+    /// Too few samples since the daemon was started, or no consistent direction.
     Unknown,
-    /// It did not grow, or so slowly that it takes years.
+    /// It does not grow, or takes years to fill.
     Steady,
-    /// It became less.
+    /// Usage falls.
     Falling,
-    /// It grew.
+    /// Usage grows.
     Filling,
 }
 
-/// How full a part of a pool is.
+/// Usage of a part of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Fill {
-    /// Which.
+    /// The part.
     pub part: FillPart,
-    /// Bytes that are taken; may be more than there is room for.
+    /// Used bytes; may exceed the capacity.
     pub used: u64,
-    /// Bytes that there is room for.
+    /// Capacity in bytes.
     pub capacity: u64,
-    /// The same in whole per cent.
+    /// Usage in percent, rounded down.
     pub percent: u64,
-    /// The highest level of those at which it is warned that was reached; it holds until it is
-    /// missed by a point.
+    /// Highest warning level in effect; it stays in effect until usage is one percentage point
+    /// below it. Null if there is none.
     pub level: Option<u8>,
-    /// How it went of late.
+    /// Recent trend.
     pub trend: Trend,
-    /// Seconds until it is full at the pace at which it filled.
+    /// Forecast: seconds until it is full at the recent rate. Null while it does not fill.
     pub seconds_to_full: Option<u64>,
-    /// Seconds over which that was seen: up to ten minutes, or up to a day, whichever leaves less
-    /// time.
+    /// Period over which the rate was observed, in seconds: up to ten minutes or up to a day,
+    /// whichever forecasts less time.
     pub trend_s: Option<u64>,
 }

@@ -1,58 +1,59 @@
-//! What drives tell of their own health (docs/metrics.md#smart).
+//! Health of drives as reported by SMART (docs/metrics.md#smart).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What a drive says of itself.
+/// Health as reported by the drive itself. `good`; `failing`: failing or about to fail; `unknown`:
+/// nothing was reported, and `why` says why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HealthState {
-    /// It says that it is well.
+    /// The drive reports that it is healthy.
     Good,
-    /// It says that it fails, or is about to.
+    /// The drive reports that it is failing or about to fail.
     Failing,
-    /// Nothing is known; the reason says why.
+    /// The drive reported nothing; the reason says why.
     #[default]
     Unknown,
 }
 
-/// A drive's health, by SMART. What it does not tell is left out.
+/// SMART health of a drive. Attributes that the drive does not report are absent.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct DriveHealth {
-    /// What it says.
+    /// Overall state.
     pub state: HealthState,
-    /// Why it fails, or why nothing is known.
+    /// Why the drive is failing, or why its state is unknown.
     pub why: String,
-    /// It slept when it was asked last, and was not woken up: the rest is what it said before.
+    /// The drive was in standby at the last query and was not woken up: the other values are older.
     pub asleep: bool,
-    /// When it said so: seconds since 1970.
+    /// Time of these values, in seconds since 1970.
     pub at_s: u64,
-    /// Its model.
+    /// Model.
     pub model: String,
-    /// Its serial number.
+    /// Serial number.
     pub serial: String,
-    /// Its temperature in degrees Celsius.
+    /// Temperature in degrees Celsius.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_c: Option<u64>,
-    /// Hours that it was switched on.
+    /// Power-on time in hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_on_hours: Option<u64>,
-    /// What it means to have used of its endurance, in per cent; may be more than 100.
+    /// Used endurance in percent, as the drive estimates it; may exceed 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_percent: Option<u64>,
-    /// What is left of its spare blocks, in per cent.
+    /// Remaining spare blocks in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_percent: Option<u64>,
-    /// Sectors that it replaced.
+    /// Reallocated sectors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reallocated: Option<u64>,
-    /// Sectors that cannot be read now.
+    /// Pending sectors: currently unreadable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<u64>,
-    /// Sectors that could not be mended.
+    /// Uncorrectable sectors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncorrectable: Option<u64>,
-    /// Times that it could not give back what it had.
+    /// Media errors: data that could not be read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_errors: Option<u64>,
 }

@@ -1,42 +1,43 @@
-//! How something did over time (docs/events.md).
+//! Performance history (docs/events.md#history).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// One figure over time.
+/// A metric over time.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct HistorySeries {
-    /// Its name.
+    /// Name of the metric.
     pub name: String,
-    /// Its unit: `1/s`, `B/s`, `B`, `s`, `ratio` (0 to 1) or nothing.
+    /// Unit: `1/s`, `B/s`, `B`, `s`, `ratio` (0 to 1), or empty.
     pub unit: String,
-    /// A value for each step, oldest first; nothing where none is known: the daemon did not run, or there is no mean of
-    /// what did not happen.
+    /// One value per step, oldest first; null if unknown: the daemon did not run, or the mean is
+    /// undefined because there were no operations.
     pub values: Vec<Option<f64>>,
 }
 
-/// How something did over time.
+/// History of an object.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct History {
-    /// Of what.
+    /// The object, as in the request.
     pub object: String,
-    /// Where the first step begins: seconds since 1970.
+    /// Start of the first step, in seconds since 1970.
     pub from_s: u64,
-    /// Seconds of a step; what is told of it is the mean over it.
+    /// Length of a step in seconds; each value is the mean over its step.
     pub step_s: u64,
-    /// The figures.
+    /// The metrics.
     pub series: Vec<HistorySeries>,
-    /// All operations from the first step to the last, where some were counted: of vdrives and drives the requests to them.
+    /// Histograms over all operations from the first step to the last; for vdrives and drives, over
+    /// the requests to them. Absent if none were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spreads: Option<HistorySpreads>,
 }
 
-/// How operations are spread over times and sizes.
+/// Histograms of latency and size.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct HistorySpreads {
-    /// Bounds of times, in seconds.
+    /// Upper bounds of the latency buckets, in seconds.
     pub time_bounds: Vec<f64>,
-    /// Bounds of sizes, in bytes.
+    /// Upper bounds of the size buckets, in bytes.
     pub size_bounds: Vec<u64>,
     /// Reads.
     pub reads: HistorySpread,
@@ -44,11 +45,11 @@ pub struct HistorySpreads {
     pub writes: HistorySpread,
 }
 
-/// Operations of one kind. Counts above 255 are right to one part in 256.
+/// Histograms of reads or writes. Counts above 255 are accurate to one part in 256.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct HistorySpread {
-    /// By times: not longer than each bound and longer than the one before, and at the end those beyond the last.
+    /// Operations by latency: one count per bound, and one for those above the last bound.
     pub times: Vec<u64>,
-    /// By sizes, in the same way.
+    /// Operations by size, likewise.
     pub sizes: Vec<u64>,
 }

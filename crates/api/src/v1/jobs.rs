@@ -1,31 +1,32 @@
-//! Long work.
+//! Long-running jobs.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How far a job is.
+/// State of a job. `running`; `paused`: until it is resumed; `done`: completed; `failed`: the
+/// message says why; `cancelled`: by a user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// It goes on.
+    /// The job is running.
     Running,
-    /// It rests until somebody has it go on.
+    /// The job is paused until it is resumed.
     Paused,
-    /// It ended well.
+    /// The job has completed.
     Done,
-    /// It could not end; the message says why.
+    /// The job failed; the message says why.
     Failed,
-    /// Somebody ended it.
+    /// A user cancelled the job.
     Cancelled,
 }
 
 impl JobState {
-    /// Whether nothing more comes of it.
+    /// Whether the job has ended.
     pub fn is_ended(self) -> bool {
         !matches!(self, Self::Running | Self::Paused)
     }
 
-    /// Its name.
+    /// Name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -37,47 +38,48 @@ impl JobState {
     }
 }
 
-/// Long work.
+/// A job.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Job {
-    /// Its number, which it keeps when the daemon is restarted.
+    /// Number of the job; it is kept across restarts of the daemon.
     pub id: u64,
     /// `evacuate`, `delete`, `scrub`, `resync`, `reclaim`, `send` or `receive`.
     pub kind: String,
-    /// Pool and object, for people.
+    /// Pool and object, for display.
     pub subject: String,
-    /// How far it is.
+    /// State.
     pub state: JobState,
-    /// Bytes done.
+    /// Completed bytes.
     pub done: u64,
-    /// Bytes in all; may shrink or grow as hosts write.
+    /// Total bytes; may change as hosts write.
     pub total: u64,
-    /// Done, in hundredths of the whole; 100 only when the job is done.
+    /// Progress in percent, to hundredths; 100 only when the job has completed.
     pub percent: f64,
-    /// Bytes a second over the last seconds in which it was at work; 0 while it is paused.
+    /// Recent rate in bytes per second, of the last seconds in which it was running; 0 while it is
+    /// paused.
     pub rate: u64,
-    /// Seconds left at that rate.
+    /// Estimated seconds left at that rate.
     pub seconds_left: Option<u64>,
     /// Why it failed, or what it waits for.
     pub message: String,
-    /// When it began: seconds since 1970.
+    /// Start time, in seconds since 1970.
     #[serde(default)]
     pub began_s: u64,
-    /// When it ended.
+    /// End time, in seconds since 1970; absent until the job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_s: Option<u64>,
 }
 
-/// Jobs, running and of late, newest first.
+/// Current and recent jobs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobList {
-    /// One entry a job.
+    /// Jobs, newest first.
     pub items: Vec<Job>,
 }
 
 /// A job that was started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobRef {
-    /// Its number.
+    /// Number of the job.
     pub job: u64,
 }

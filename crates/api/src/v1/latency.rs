@@ -1,37 +1,37 @@
-//! How long reads took, by where blocks came from.
+//! Read latency by source.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Reads of a pool or a volume since the pool was opened, by how long they took. What was answered from memory counts by
-/// operations, what drives were read for by stretches of blocks that lie together, with the wait for their turn.
+/// Read latency histograms of a pool or a volume since the pool was opened, by source. Reads from
+/// memory count per operation; reads from drives count per contiguous run of blocks, including
+/// queueing.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Latency {
-    /// Bounds of times in nanoseconds, rising.
+    /// Upper bounds of the buckets in nanoseconds, ascending.
     pub bounds_ns: Vec<u64>,
-    /// From the engine's memory, or of what was never written.
+    /// Reads served from memory, and of blocks that were never written.
     pub ram: SourceLatency,
-    /// From the fast tier.
+    /// Reads from the fast tier.
     pub fast: SourceLatency,
-    /// From the slow tier.
+    /// Reads from the slow tier.
     pub slow: SourceLatency,
 }
 
-/// Reads from one source.
+/// Latency of reads from one source.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct SourceLatency {
-    /// As many as took no longer than a bound, and longer than the one before; at the end those that took longer than all.
+    /// Reads per bucket: one count per bound, and one for those above the last bound.
     pub counts: Vec<u64>,
-    /// Nanoseconds, summed.
+    /// Sum of the latencies in nanoseconds.
     pub ns: u64,
-    /// Seconds that half of them did not exceed; nothing without any. Percentiles are of the bounds, with a straight line
-    /// between two.
+    /// Median latency in seconds, interpolated linearly between bounds; absent without reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50_s: Option<f64>,
-    /// The same of 99 in 100.
+    /// p99 latency in seconds, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_s: Option<f64>,
-    /// The same of 999 in 1,000.
+    /// p99.9 latency in seconds, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p999_s: Option<f64>,
 }

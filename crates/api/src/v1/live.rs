@@ -1,97 +1,99 @@
-//! What is told once a second (docs/access.md).
+//! Live data: samples once a second (docs/access.md).
 
 use super::{Counters, Job};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A pool now.
+/// Current state of a pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LivePool {
-    /// Its name.
+    /// Name of the pool.
     pub name: String,
-    /// As a pool's.
+    /// State, as in a pool.
     pub state: String,
-    /// What it did since it was opened.
+    /// Counters since the pool was opened.
     pub counters: Counters,
-    /// Bytes that hold the only valid copy of something.
+    /// Stored bytes, without clean copies.
     pub used: u64,
-    /// Bytes of data on the fast tier that is newer than its home or has none.
+    /// Dirty bytes on the fast tier.
     pub fast_dirty: u64,
     /// Bytes of clean copies on the fast tier.
     pub fast_shadow: u64,
-    /// Bytes of its RAM tier in use.
+    /// Used bytes of the RAM cache.
     pub ram_bytes: u64,
 }
 
-/// A volume now.
+/// Current activity of a volume.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LiveVolume {
-    /// Its pool.
+    /// Pool of the volume.
     pub pool: String,
-    /// Its name.
+    /// Name of the volume.
     pub name: String,
-    /// What it did since its pool was opened: reads, writes, bytes read, bytes written, nanoseconds spent in reads,
-    /// nanoseconds spent in writes.
+    /// Counters since the pool was opened: reads, writes, bytes read, bytes written, sum of read
+    /// latencies in nanoseconds, sum of write latencies in nanoseconds.
     pub did: [u64; 6],
 }
 
-/// A quality-of-service policy that volumes of a pool have, now.
+/// A quality-of-service policy in use.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LivePolicy {
-    /// The pool.
+    /// Pool of the policy.
     pub pool: String,
-    /// The policy's name.
+    /// Name of the policy.
     pub name: String,
-    /// Its service level.
+    /// Service level.
     pub level: u8,
-    /// Volumes that have it, of their own or with a group.
+    /// Volumes with this policy, of their own or through a group.
     pub volumes: u64,
-    /// Operations a second that are promised, to all of those volumes and groups together.
+    /// Guaranteed IOPS: sum of the minimums of all these volumes and groups.
     pub promised_iops: u64,
-    /// What these attained since their pool was opened: operations that ended, that were held, and that took longer than
-    /// the maximum latency; windows of 100 ms in which they asked for what they were promised, and those in which they got it.
+    /// Counters of these volumes since the pool was opened: completed operations, operations queued
+    /// at the gate, operations that exceeded the maximum latency, windows of 100 ms in which the
+    /// guarantee was needed, and windows in which it was met.
     pub did: [u64; 5],
 }
 
-/// What changed since the event before; all of it in a viewer's first event.
+/// Changes since the previous event; the first event is complete.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LiveState {
-    /// Milliseconds since 1970.
+    /// Time, in milliseconds since 1970.
     pub at_ms: u64,
-    /// It is all that there is: what is not in it is gone.
+    /// The state is complete: objects that it does not contain are gone.
     pub whole: bool,
-    /// Grows with each change that somebody makes: what lists show may be another then.
+    /// Increases with each change by a user: lists should then be loaded again.
     pub changes: u64,
-    /// The pools that changed.
+    /// Pools that changed.
     pub pools: Vec<LivePool>,
-    /// The volumes that did something, the busiest ones when there are very many.
+    /// Volumes with I/O; of very many, the busiest ones.
     pub volumes: Vec<LiveVolume>,
-    /// The policies that volumes have, of all pools, when something of one changed.
+    /// Policies in use of all pools; absent if none of them changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<Vec<LivePolicy>>,
-    /// The jobs, when one changed.
+    /// All jobs; absent if none of them changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<Vec<Job>>,
 }
 
-/// Where a volume lies, or what changed of that since the event before.
+/// Map of a volume by tier, or its changes since the previous event.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LiveMap {
     /// `POOL/VOLUME`.
     pub volume: String,
-    /// The volume's size in bytes.
+    /// Size of the volume in bytes.
     pub size: u64,
-    /// The first byte that is shown.
+    /// Start of the mapped range in bytes.
     pub start: u64,
-    /// Bytes from there that are shown, in `cells` equal parts.
+    /// Length of the mapped range in bytes; it is divided into `cells` equal cells.
     pub length: u64,
-    /// How many parts.
+    /// Number of cells.
     pub cells: u32,
-    /// Four hexadecimal digits a part, in order: sixteenths in RAM, on the fast and on the slow tier (15 is also
-    /// all of it, 1 also less), and the uses as in a map. Nothing when only parts changed.
+    /// Four hexadecimal digits per cell, in order: shares in RAM, on the fast and on the slow tier,
+    /// in fifteenths, rounded up (0: none), and the accesses as in a map. Absent if only `changed`
+    /// is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<String>,
-    /// Eight digits a part that changed: its number, then as above.
+    /// Eight hexadecimal digits per changed cell: its number, then the four digits as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<String>,
 }

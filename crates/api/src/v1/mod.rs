@@ -1,5 +1,5 @@
-//! Version 1. Sizes are bytes, times seconds unless the name says otherwise. Requests with
-//! unknown fields are refused; answers may get more fields.
+//! Version 1. Sizes are in bytes and times in seconds unless the name says otherwise. Requests with
+//! unknown fields are refused; responses may get additional fields.
 
 mod access;
 mod drives;

@@ -1,104 +1,106 @@
-//! What can be chosen for the placement of a volume (docs/placement.md).
+//! Placement settings of a volume (docs/placement.md).
 
 use super::Tier;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How soon something counts as hot.
+/// How eagerly data is promoted. `eager`: more is promoted, sooner; `normal`: the default;
+/// `thrifty`: less is promoted, later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reaction {
-    /// Sooner: more is promoted.
+    /// More is promoted, sooner.
     Eager,
-    /// As for every volume.
+    /// The default.
     Normal,
-    /// Later: less is promoted.
+    /// Less is promoted, later.
     Thrifty,
 }
 
-/// Where a range of a volume is to be kept.
+/// Tier that a range is pinned to; `none` removes pins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PinTo {
-    /// On the fast tier.
+    /// Pin to the fast tier.
     Fast,
-    /// On the slow tier.
+    /// Pin to the slow tier.
     Slow,
-    /// Wherever it is worth it.
+    /// Remove pins: the placement policy decides.
     None,
 }
 
-/// A range that is to be kept on a tier from now on, whatever was said of it before.
+/// A range to pin to a tier, or to unpin; it replaces existing pins where they overlap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PinChange {
-    /// First byte; rounded down to a multiple of 65,536.
+    /// Start of the range in bytes; rounded down to a multiple of 65,536.
     #[serde(default)]
     pub offset: u64,
-    /// Bytes, more than 0; the range is made longer until it ends with whole 65,536. Nothing: up to the
-    /// volume's end, wherever that is.
+    /// Length in bytes, more than 0; the end is rounded up to a multiple of 65,536. Absent: to the
+    /// end of the volume, also after it is resized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// Where it is to be.
+    /// Tier, or `none`.
     pub to: PinTo,
 }
 
-/// A range of a volume that is kept on one tier.
+/// A pinned range of a volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Pin {
-    /// First byte, a multiple of 65,536.
+    /// Start of the range in bytes, a multiple of 65,536.
     pub offset: u64,
-    /// Bytes, a multiple of 65,536; nothing: up to the volume's end, wherever that is.
+    /// Length in bytes, a multiple of 65,536; absent: to the end of the volume, also after it is
+    /// resized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// The tier.
+    /// Tier that it is pinned to.
     pub tier: Tier,
 }
 
-/// What was chosen for the placement of a volume.
+/// Placement settings of a volume.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Placement {
-    /// Whether reads bring something to the fast tier.
+    /// Reads promote data to the fast tier.
     pub promotion: bool,
-    /// What is pinned, in order.
+    /// Pinned ranges, in ascending order.
     pub pins: Vec<Pin>,
-    /// Bytes on the fast tier up to which others give way first; nothing: there is no floor.
+    /// Guaranteed fast-tier space in bytes: data of other volumes is evicted first. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_floor: Option<u64>,
-    /// Bytes on the fast tier beyond which it promotes nothing and gives way first; nothing: there is no
-    /// ceiling.
+    /// Maximum fast-tier space in bytes: beyond it nothing is promoted, and the volume's clean
+    /// copies are evicted first. Absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_ceiling: Option<u64>,
-    /// How soon something is promoted.
+    /// How eagerly data is promoted.
     pub reaction: Reaction,
-    /// What promotion may write; nothing: as much as is worth it.
+    /// Promotion write budget; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_budget: Option<WriteBudget>,
-    /// Whose reads and writes placement does not hear of; nothing: it hears of everybody's.
+    /// Initiators whose I/O bypasses placement; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bypass: Option<Bypass>,
 }
 
-/// Initiators that a volume bypasses, and what came of them since its pool was opened.
+/// Initiators whose I/O bypasses placement, with counters since the pool was opened.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Bypass {
-    /// Their names.
+    /// Names of the initiators.
     pub initiators: Vec<String>,
-    /// Reads that were bypassed, of the volume and its snapshots.
+    /// Bypassed reads of the volume and its snapshots.
     pub reads: u64,
-    /// Writes.
+    /// Bypassed writes.
     pub writes: u64,
-    /// 4 KiB blocks, whole or in part, that both were of.
+    /// 4 KiB blocks, whole or in part, of these reads and writes.
     pub blocks: u64,
 }
 
-/// What promotion of a volume may write to the fast tier.
+/// Write budget of promotion for a volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct WriteBudget {
-    /// Bytes a day.
+    /// Budget in bytes per day.
     pub daily: u64,
-    /// Bytes written since the pool was opened, or the budget was set.
+    /// Bytes written since the pool was opened or the budget was set.
     pub used: u64,
-    /// Bytes that may be written at once. With 0 promotion pauses.
+    /// Bytes that promotion may write now; it pauses at 0.
     pub left: u64,
 }

@@ -1,34 +1,35 @@
-//! Where volumes lay (docs/access.md).
+//! Map history of volumes (docs/access.md#map-history).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A volume's map at a moment, or what changed of it.
+/// Map of a volume at some time, or its changes since the previous frame.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MapFrame {
-    /// When it was seen so first: seconds since 1970.
+    /// Time of the sample, in seconds since 1970.
     pub at_s: u64,
-    /// All parts, as a live map's. Nothing when only parts changed.
+    /// All cells, encoded as in a live map; absent if only `changed` is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<String>,
-    /// The parts that changed, as a live map's.
+    /// Changed cells, encoded as in a live map.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<String>,
 }
 
-/// Where a volume lay. A look every ten seconds is kept at most, for an hour; fewer where there are many volumes, or where
-/// nothing was done with it.
+/// Map history of a volume. Samples of the last hour are kept, one every ten seconds at most; fewer
+/// with many volumes, or for a volume without I/O.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MapFrames {
     /// `POOL/VOLUME`.
     pub volume: String,
-    /// The volume's size in bytes.
+    /// Size of the volume in bytes.
     pub size: u64,
-    /// Into how many equal parts it is cut.
+    /// Number of equal cells that the volume is divided into.
     pub cells: u32,
-    /// When it was looked at last: seconds since 1970. Up to then it is as the last frame says. 0 with no frame.
+    /// Time of the latest sample, in seconds since 1970: until then the last frame is valid. 0
+    /// without frames.
     pub last_s: u64,
-    /// The map at `from`, or when it was looked at first, then each time that it was seen to be another. None when it was
-    /// not looked at yet.
+    /// The map at `from`, or the first sample after it, then one frame for each sample with
+    /// changes. Empty if the volume has not been sampled yet.
     pub frames: Vec<MapFrame>,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A media class of a pool's drives.
+/// Media class of a pool's drives. `fast`: flash; `slow`: disks, or slower flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
@@ -13,81 +13,85 @@ pub enum Tier {
     Slow,
 }
 
-/// How a vdrive lays its space over its drives.
+/// Layout of a vdrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Layout {
-    /// One after the other; any sizes, capacity is their sum.
+    /// Concatenation of drives of any size; the capacity is their sum.
     Concat,
-    /// Round robin in chunks; what a bigger drive has beyond the smallest is added as a concat.
+    /// Striped round-robin over the drives; what a larger drive has beyond the smallest one is
+    /// appended as a concatenation.
     Stripe {
-        /// Bytes on one drive before the next: a power of two from 4 KiB to 1 MiB.
+        /// Stripe unit in bytes: a power of two from 4 KiB to 1 MiB.
         chunk: u64,
     },
-    /// Two or three copies; the smallest drive counts.
+    /// Mirror of two or three members; the capacity is that of the smallest one.
     Mirror,
 }
 
-/// A vdrive to be made.
+/// A vdrive to create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VdriveSpec {
-    /// Its tier.
+    /// Tier.
     pub tier: Tier,
-    /// Its layout.
+    /// Layout.
     pub layout: Layout,
-    /// Drive specifications, e.g. `file:/dev/nvme0n1`.
+    /// Drive specifications, for example `file:/dev/nvme0n1`.
     pub drives: Vec<String>,
 }
 
-/// Where new, never-written space begins.
+/// Write-back policy of a pool. `slow_first`: written data is absorbed by the fast tier and written
+/// back to its slow home location soon; `fast_first`: it stays on the fast tier until its space is
+/// needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpacePolicy {
     /// Written data stays on the fast tier until its space is needed.
     FastFirst,
-    /// Written data is absorbed by the fast tier and sinks to its slow home soon.
+    /// Written data is absorbed by the fast tier and written back to its slow home location soon.
     #[default]
     SlowFirst,
 }
 
-/// A pool to be made.
+/// A pool to create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolCreate {
-    /// Letters, digits, `-`, `_`, `.`; begins with a letter; at most 64.
+    /// Name of the pool: letters, digits, `-`, `_` and `.`, beginning with a letter; at most 64.
     pub name: String,
-    /// At least one.
+    /// Its vdrives; at least one.
     pub vdrives: Vec<VdriveSpec>,
-    /// Where new space begins.
+    /// Write-back policy.
     #[serde(default)]
     pub policy: SpacePolicy,
-    /// Single-threaded engines; 0 chooses one a core.
+    /// Number of shards; 0: one per CPU core.
     #[serde(default)]
     pub shards: u16,
-    /// Take drives that bear something else.
+    /// Overwrite drives that contain other data (destroys it).
     #[serde(default)]
     pub force: bool,
-    /// An unmirrored fast tier over a slow one is accepted: its loss loses data.
+    /// Accept an unmirrored fast tier over a slow one: data is lost when a fast drive fails.
     #[serde(default)]
     pub accept_unmirrored: bool,
 }
 
-/// Drives to open a pool from.
+/// Drives from which to open a pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolImport {
     /// Drive specifications.
     pub drives: Vec<String>,
-    /// Open it though some drives are missing.
+    /// Open the pool although drives are missing.
     #[serde(default)]
     pub degraded: bool,
-    /// Open it though a drive, or its metadata, was put back to an earlier state: what was written since is lost.
+    /// Open the pool although a drive, or its metadata, was restored to an earlier state: what was
+    /// written since is lost.
     #[serde(default)]
     pub accept_old: bool,
 }
 
-/// Drives to look for pools on.
+/// Drives to search for pools.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolScan {
@@ -95,25 +99,25 @@ pub struct PoolScan {
     pub drives: Vec<String>,
 }
 
-/// Whether promotion is held.
+/// Pauses or resumes promotion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HoldPromotion {
-    /// Nothing is promoted into RAM and the fast tier while it is held.
+    /// `true` pauses promotion into RAM and the fast tier, `false` resumes it.
     pub hold: bool,
 }
 
-/// A vdrive to be added to a pool.
+/// A vdrive to add to a pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VdriveAdd {
-    /// Its tier.
+    /// Tier.
     pub tier: Tier,
-    /// Its layout.
+    /// Layout.
     pub layout: Layout,
     /// Drive specifications.
     pub drives: Vec<String>,
-    /// Take drives that bear something else.
+    /// Overwrite drives that contain other data (destroys it).
     #[serde(default)]
     pub force: bool,
 }
@@ -121,188 +125,192 @@ pub struct VdriveAdd {
 /// A vdrive that was added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct VdriveRef {
-    /// Its number in the pool.
+    /// Number of the vdrive in the pool.
     pub vdrive: u8,
 }
 
-/// State of a drive in a pool.
+/// A drive of a pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Drive {
-    /// Its id, 32 hex digits.
+    /// Id of the drive: 32 hexadecimal digits.
     pub id: String,
-    /// The specification that opens it.
+    /// Drive specification.
     pub spec: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// `online`, `syncing` (it is being brought up to date), `out` (a mirror goes on without what
-    /// is on it), `offline` (taken out by hand) or `missing`.
+    /// `online`; `syncing`: being resynced; `out`: excluded from its mirror, which runs without it;
+    /// `offline`: taken offline by a user; or `missing`.
     pub state: String,
-    /// Reads ended since the pool was opened.
+    /// Completed reads since the pool was opened.
     pub reads: u64,
-    /// Writes ended.
+    /// Completed writes.
     pub writes: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Requests that failed.
+    /// Failed requests.
     pub errors: u64,
-    /// Blocks that did not match their checksum and were mended from another leg.
+    /// Blocks with a wrong checksum that were repaired from another member.
     pub repaired: u64,
-    /// Requests that the drive did not answer within the deadline.
+    /// Requests that were not answered within the deadline.
     #[serde(default)]
     pub timeouts: u64,
-    /// It does not answer, or takes far longer than its own usual time.
+    /// The drive does not answer, or is far slower than usual.
     #[serde(default)]
     pub slow: bool,
-    /// Why it is not online; empty when it is.
+    /// Why the drive is not online; empty if it is.
     #[serde(default)]
     pub why: String,
-    /// How much of what it lacks has been copied, while it is syncing.
+    /// Progress of its resync in percent; null unless `syncing`.
     #[serde(default)]
     pub synced_percent: Option<u8>,
-    /// What was written to it since it joined.
+    /// Bytes written to it since it joined the pool, by purpose.
     #[serde(default)]
     pub wear: super::Wear,
-    /// What it says of its health, where it is a disk of this host.
+    /// SMART health; only for disks of this host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<super::DriveHealth>,
 }
 
-/// State of a vdrive.
+/// A vdrive of a pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Vdrive {
-    /// Its number in the pool, from 1.
+    /// Number of the vdrive in the pool, from 1.
     pub id: u8,
-    /// Its tier.
+    /// Tier.
     pub tier: Tier,
-    /// Its layout.
+    /// Layout.
     pub layout: Layout,
     /// `online`, `degraded`, `failed` or `evacuating`.
     pub state: String,
     /// Usable bytes.
     pub capacity: u64,
-    /// Bytes in use.
+    /// Used bytes.
     pub used: u64,
     /// Its drives.
     pub drives: Vec<Drive>,
 }
 
-/// Vdrives.
+/// Vdrives of a pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct VdriveList {
-    /// One entry a vdrive.
+    /// The vdrives.
     pub items: Vec<Vdrive>,
 }
 
-/// State of a pool.
+/// An open pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Pool {
-    /// Its id, 32 hex digits.
+    /// Id of the pool: 32 hexadecimal digits.
     pub id: String,
-    /// Its name.
+    /// Name of the pool.
     pub name: String,
-    /// `online`, `degraded`, `full` or `failed`, with a sentence where it is not online.
+    /// `online`, `degraded`, `full` or `failed`; `messages` explain it.
     pub state: String,
-    /// What a person should know or do; empty when all is well.
+    /// Conditions that need attention, and what to do; empty if there are none.
     pub messages: Vec<String>,
-    /// Where new space begins.
+    /// Write-back policy.
     pub policy: SpacePolicy,
-    /// Single-threaded engines.
+    /// Number of shards.
     pub shards: u16,
     /// Usable bytes of all tiers.
     pub capacity: u64,
-    /// Bytes that hold the only valid copy of something.
+    /// Stored bytes, without clean copies.
     pub used: u64,
-    /// Bytes promised to volumes and not yet written.
+    /// Bytes reserved for volumes and not used yet.
     pub reserved: u64,
-    /// Bytes stored or promised beyond what there is, after a power cut that took back discards whose
-    /// room had been given out; nothing new is until it is 0.
+    /// Stored and reserved bytes beyond the capacity, after a power cut undid discards whose space
+    /// had been reused. No new space is allocated until it is 0.
     #[serde(default)]
     pub overpromised: u64,
-    /// Sum of the volumes' sizes in bytes: what hosts may want to store.
+    /// Provisioned bytes: sum of the volumes' sizes.
     #[serde(default)]
     pub promised: u64,
-    /// The same in whole per cent of the usable bytes; more than 100 is more than there is room for.
+    /// Overcommit ratio: provisioned space in percent of the usable space; above 100 the pool is
+    /// overcommitted.
     #[serde(default)]
     pub promised_percent: u64,
-    /// How full its parts are, and what is to be expected.
+    /// Usage of its parts, with forecasts.
     #[serde(default)]
     pub fills: Vec<super::Fill>,
-    /// Per cent at which it is warned that one of them fills, in order.
+    /// Usage levels at which a warning is raised, in percent, ascending.
     #[serde(default)]
     pub warn_at: Vec<u8>,
     /// Usable bytes of the fast tier.
     pub fast_capacity: u64,
-    /// Bytes of data on the fast tier that is newer than its home or has none.
+    /// Dirty bytes on the fast tier.
     pub fast_dirty: u64,
-    /// Bytes of clean copies on the fast tier of data whose home is slow.
+    /// Bytes of clean copies on the fast tier: blocks that are also at their slow home location.
     pub fast_shadow: u64,
     /// Its vdrives.
     pub vdrives: Vec<Vdrive>,
-    /// Volumes.
+    /// Number of volumes.
     pub volumes: u64,
-    /// Promotion into the fast tier is held.
+    /// Promotion is paused by a user.
     pub promotion_held: bool,
-    /// Engine memory for maps, in bytes.
+    /// Memory used for maps, in bytes.
     pub map_bytes: u64,
-    /// Engine memory for cached data (the RAM tier), in bytes.
+    /// Memory used by the RAM cache, in bytes.
     pub ram_bytes: u64,
-    /// As much as that may be, in bytes: less than configured while the host is short of memory.
+    /// Current limit of the RAM cache in bytes; below its configured size while the host is short
+    /// of memory.
     #[serde(default)]
     pub ram_limit: u64,
-    /// The scrub that runs, or the last one.
+    /// The running scrub, or the last one.
     #[serde(default)]
     pub scrub: super::Scrub,
-    /// Blocks that openings found lost, until a scrub of the whole pool has ended.
+    /// Blocks that were found lost when the pool was opened, until a scrub of the whole pool has
+    /// completed.
     #[serde(default)]
     pub opening_lost: u64,
-    /// What promotion may write; nothing: as much as is worth it.
+    /// Write budget of promotion; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion_budget: Option<super::PromotionBudget>,
 }
 
-/// A pool that the daemon knows and could not open.
+/// A pool that should be open and is not.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AbsentPool {
-    /// Its id.
+    /// Id of the pool.
     pub id: String,
-    /// Its name.
+    /// Name of the pool.
     pub name: String,
-    /// The drives that it was opened from.
+    /// Drives from which it was opened before.
     pub drives: Vec<String>,
     /// Why it is not open, and what to do.
     pub message: String,
 }
 
-/// Pools.
+/// Open pools, and pools that should be open.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PoolList {
     /// The open pools.
     pub items: Vec<Pool>,
-    /// The pools that should be open and are not.
+    /// Pools that should be open and are not.
     pub absent: Vec<AbsentPool>,
 }
 
-/// A pool that could be imported.
+/// A pool that can be imported.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Importable {
-    /// Its id.
+    /// Id of the pool.
     pub id: String,
-    /// Its name.
+    /// Name of the pool.
     pub name: String,
-    /// Drives found, by specification.
+    /// Specifications of its drives that were found.
     pub found: Vec<String>,
-    /// Drives of the pool that were not among those searched, by their last specification.
+    /// Last known specifications of its drives that were not found.
     pub missing: Vec<String>,
 }
 
-/// Pools that could be imported.
+/// Pools that can be imported.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ImportableList {
-    /// One entry a pool.
+    /// The pools.
     pub items: Vec<Importable>,
-    /// Drives that could not be opened, since something else uses them say: each with why.
+    /// Drives that could not be opened, each with the reason, for example that another program uses
+    /// it.
     #[serde(default)]
     pub passed_over: Vec<String>,
 }
@@ -310,15 +318,15 @@ pub struct ImportableList {
 /// Counters of a pool or a volume since the pool was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Counters {
-    /// Reads ended.
+    /// Completed host reads.
     pub reads: u64,
-    /// Writes ended.
+    /// Completed host writes.
     pub writes: u64,
     /// Bytes read by hosts.
     pub read_bytes: u64,
     /// Bytes written by hosts.
     pub write_bytes: u64,
-    /// Flushes ended.
+    /// Completed host flushes.
     pub flushes: u64,
     /// 4 KiB blocks read from RAM.
     pub blocks_ram: u64,
@@ -328,21 +336,21 @@ pub struct Counters {
     pub blocks_slow: u64,
     /// 4 KiB blocks read that were never written.
     pub blocks_zero: u64,
-    /// Reads of initiators that their volume bypasses, among those above.
+    /// Reads that bypassed placement; included in `reads`.
     #[serde(default)]
     pub bypassed_reads: u64,
-    /// Writes of such initiators, among those above.
+    /// Writes that bypassed placement; included in `writes`.
     #[serde(default)]
     pub bypassed_writes: u64,
-    /// 4 KiB blocks, whole or in part, that both were of.
+    /// 4 KiB blocks, whole or in part, of both.
     #[serde(default)]
     pub bypassed_blocks: u64,
     /// Bytes promoted to the fast tier.
     pub promoted_bytes: u64,
-    /// Bytes copied down to the slow tier.
+    /// Bytes demoted to the slow tier.
     pub demoted_bytes: u64,
-    /// Nanoseconds spent in reads, summed.
+    /// Sum of the latencies of reads in nanoseconds.
     pub read_ns: u64,
-    /// Nanoseconds spent in writes, summed.
+    /// Sum of the latencies of writes in nanoseconds.
     pub write_ns: u64,
 }

@@ -1,49 +1,56 @@
-//! What every refusal looks like, and the version.
+//! Errors of the API, and its version.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use utoipa::ToSchema;
 
-/// What kind of refusal it is; stable, for programs.
+/// Kind of error; stable, for programs. `not_found`: no such object or path; `exists`: the name is
+/// taken or the drive is in use; `invalid`: malformed request; `refused`: allowed only with an
+/// explicit option such as `force` or `accept_…`; `busy`: another operation must end first;
+/// `no_space`; `io`: a drive, file or the system failed; `damaged`: metadata on the drives is
+/// damaged, or of a newer version; `unauthenticated`: no valid credentials; `forbidden`: the role
+/// does not permit it; `too_many`: too many attempts or concurrent requests; `method_not_allowed`;
+/// `changed`: `If-Match` does not match; `key_reused`: the `Idempotency-Key` was used for another
+/// request; `too_large`: the request is too long; `internal`: a bug in the daemon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemCode {
-    /// There is no such thing, or no such address.
+    /// No such object, or no such path.
     NotFound,
     /// The name is taken, or the drive is in use.
     Exists,
-    /// The request itself is wrong.
+    /// Malformed request.
     Invalid,
-    /// Refused for the caller's own good; an explicit word (`force`, `accept_…`) allows it.
+    /// Refused to protect the caller; an explicit option (`force`, `accept_…`) allows it.
     Refused,
-    /// Something else has to end first.
+    /// Another operation must end first.
     Busy,
     /// Not enough space.
     NoSpace,
-    /// A drive, file or the system failed.
+    /// A drive, a file or the system failed.
     Io,
-    /// What lies on the drives is damaged or too new.
+    /// Metadata on the drives is damaged, or of a newer version.
     Damaged,
-    /// The caller did not say who they are, or not so that it is believed.
+    /// No valid credentials.
     Unauthenticated,
-    /// The caller may not do this.
+    /// The caller's role does not permit the operation.
     Forbidden,
-    /// Too many attempts, or too many at a time.
+    /// Too many attempts, or too many concurrent requests.
     TooMany,
-    /// The address exists and the method does not.
+    /// The path exists, but not with this method.
     MethodNotAllowed,
-    /// The object is not as the caller saw it (`If-Match`).
+    /// The object has changed: its ETag does not match `If-Match`.
     Changed,
     /// The `Idempotency-Key` was used for another request.
     KeyReused,
-    /// The request is longer than the daemon reads.
+    /// The request exceeds the maximum length.
     TooLarge,
-    /// The daemon itself is wrong.
+    /// Internal error: a bug in the daemon.
     Internal,
 }
 
 impl ProblemCode {
-    /// Every code.
+    /// All codes.
     pub const ALL: [Self; 16] = [
         Self::NotFound,
         Self::Exists,
@@ -63,7 +70,7 @@ impl ProblemCode {
         Self::Internal,
     ];
 
-    /// The HTTP status that it travels with.
+    /// HTTP status of the response.
     pub fn status(self) -> u16 {
         match self {
             Self::Unauthenticated => 401,
@@ -80,17 +87,17 @@ impl ProblemCode {
     }
 }
 
-/// Why a request was not carried out: nothing of it was.
+/// Why a request was not executed. It had no effect.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// For programs.
+    /// Kind of error, for programs.
     pub code: ProblemCode,
-    /// For people: what, why, and what to do.
+    /// What failed, why, and what to do.
     pub message: String,
 }
 
 impl Problem {
-    /// A problem with a sentence.
+    /// A problem with this code and message.
     pub fn new(code: ProblemCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -98,12 +105,12 @@ impl Problem {
         }
     }
 
-    /// The request itself is wrong: why.
+    /// A malformed request; the message says why.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ProblemCode::Invalid, message)
     }
 
-    /// There is no such thing: which, and what shows those that are.
+    /// A missing object; the message names it, and the command that lists existing ones.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(ProblemCode::NotFound, message)
     }
@@ -117,11 +124,11 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// What answers.
+/// Version of the daemon and its API.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Version {
-    /// The daemon's version.
+    /// Version of the daemon.
     pub version: String,
-    /// Versions of this interface that it serves.
+    /// Supported API versions.
     pub api: Vec<String>,
 }

@@ -8,285 +8,301 @@ fn default_level() -> u8 {
     3
 }
 
-/// A policy: what a volume is promised, and the most that it gets.
+/// A quality-of-service policy: guaranteed minimums, and maximums.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosPolicy {
-    /// Its number in the pool; volumes may name it by that, too.
+    /// Number of the policy in the pool, usable in place of its name.
     pub id: u32,
-    /// Its name.
+    /// Name of the policy.
     pub name: String,
-    /// It came with the pool and cannot be changed.
+    /// Built-in policies cannot be changed.
     pub built_in: bool,
-    /// Service level, 1 (kept longest) to 5.
+    /// Service level, 1 to 5: when minimums exceed the capacity, level 1 keeps its minimum longest
+    /// and level 5 loses it first.
     pub level: u8,
-    /// Operations a second that are guaranteed; nothing: none.
+    /// Guaranteed IOPS; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_iops: Option<u64>,
-    /// Bytes a second that are guaranteed; nothing: none.
+    /// Guaranteed bandwidth in bytes per second; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_bandwidth: Option<u64>,
-    /// Operations a second at most; nothing: no maximum.
+    /// Maximum IOPS; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iops: Option<u64>,
-    /// Bytes a second at most; nothing: no maximum.
+    /// Maximum bandwidth in bytes per second; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bandwidth: Option<u64>,
-    /// Seconds' worth of its maximum that a volume saves up while it does less.
+    /// Burst: seconds' worth of the maximum that a volume accumulates while it does less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_s: Option<u32>,
-    /// Nanoseconds within which 99 of 100 operations are to end; nothing: no limit.
+    /// Maximum p99 latency in nanoseconds; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_latency_ns: Option<u64>,
-    /// Part in what is left over when everyone has their minimum.
+    /// Weight in sharing what is left once all minimums are met.
     pub weight: u32,
 }
 
-/// Policies.
+/// Policies of a pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosPolicyList {
-    /// The built-in ones first.
+    /// Policies, built-in ones first.
     pub items: Vec<QosPolicy>,
 }
 
-/// A policy to be made.
+/// A policy to create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QosPolicyCreate {
-    /// 1 to 63 letters, digits, `-`, `_` or `.`, a letter first; unique in its pool, and not `none`.
+    /// Name of the policy, unique in its pool: 1 to 63 letters, digits, `-`, `_` or `.`, beginning
+    /// with a letter; not `none`.
     pub name: String,
-    /// Service level, 1 (kept longest) to 5; 3 when left out.
+    /// Service level, 1 (keeps its minimum longest) to 5; 3 by default.
     #[serde(default = "default_level")]
     pub level: u8,
-    /// Operations a second that are guaranteed, at most 10^9; 0 or nothing: none.
+    /// Guaranteed IOPS, at most 10^9; 0 or absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_iops: Option<u64>,
-    /// Bytes a second that are guaranteed, at most 2^40; 0 or nothing: none.
+    /// Guaranteed bandwidth in bytes per second, at most 2^40; 0 or absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_bandwidth: Option<u64>,
-    /// Operations a second at most, not below the minimum; 0 or nothing: no maximum.
+    /// Maximum IOPS, not below the minimum; 0 or absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iops: Option<u64>,
-    /// Bytes a second at most, not below the minimum; 0 or nothing: no maximum.
+    /// Maximum bandwidth in bytes per second, not below the minimum; 0 or absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bandwidth: Option<u64>,
-    /// Seconds' worth of its maximum that a volume saves up, at most 3,600; only with a maximum.
+    /// Burst: seconds' worth of the maximum that a volume may accumulate, at most 3,600; requires a
+    /// maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_s: Option<u32>,
-    /// Nanoseconds within which 99 of 100 operations are to end, from 100,000 to an hour; 0 or nothing: no limit.
+    /// Maximum p99 latency in nanoseconds, from 100,000 to an hour; 0 or absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_latency_ns: Option<u64>,
-    /// Part in what is left over, 1 to 10,000; 100 when left out.
+    /// Weight in sharing what is left once all minimums are met, 1 to 10,000; 100 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
 }
 
-/// What is to be changed of a policy; what is left out stays, and 0 takes a figure away.
+/// Changes of a policy; fields that are absent are unchanged, and 0 removes a limit.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QosPolicyChange {
     /// Service level, 1 to 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u8>,
-    /// Operations a second that are guaranteed.
+    /// Guaranteed IOPS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_iops: Option<u64>,
-    /// Bytes a second that are guaranteed.
+    /// Guaranteed bandwidth in bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_bandwidth: Option<u64>,
-    /// Operations a second at most.
+    /// Maximum IOPS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iops: Option<u64>,
-    /// Bytes a second at most.
+    /// Maximum bandwidth in bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bandwidth: Option<u64>,
-    /// Seconds' worth of its maximum that a volume saves up.
+    /// Burst: seconds' worth of the maximum that a volume may accumulate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_s: Option<u32>,
-    /// Nanoseconds within which 99 of 100 operations are to end.
+    /// Maximum p99 latency in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_latency_ns: Option<u64>,
-    /// Part in what is left over, 1 to 10,000.
+    /// Weight in sharing what is left once all minimums are met, 1 to 10,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
-    /// Also when the pool cannot keep all minimums then.
+    /// Allow minimums that exceed what the pool can guarantee.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overcommit: bool,
 }
 
-/// A group to be made.
+/// A group to create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QosGroupCreate {
-    /// 1 to 63 letters, digits, `-`, `_` or `.`, a letter first; unique among the groups of its pool, and not `none`.
+    /// Name of the group, unique among the groups of its pool: 1 to 63 letters, digits, `-`, `_` or
+    /// `.`, beginning with a letter; not `none`.
     pub name: String,
     /// Name or number of the policy that its volumes share.
     pub policy: String,
-    /// Also when the pool cannot keep all minimums then.
+    /// Allow minimums that exceed what the pool can guarantee.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overcommit: bool,
 }
 
-/// What is to be changed of a group.
+/// Changes of a group.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QosGroupChange {
-    /// Name or number of the policy that its volumes share from then on.
+    /// Name or number of the new policy.
     pub policy: String,
-    /// Also when the pool cannot keep all minimums then.
+    /// Allow minimums that exceed what the pool can guarantee.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overcommit: bool,
 }
 
-/// Volumes that share a policy: its minimums and maximums are those of their sum.
+/// A group of volumes that share a policy: its minimums and maximums apply to the sum of their I/O.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosGroup {
-    /// Its name.
+    /// Name of the group.
     pub name: String,
     /// Its volumes.
     pub volumes: Vec<String>,
-    /// Its policy and what its volumes attained together; nothing where the pool does not know the policy.
+    /// Its policy and what its volumes attained together; absent if the pool does not know the
+    /// policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<VolumeQos>,
 }
 
-/// Groups.
+/// Groups of a pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosGroupList {
-    /// In the order in which they were made.
+    /// Groups, in order of creation.
     pub items: Vec<QosGroup>,
 }
 
-/// Where operations spend their time.
+/// Where operations spend most of their time. `own_maximum`: queued at the gate because of the
+/// policy's own maximum; `shard_time`: queued at the gate while others were served; `fast_tier`:
+/// I/O of the fast tier; `slow_tier`: I/O of the slow tier; `room`: writes waiting for space on a
+/// fast tier that is nearly full of dirty data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QosBottleneck {
-    /// Held at the gate for the policy's own maximum.
+    /// Queued at the gate because of the policy's own maximum.
     OwnMaximum,
-    /// Held at the gate while others were served.
+    /// Queued at the gate while others were served.
     ShardTime,
-    /// Reads from the fast tier, and writes to it.
+    /// Reads from and writes to the fast tier.
     FastTier,
-    /// Reads from the slow tier, and writes to it.
+    /// Reads from and writes to the slow tier.
     SlowTier,
-    /// Writes to a fast tier that is nearly full of data that is not on the slow one yet.
+    /// Writes to a fast tier that is nearly full of dirty data.
     Room,
 }
 
-/// Somebody who was served while operations were held.
+/// A volume or group that was served while operations were queued.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosRival {
-    /// The volume, or the group.
+    /// Name of the volume or group.
     pub name: String,
-    /// It is a group.
+    /// The name is that of a group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub group: bool,
-    /// Its share of the recent time for which operations were held for others, in percent.
+    /// Its share of the recent time in which operations were queued because of others, in percent.
     pub share_percent: u8,
 }
 
-/// A volume's policy, and what it attained since it has it, or since its pool was opened. Where it shares the policy with a
-/// group, that is what the group attained.
+/// Policy of a volume, and what the volume attained since it has the policy or since its pool was
+/// opened. If the policy is shared by a group, the figures are those of the group.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct VolumeQos {
     /// The policy.
     pub policy: QosPolicy,
-    /// The group that it shares the policy with.
+    /// Group that shares the policy; absent for a policy of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Operations a second in the last 100 ms.
+    /// IOPS of the last 100 ms.
     pub iops: u64,
-    /// Bytes a second in the last 100 ms.
+    /// Bandwidth of the last 100 ms in bytes per second.
     pub bandwidth: u64,
-    /// Operations that ended.
+    /// Completed operations.
     pub operations: u64,
-    /// Of them, those that took longer than the maximum latency.
+    /// Operations that exceeded the maximum latency, including queueing.
     pub late: u64,
-    /// Operations that were held, for others or for its own maximum.
+    /// Operations that were queued at the gate, because of others or the policy's own maximum.
     pub held: u64,
-    /// Nanoseconds for which operations were held, summed over shards.
+    /// Time in which operations were queued, in nanoseconds, summed over shards.
     pub held_ns: u64,
-    /// Of them, those for its own maximum.
+    /// Part of `held_ns` because of the policy's own maximum.
     pub own_ns: u64,
-    /// Nanoseconds for which operations were held, summed over the operations.
+    /// Queueing time in nanoseconds, summed over operations.
     pub waited_ns: u64,
-    /// Nanoseconds that operations took once they had passed the gate, summed over the operations.
+    /// Latency below the gate in nanoseconds, summed over operations.
     pub took_ns: u64,
-    /// Volumes and groups served while operations were held for others recently: at most three, largest share first.
+    /// Volumes and groups that were recently served while operations were queued because of others:
+    /// at most three, largest share first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_for: Vec<QosRival>,
-    /// Where its operations spent most of their time in the last minute; nothing while that is not known.
+    /// Where operations spent most of their time in the last minute; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<QosBottleneck>,
-    /// Nanoseconds of shards' time that its operations took.
+    /// Shard time charged for its operations, in nanoseconds.
     pub cost_ns: u64,
-    /// Windows of 100 ms in which it asked for what it was promised.
+    /// Windows of 100 ms in which the guarantee was needed.
     pub windows: u64,
-    /// Of them, those in which it got that.
+    /// Windows in which the guarantee was met.
     pub met: u64,
 }
 
-/// Whether a pool can keep what it promises.
+/// Whether the pool can guarantee the minimums. `accepted`: it can; `warning`: they use more than
+/// 80 % of what it has shown it can do, or it has not shown anything yet; `refused`: they exceed
+/// it, so that a policy is assigned only with `overcommit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QosVerdict {
-    /// It can.
+    /// The pool can guarantee the minimums.
     Accepted,
-    /// It may not: little is left, or it has not shown yet what it can do.
+    /// Little capacity is left, or the pool has not shown yet what it can do.
     Warning,
-    /// It cannot: giving such a policy is refused unless `overcommit` is set.
+    /// The minimums exceed the capacity: a policy is assigned only with `overcommit`.
     Refused,
 }
 
-/// What a volume was promised, as a part of what its pool can do.
+/// Guarantee of a volume or group, relative to the capacity of its pool.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosClaim {
-    /// The volume, or the group; `(planned)` for a volume that is not there.
+    /// Name of the volume or group; `(planned)` for a planned volume.
     pub volume: String,
-    /// It is a group's.
+    /// The name is that of a group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub group: bool,
     /// Its policy.
     pub policy: QosPolicy,
-    /// Per cent of what the pool has shown it can do; nothing while it has shown nothing.
+    /// Guaranteed share of what the pool has shown it can do, in percent; absent if it has not
+    /// shown anything yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_percent: Option<f64>,
 }
 
-/// What a tier of a pool has shown that it can do.
+/// What a tier of a pool has shown it can do.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosTier {
     /// The tier.
     pub tier: Tier,
-    /// Its drives.
+    /// Number of its drives.
     pub drives: u64,
-    /// Requests a second: the most that its drives did in a second since the pool was opened, or as many reads as they do one
-    /// after the other, whichever is more; 0 while nothing was seen.
+    /// IOPS: the most requests that its drives completed in one second since the pool was opened,
+    /// or reads one after the other (drives divided by mean read latency), whichever is more; 0
+    /// without I/O.
     pub iops: u64,
-    /// Bytes a second: the most that its drives did in a second since the pool was opened.
+    /// Bandwidth in bytes per second: the most bytes that its drives transferred in one second
+    /// since the pool was opened.
     pub bandwidth: u64,
-    /// Nanoseconds that a read of its drives took on average since the pool was opened; nothing where there was none.
+    /// Mean read latency of its drives in nanoseconds since the pool was opened; absent without
+    /// reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ns: Option<u64>,
 }
 
-/// Whether the sum of minimums fits, with the arithmetic.
+/// Whether a pool can guarantee all minimums, with the calculation.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosCheck {
-    /// Operations of 4 KiB a second that the pool has shown it can do; nothing while it has shown nothing.
+    /// 4 KiB IOPS that the pool has shown it can do; absent if it has not shown anything yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_iops: Option<u64>,
-    /// What was promised to each volume with a policy of its own and to each group, by level and name.
+    /// Guarantees of volumes with policies of their own and of groups, by level and name.
     pub claims: Vec<QosClaim>,
-    /// The sum of the shares.
+    /// Sum of the shares in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_percent: Option<f64>,
     /// Whether they fit.
     pub verdict: QosVerdict,
-    /// The same in a sentence.
+    /// Explanation of the verdict.
     pub message: String,
-    /// What each tier has shown that it can do, the fast one first.
+    /// What each tier has shown it can do, fast tier first.
     pub tiers: Vec<QosTier>,
-    /// Why it fits only while what is used lies on the fast tier or in memory; nothing where that makes no difference.
+    /// Why they fit only while the data in use is on the fast tier or in memory; absent if that
+    /// makes no difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_fast: Option<String>,
 }
@@ -294,19 +310,19 @@ pub struct QosCheck {
 /// A volume with a policy of its own.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosVolume {
-    /// The volume.
+    /// Name of the volume.
     pub volume: String,
-    /// Its policy and what it attained.
+    /// Its policy, and what it attained.
     pub qos: VolumeQos,
 }
 
-/// The quality of service of a pool.
+/// Quality of service of a pool.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct QosStatus {
-    /// What is promised, and whether that fits.
+    /// Guarantees, and whether they fit.
     pub check: QosCheck,
     /// Volumes with policies of their own and what they attained, by level and name.
     pub volumes: Vec<QosVolume>,
-    /// Groups and what their volumes attained together, in the order in which they were made.
+    /// Groups and what their volumes attained together, in order of creation.
     pub groups: Vec<QosGroup>,
 }

@@ -1,58 +1,59 @@
-//! Snapshots that are taken by themselves.
+//! Snapshot schedules (docs/snapshots.md#schedules).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// When snapshots of volumes are to be taken by themselves.
+/// A snapshot schedule to create or change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleSet {
     /// The pool.
     pub pool: String,
-    /// The volumes, of which snapshots are taken at one moment. They leave the schedules of this
-    /// name that they were in.
+    /// Volumes whose snapshots are taken atomically. They are removed from other schedules with
+    /// this name.
     pub volumes: Vec<String>,
-    /// Its name, at most 40 bytes, with which the names of its snapshots begin.
+    /// Name of the schedule, at most 40 bytes; it prefixes the names of its snapshots.
     pub name: String,
-    /// From one due time to the next, in seconds: 60 to 366 days.
+    /// Interval in seconds, from 60 to 366 days.
     pub every_s: u64,
-    /// Snapshots that are kept of each volume, 1 to 1,000, without those that are held, cloned from
-    /// or exported.
+    /// Number of snapshots to keep per volume, 1 to 1,000; those that are held, cloned or exported
+    /// do not count.
     pub keep: u32,
 }
 
-/// When snapshots of volumes are taken by themselves.
+/// A snapshot schedule.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Schedule {
-    /// Its name.
+    /// Name of the schedule.
     pub name: String,
     /// The pool.
     pub pool: String,
-    /// The volumes.
+    /// Its volumes.
     pub volumes: Vec<String>,
-    /// From one due time to the next, in seconds.
+    /// Interval in seconds.
     pub every_s: u64,
-    /// Snapshots that are kept of each volume.
+    /// Number of snapshots to keep per volume.
     pub keep: u32,
-    /// Since when it counts: seconds since 1970.
+    /// Start of the schedule, in seconds since 1970.
     pub since_s: u64,
-    /// When it took the last one: seconds since 1970.
+    /// When the latest snapshot was taken, in seconds since 1970; null if none was.
     pub last_s: Option<u64>,
-    /// When the next one is due: seconds since 1970.
+    /// When the next snapshot is due, in seconds since 1970.
     pub next_s: u64,
-    /// Due times for which none was taken, up to the last one that was.
+    /// Due times without a snapshot, up to the latest one that was taken.
     pub missed: u64,
-    /// The first of them: seconds since 1970.
+    /// First missed due time, in seconds since 1970; null if none was missed.
     pub missed_since_s: Option<u64>,
-    /// Why its last try took none, or did not delete old ones.
+    /// Why the latest attempt failed to take a snapshot or to delete old ones; null if it
+    /// succeeded.
     pub error: Option<String>,
-    /// When that was: seconds since 1970.
+    /// Time of that failure, in seconds since 1970.
     pub error_s: Option<u64>,
 }
 
-/// Schedules.
+/// List of snapshot schedules.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleList {
-    /// One entry a schedule.
+    /// The schedules.
     pub items: Vec<Schedule>,
 }

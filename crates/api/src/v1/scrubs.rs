@@ -3,61 +3,60 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A scrub to be started.
+/// A scrub to start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScrubStart {
-    /// Bytes a second that it may read from the pool's drives; the daemon's configuration says
-    /// when left out.
+    /// Maximum bytes per second read from the pool's drives; from the daemon's configuration by
+    /// default.
     #[serde(default)]
     pub rate: Option<u64>,
 }
 
-/// A copy that a scrub found wrong.
+/// A bad copy that a scrub found.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ScrubFault {
-    /// The volume whose data or map it is; empty when it is the pool's own.
+    /// Volume whose data or map is affected; empty for metadata of the pool itself.
     pub volume: String,
-    /// First byte of the volume that it concerns.
+    /// Start of the affected range of the volume, in bytes.
     pub offset: u64,
-    /// Bytes that it concerns.
+    /// Length of the affected range in bytes.
     pub length: u64,
-    /// The drive that has it.
+    /// Drive with the bad copy.
     pub drive: String,
-    /// What was wrong.
+    /// What is wrong.
     pub error: String,
-    /// It is right again.
+    /// The copy was repaired.
     pub repaired: bool,
 }
 
-/// The scrub of a pool that runs, or the last one.
+/// The running scrub of a pool, or the last one.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Scrub {
     /// `never`, `running`, `paused`, `done` or `cancelled`.
     pub state: String,
-    /// When it began: seconds since 1970.
+    /// Start time, in seconds since 1970.
     pub began_s: u64,
-    /// How long it ran, in seconds.
+    /// Duration in seconds.
     pub took_s: u64,
     /// Bytes read from drives.
     pub bytes: u64,
-    /// Bytes in all, while it runs; may shrink or grow as hosts write.
+    /// Bytes to read in total, while it is running; may change as hosts write.
     pub total: u64,
-    /// Bytes a second, while it runs.
+    /// Bytes per second, while it is running.
     pub rate: u64,
-    /// Seconds left at that rate.
+    /// Estimated seconds left at that rate.
     pub seconds_left: Option<u64>,
-    /// Its job, while it runs.
+    /// Number of its job, while it is running.
     pub job: Option<u64>,
-    /// Copies of blocks and pages that were checked.
+    /// Verified copies of blocks and pages.
     pub blocks: u64,
-    /// Copies that were not right.
+    /// Bad copies.
     pub errors: u64,
-    /// Of those, copies that are right again.
+    /// Bad copies that were repaired.
     pub repaired: u64,
-    /// Blocks and pages of which no right copy is left.
+    /// Blocks and pages without any good copy.
     pub lost: u64,
-    /// The first copies that were not right, since the pool was opened; with a pool's state only
-    /// a few of them.
+    /// First bad copies found since the pool was opened; only a few of them in the state of a pool.
     pub faults: Vec<ScrubFault>,
 }

@@ -1,116 +1,118 @@
-//! Other daemons, seen from this one (docs/access.md).
+//! Other daemons that this one monitors (docs/access.md#other-servers).
 
 use super::Severity;
 use crate::Secret;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A daemon on another host that is to be looked at from here.
+/// A daemon on another host to monitor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerCreate {
-    /// As a pool's name; unique in the daemon.
+    /// Name of the server, unique on this daemon; same syntax as a pool name.
     pub name: String,
-    /// `https://HOST[:PORT]`: where it listens, for this daemon and for browsers.
+    /// `https://HOST[:PORT]`: its address, for this daemon and for browsers.
     pub url: String,
-    /// The SHA-256 of its certificate: `sha256:` and 64 hexadecimal digits. This or `ca`.
+    /// SHA-256 fingerprint of its certificate: `sha256:` and 64 hexadecimal digits. Required unless
+    /// `ca` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<String>,
-    /// Certificates in PEM, one of which signed its certificate.
+    /// CA certificates in PEM, one of which signed its certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<String>,
-    /// A token of that daemon; the role viewer suffices. It is kept, and never told.
+    /// Token of that daemon; the role viewer suffices. It is stored, and never shown.
     #[schema(value_type = String)]
     pub token: Secret,
 }
 
-/// What became of the last time that it was asked.
+/// Result of the latest query. `asking`: the first query is in progress; `online`: it answered;
+/// `unreachable`: it did not answer, or its certificate is not the expected one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
-    /// It was not asked yet, and is asked now.
+    /// The first query is in progress.
     Asking,
-    /// It answered.
+    /// The server answered.
     Online,
-    /// It did not, or is not the one that is known.
+    /// The server did not answer, or its certificate is not the expected one.
     Unreachable,
 }
 
 /// A pool of a server.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ServerPool {
-    /// Its name.
+    /// Name of the pool.
     pub name: String,
-    /// As a pool's.
+    /// State, as in a pool.
     pub state: String,
     /// Usable bytes.
     pub capacity: u64,
-    /// Bytes that hold the only valid copy of something.
+    /// Stored bytes, without clean copies.
     pub used: u64,
-    /// Seconds until a part of it is full, at the pace at which it filled.
+    /// Forecast: seconds until a part of the pool is full at the recent rate; absent while none
+    /// fills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_to_full: Option<u64>,
-    /// Reads and writes a second, and bytes a second of both, since it was asked before. Nothing when that was too long
-    /// ago.
+    /// Host I/O since the previous query; absent if that was too long ago.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<ServerLoad>,
 }
 
-/// What hosts do with a pool.
+/// Host I/O of a pool.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ServerLoad {
-    /// Reads a second.
+    /// Reads per second.
     pub reads: f64,
-    /// Writes a second.
+    /// Writes per second.
     pub writes: f64,
-    /// Bytes read a second.
+    /// Bytes read per second.
     pub read_bytes: f64,
-    /// Bytes written a second.
+    /// Bytes written per second.
     pub write_bytes: f64,
 }
 
-/// Something that is wrong with a server.
+/// An open alert of a server.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ServerAlert {
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
     /// What is wrong.
     pub message: String,
 }
 
-/// A server at a glance.
+/// Summary of a server.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Server {
-    /// Its name here; empty for this one.
+    /// Name of the server on this daemon; empty for this daemon itself.
     pub name: String,
-    /// Where its page is; empty for this one.
+    /// Address of its web page; empty for this daemon itself.
     pub url: String,
-    /// The fingerprint by which its certificate is known; nothing where it is known by who signed it.
+    /// Pinned fingerprint of its certificate; absent if the certificate is verified by its issuer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<String>,
-    /// What became of the last time that it was asked.
+    /// Result of the latest query.
     pub state: ServerState,
-    /// Why it could not be.
+    /// Why the query failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// When it answered last: seconds since 1970. What follows is of then.
+    /// Time of its latest answer, from which the following values are; in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_s: Option<u64>,
     /// Its pools, at most 64.
     pub pools: Vec<ServerPool>,
-    /// What is wrong there, what matters most first; at most 8.
+    /// Its open alerts, most severe first; at most 8.
     pub alerts: Vec<ServerAlert>,
-    /// How many alerts there are.
+    /// Number of its open alerts.
     pub alerts_open: u64,
-    /// Jobs that run.
+    /// Number of running jobs.
     pub jobs_running: u64,
 }
 
-/// Servers.
+/// This daemon, and the servers that it monitors.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ServerList {
-    /// The one that answers.
+    /// This daemon.
     pub this: Server,
-    /// The others, by name.
+    /// The other servers, by name.
     pub items: Vec<Server>,
 }

@@ -1,4 +1,4 @@
-//! Hosts' sessions with exports.
+//! Sessions of hosts with exports.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,38 +6,38 @@ use utoipa::ToSchema;
 /// A session of a host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Session {
-    /// Its number, which no other session of this daemon has had.
+    /// Number of the session, never reused by this daemon.
     pub id: u64,
-    /// The exports that it reaches, as `POOL/NAME`.
+    /// Accessible exports, as `POOL/NAME`.
     pub exports: Vec<String>,
-    /// The front end.
+    /// Protocol.
     pub kind: String,
-    /// Who the host says it is.
+    /// Initiator name of the host, as the host states it.
     pub initiator: String,
-    /// The host's address.
+    /// Address of the host.
     pub address: String,
-    /// What it logged in to.
+    /// Target that the host logged in to.
     pub target: String,
-    /// The address that it came to.
+    /// Local address that the host connected to.
     pub portal: String,
-    /// The name whose secret it proved.
+    /// Authenticated name (CHAP); absent without authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// When it began: seconds since 1970.
+    /// Start time, in seconds since 1970.
     pub since_s: u64,
-    /// Its connections.
+    /// Number of connections.
     pub connections: u32,
-    /// Commands that are not answered yet.
+    /// Commands in flight.
     pub commands: u64,
-    /// Bytes that it read.
+    /// Bytes read by the host.
     pub bytes_read: u64,
-    /// Bytes that it wrote.
+    /// Bytes written by the host.
     pub bytes_written: u64,
 }
 
-/// Sessions.
+/// Sessions of hosts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SessionList {
-    /// One entry a session, the oldest first.
+    /// Sessions, oldest first.
     pub items: Vec<Session>,
 }

@@ -1,9 +1,9 @@
-//! Snapshots and clones.
+//! Snapshots and clones (docs/snapshots.md).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A snapshot to be taken, of several volumes at one moment.
+/// A snapshot to create, of several volumes atomically.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SnapshotCreate {
@@ -11,102 +11,102 @@ pub struct SnapshotCreate {
     pub pool: String,
     /// The volumes.
     pub volumes: Vec<String>,
-    /// The snapshot's name, the same for each volume; unique for each.
+    /// Name of the snapshot, the same for each volume; unique in each volume.
     pub name: String,
 }
 
-/// What is to be changed of a snapshot; what is left out stays.
+/// Changes of a snapshot; fields that are absent are unchanged.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SnapshotChange {
-    /// Another name.
+    /// New name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Whether it is kept from being deleted.
+    /// `true` holds the snapshot, which prevents its deletion; `false` releases it.
     #[serde(default)]
     pub held: Option<bool>,
 }
 
-/// A volume that begins as a snapshot is.
+/// A clone to create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SnapshotClone {
-    /// The new volume's name.
+    /// Name of the new volume, in the same pool.
     pub name: String,
 }
 
-/// What a volume is rolled back to.
+/// A rollback of a volume.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeRollBack {
-    /// The snapshot's name.
+    /// Name of the snapshot to roll back to.
     pub snapshot: String,
 }
 
-/// State of a snapshot.
+/// A snapshot.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Snapshot {
-    /// Its name.
+    /// Name of the snapshot.
     pub name: String,
     /// The volume.
     pub volume: String,
     /// The pool.
     pub pool: String,
-    /// Size of the volume then, in bytes.
+    /// Size of the volume at that time, in bytes.
     pub size: u64,
-    /// Bytes that were written between the snapshot before and this one, and that are still kept.
+    /// Bytes written between the previous snapshot and this one that are still referenced.
     pub stored: u64,
-    /// Bytes that nothing else has: what deleting it would free. Not there where finding it took
-    /// longer than was asked for.
+    /// Bytes that nothing else references: what its deletion would free. Absent if the requested
+    /// time did not suffice to compute it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique: Option<u64>,
-    /// When it was taken: seconds since 1970.
+    /// Creation time, in seconds since 1970.
     pub created_s: u64,
-    /// It is not deleted while this is set.
+    /// The snapshot is held and cannot be deleted.
     pub held: bool,
-    /// Volumes that were cloned from it.
+    /// Its clones.
     pub clones: Vec<String>,
-    /// The schedule that took it and may delete it.
+    /// Schedule that took it and may delete it; null if none.
     pub schedule: Option<String>,
-    /// What it holds: the same in every pool that received it, and never another's.
+    /// Unique identity of its content, the same in every pool that received it.
     pub identity: String,
 }
 
-/// What a clone took over.
+/// Result of promoting a clone.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Promotion {
-    /// The volume that had them, which is a clone now.
+    /// Volume that had the snapshots, which is a clone now.
     pub parent: String,
-    /// Names of the snapshots, oldest first.
+    /// Snapshots that the promoted volume took over, oldest first.
     pub snapshots: Vec<String>,
 }
 
-/// A range that is not as in a snapshot.
+/// A range that differs from a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ChangedRange {
-    /// First byte.
+    /// Start of the range in bytes.
     pub offset: u64,
-    /// Length in bytes: whole blocks of 4 KiB.
+    /// Length in bytes: whole 4 KiB blocks.
     pub len: u64,
-    /// It holds data; otherwise it reads as zeroes.
+    /// The range contains data; otherwise it reads as zeroes.
     pub data: bool,
 }
 
-/// What a volume or a snapshot has otherwise than a snapshot, or a part of that.
+/// Differences of a volume or a snapshot from an earlier snapshot, or a page of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SnapshotDiff {
-    /// Size in bytes of what is compared.
+    /// Size of the compared volume or snapshot in bytes.
     pub size: u64,
-    /// What changed, in order.
+    /// Changed ranges, in ascending order.
     pub ranges: Vec<ChangedRange>,
-    /// Where to go on: `start` of the next request. Not there when this was all.
+    /// Value of `start` for the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
-/// Snapshots.
+/// List of snapshots.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SnapshotList {
-    /// One entry a snapshot, oldest first.
+    /// Snapshots, oldest first.
     pub items: Vec<Snapshot>,
 }

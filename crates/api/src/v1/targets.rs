@@ -1,4 +1,4 @@
-//! Who is told of events (docs/events.md).
+//! Notification targets (docs/events.md#notification-targets).
 
 use super::Severity;
 use crate::Secret;
@@ -9,106 +9,107 @@ fn warning() -> Severity {
     Severity::Warning
 }
 
-/// How a mail server is spoken to.
+/// Transport security of a connection to a mail server. `starttls`: STARTTLS required (RFC 3207);
+/// `tls`: TLS from the start (RFC 8314); `plain`: no TLS, to this host only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MailSecurity {
-    /// By TLS after STARTTLS (RFC 3207), or not at all.
+    /// STARTTLS required (RFC 3207).
     #[default]
     Starttls,
-    /// By TLS from the beginning (RFC 8314).
+    /// TLS from the start (RFC 8314).
     Tls,
-    /// Without TLS: only on this host.
+    /// No TLS: to this host only.
     Plain,
 }
 
-/// The way to a target.
+/// Delivery method of a notification target.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum TargetTo {
     /// A POST of JSON for each event.
     Webhook {
-        /// `https://HOST[:PORT]/PATH`, or with `http`.
-        // Its path is often what proves who sends, so it is shown no more than the secret.
+        /// `https://HOST[:PORT]/PATH`, or `http`.
+        // The path is often a credential, so the URL is treated like the secret.
         #[schema(value_type = String)]
         url: Secret,
-        /// What each request is signed with: `X-Convect-Signature: sha256=` and the HMAC-SHA256 of its body (RFC
-        /// 2104), in hexadecimal digits.
+        /// Key for signing requests: `X-Convect-Signature: sha256=` and the HMAC-SHA256 of the body
+        /// (RFC 2104) in hexadecimal digits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>)]
         secret: Option<Secret>,
     },
-    /// A mail for what happened of late.
+    /// A mail with the latest events.
     Email {
-        /// The mail server's name or address.
+        /// Name or address of the mail server.
         server: String,
-        /// Its port; 587, 465 or 25 by its security when left out.
+        /// Port of the mail server; by default 587, 465 or 25, depending on `security`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<u16>,
-        /// How it is spoken to.
+        /// Transport security.
         #[serde(default)]
         security: MailSecurity,
-        /// Who logs in there.
+        /// User name for authentication; absent: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user: Option<String>,
-        /// With which password.
+        /// Password for authentication.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<String>)]
         password: Option<Secret>,
-        /// The sender's address.
+        /// Sender address.
         from: String,
-        /// The receivers' addresses, 1 to 16.
+        /// Recipient addresses, 1 to 16.
         to: Vec<String>,
     },
 }
 
-/// A target to be made.
+/// A notification target to create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetCreate {
-    /// As a pool's name; unique in the daemon.
+    /// Name of the target, unique on this daemon; same syntax as a pool name.
     pub name: String,
-    /// It is told of events that matter at least so much.
+    /// Minimum severity of events to send.
     #[serde(default = "warning")]
     pub severity: Severity,
-    /// The way to it.
+    /// Delivery method.
     pub to: TargetTo,
-    /// Certificates that it is trusted by besides the system's, as PEM.
+    /// CA certificates to trust in addition to the system's, in PEM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<String>,
 }
 
-/// A target, without its secrets.
+/// A notification target, without its secrets.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Target {
-    /// Its name.
+    /// Name of the target.
     pub name: String,
     /// `webhook` or `email`.
     pub kind: String,
-    /// Where it is, as far as that is no secret.
+    /// Address, without secret parts.
     pub address: String,
-    /// It is told of events that matter at least so much.
+    /// Minimum severity of events to send.
     pub severity: Severity,
-    /// Webhooks are signed, or the mail server is logged in to.
+    /// Webhooks are signed, or the daemon authenticates to the mail server.
     pub authenticated: bool,
-    /// It stands in the configuration's file, and is deleted there.
+    /// The target is defined in the configuration file, and can be deleted only there.
     pub configured: bool,
-    /// Events that were delivered since the daemon was started.
+    /// Events delivered since the daemon was started.
     pub delivered: u64,
-    /// Events that were given up since then.
+    /// Events dropped since then after repeated failures.
     pub lost: u64,
-    /// Events that it is still to be told of.
+    /// Queued events.
     pub waiting: u64,
-    /// Tries in a row that failed.
+    /// Consecutive failed deliveries.
     pub failures: u32,
-    /// Why the last one did.
+    /// Reason of the latest failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// Targets.
+/// Notification targets.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TargetList {
-    /// One entry a target, by name.
+    /// Targets, sorted by name.
     pub items: Vec<Target>,
 }

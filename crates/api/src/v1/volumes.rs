@@ -8,234 +8,238 @@ fn default_lba_size() -> u32 {
     512
 }
 
-/// A volume to be made.
+/// A volume to create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeCreate {
-    /// The pool that it is made in.
+    /// Pool of the volume.
     pub pool: String,
-    /// As a pool's name; unique in its pool.
+    /// Name of the volume, unique in its pool; same syntax as a pool name.
     pub name: String,
-    /// Bytes: a multiple of 4,096 of at least 1 MiB, at most 256 TiB.
+    /// Size in bytes: a multiple of 4,096, from 1 MiB to 256 TiB.
     pub size: u64,
-    /// 512 or 4,096.
+    /// Logical block size in bytes: 512 or 4,096.
     #[serde(default = "default_lba_size")]
     pub lba_size: u32,
-    /// All of its space is reserved at once.
+    /// Reserve the full size at creation.
     #[serde(default)]
     pub thick: bool,
-    /// The most bytes that it and its snapshots may store, rounded up to a multiple of 4,096, at most
-    /// 1 EiB; 0 or nothing: as much as the pool has.
+    /// Quota: maximum bytes that the volume and its snapshots may store, rounded up to a multiple
+    /// of 4,096, at most 1 EiB; 0 or absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<u64>,
-    /// Bytes that the pool keeps for it and its snapshots, rounded up to a multiple of 4,096, at most
-    /// its quota; 0 or nothing: none. Not for one that is thick.
+    /// Reservation: bytes guaranteed to the volume and its snapshots, rounded up to a multiple of
+    /// 4,096, at most the quota; 0 or absent: none. Not for thick volumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<u64>,
-    /// Name or number of its quality-of-service policy; nothing, or `none`: it has none.
+    /// Quality-of-service policy, by name or number; `none` or absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// Name of the group that it shares a policy with, instead of one of its own; nothing, or `none`: it shares none.
+    /// Group whose policy the volume shares, instead of a policy of its own; `none` or absent:
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// It may have the policy also when the pool cannot keep all minimums then.
+    /// Allow minimums that exceed what the pool can guarantee.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overcommit: bool,
 }
 
-/// What is to be changed of a volume; what is left out stays.
+/// Changes of a volume; fields that are absent are unchanged.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeChange {
-    /// The most bytes that it and its snapshots may store, as when it was made; not less than they
-    /// do. 0: as much as the pool has.
+    /// Quota in bytes, as in its creation; not below what is stored. 0: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<u64>,
-    /// Bytes that the pool keeps for it and its snapshots, as when it was made; 0: none.
+    /// Reservation in bytes, as in its creation; 0: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<u64>,
-    /// Whether reads bring something to the fast tier.
+    /// Reads promote data to the fast tier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion: Option<bool>,
-    /// Ranges that are pinned to a tier, or are no more: one after the other over those that were. At most 16
-    /// are left.
+    /// Ranges to pin to a tier, or to unpin; applied in order over the existing pins. At most 16
+    /// pins may result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<PinChange>,
-    /// Bytes on the fast tier up to which others give way first, rounded up to a multiple of 4,096; 0: none.
+    /// Guaranteed fast-tier space in bytes, rounded up to a multiple of 4,096: data of other
+    /// volumes is evicted first. 0: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_floor: Option<u64>,
-    /// Bytes on the fast tier beyond which it promotes nothing and gives way first, rounded in the same way;
-    /// 0: none.
+    /// Maximum fast-tier space in bytes, rounded likewise: beyond it nothing is promoted, and the
+    /// volume's clean copies are evicted first. 0: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_ceiling: Option<u64>,
-    /// How soon something is promoted.
+    /// How eagerly data is promoted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reaction: Option<Reaction>,
-    /// Bytes a day that promotion may write to the fast tier, rounded in the same way; 0: as many as are
-    /// worth it.
+    /// Bytes per day that promotion may write to the fast tier, rounded likewise; 0: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_budget: Option<u64>,
-    /// Names of the initiators whose reads and writes placement does not hear of, in place of those that were: at
-    /// most 8, each of 1 to 223 bytes without control characters. An empty list: nobody is bypassed.
+    /// Names of the initiators whose I/O bypasses placement, replacing the previous ones: at most
+    /// 8, each of 1 to 223 bytes without control characters. Empty: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bypass: Option<Vec<String>>,
-    /// Operations a second that are expected of it, at most 10^9; 0: none are.
+    /// Performance target: IOPS, at most 10^9; 0: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_iops: Option<u64>,
-    /// Bytes a second that are expected of it, at most 2^40; 0: none are.
+    /// Performance target: bandwidth in bytes per second, at most 2^40; 0: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_bandwidth: Option<u64>,
-    /// Nanoseconds within which 99 of 100 operations are expected to end, from 4,096 to an hour; 0: nothing is.
+    /// Performance target: p99 latency in nanoseconds, from 4,096 to an hour; 0: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_latency_ns: Option<u64>,
-    /// Name or number of its quality-of-service policy; `none` takes it away. It leaves its group with that.
+    /// Quality-of-service policy, by name or number; `none` removes it. Setting it removes the
+    /// volume from its group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// Name of the group that it shares a policy with from then on, instead of one of its own; `none` takes it out of its group.
+    /// Group whose policy the volume shares, instead of a policy of its own; `none` removes the
+    /// volume from its group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// It may have the policy also when the pool cannot keep all minimums then.
+    /// Allow minimums that exceed what the pool can guarantee.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overcommit: bool,
 }
 
-/// What is expected of a volume (docs/events.md#target_unmet).
+/// Performance targets of a volume: an alert is raised when one is missed; nothing is enforced
+/// (docs/events.md#target_unmet).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Targets {
-    /// Operations a second.
+    /// IOPS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iops: Option<u64>,
-    /// Bytes a second.
+    /// Bandwidth in bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<u64>,
-    /// Nanoseconds within which 99 of 100 operations are to end.
+    /// p99 latency in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<u64>,
 }
 
-/// A new size.
+/// A new size for a volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeResize {
-    /// Bytes.
+    /// New size in bytes.
     pub size: u64,
-    /// It may become smaller: what lies beyond is lost.
+    /// Allow shrinking: data beyond the new size is lost.
     #[serde(default)]
     pub shrink: bool,
 }
 
-/// State of a volume.
+/// A volume.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Volume {
-    /// Its number in the pool.
+    /// Number of the volume in the pool.
     pub id: u32,
-    /// Its name.
+    /// Name of the volume.
     pub name: String,
-    /// Its pool.
+    /// The pool.
     pub pool: String,
-    /// Its size as hosts see it.
+    /// Size in bytes, as seen by hosts.
     pub size: u64,
-    /// 512 or 4,096.
+    /// Logical block size in bytes: 512 or 4,096.
     pub lba_size: u32,
-    /// Whether its space is reserved.
+    /// The full size is reserved.
     pub thick: bool,
     /// Bytes written and not discarded.
     pub mapped: u64,
-    /// Bytes that it and its snapshots store.
+    /// Bytes that the volume and its snapshots store.
     #[serde(default)]
     pub held: u64,
-    /// The most bytes that these may be; nothing: as much as the pool has.
+    /// Quota: maximum of `held` in bytes; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<u64>,
-    /// Bytes that the pool keeps for it and its snapshots; nothing: none, or all of a thick one.
+    /// Reservation: bytes guaranteed to the volume and its snapshots; absent: none, or the full
+    /// size of a thick volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<u64>,
-    /// Bytes that are kept for it and that it does not store.
+    /// Reserved bytes that are not used.
     #[serde(default)]
     pub reserved: u64,
-    /// Bytes that it and its snapshots have on the fast tier.
+    /// Bytes of the volume and its snapshots on the fast tier.
     #[serde(default)]
     pub fast: u64,
-    /// What was chosen for its placement.
+    /// Placement settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// What is expected of it, where something is.
+    /// Performance targets; absent if none are set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targets: Option<Targets>,
-    /// Its quality-of-service policy, where it has one, and what it attained.
+    /// Quality-of-service policy and what the volume attained; absent without a policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qos: Option<VolumeQos>,
-    /// Stable name for serial numbers.
+    /// Stable identifier, used for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.
     pub state: String,
     /// Names of its exports.
     pub exports: Vec<String>,
-    /// The snapshot that it is being made to be, while it is received or when that was interrupted.
+    /// Progress of a receive that is running or was interrupted; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiving: Option<Receiving>,
 }
 
-/// How far a volume is that is being received.
+/// Progress of receiving a snapshot into a volume.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Receiving {
     /// Name that the snapshot will have.
     pub snapshot: String,
-    /// Bytes, from the first one on, that are as they will be, durably.
+    /// Bytes from the start of the volume that are complete and durable.
     pub done: u64,
-    /// What `resume` of a stream takes to go on there.
+    /// Token for resuming the stream there (`resume` of the sender).
     pub token: String,
 }
 
-/// What was received.
+/// Result of receiving a snapshot.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Received {
     /// The pool.
     pub pool: String,
     /// The volume.
     pub volume: String,
-    /// The snapshot that it has now.
+    /// The new snapshot.
     pub snapshot: String,
-    /// Bytes of data that came.
+    /// Received bytes of data.
     pub data: u64,
-    /// Bytes of zeroes that were told of.
+    /// Bytes of zeroes that the stream described.
     pub zeroes: u64,
-    /// Bytes of the stream.
+    /// Length of the stream in bytes.
     pub stream: u64,
 }
 
-/// Volumes.
+/// List of volumes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct VolumeList {
-    /// One entry a volume.
+    /// The volumes.
     pub items: Vec<Volume>,
 }
 
-/// Bytes of one part of a volume's LBA space by where they are read from.
+/// A cell of a volume's map: its bytes by the tier that reads are served from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct MapCell {
-    /// In RAM.
+    /// Bytes in RAM.
     pub ram: u64,
-    /// On the fast tier.
+    /// Bytes on the fast tier.
     pub fast: u64,
-    /// On the slow tier.
+    /// Bytes on the slow tier.
     pub slow: u64,
-    /// Never written.
+    /// Bytes of holes.
     pub empty: u64,
-    /// Times that hosts used the extent of 64 KiB that they used most, bursts counted once; 15 stands for more,
-    /// too.
+    /// Accesses by hosts of the most accessed 64 KiB extent, bursts counted once; 15 means 15 or
+    /// more.
     #[serde(default)]
     pub uses: u8,
 }
 
-/// Where a volume lies.
+/// Map of a volume by tier.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct VolumeMap {
-    /// The volume's size in bytes.
+    /// Size of the volume in bytes.
     pub size: u64,
-    /// The first byte that was looked at.
+    /// Start of the mapped range in bytes.
     #[serde(default)]
     pub start: u64,
-    /// The bytes from there in equal parts.
+    /// Cells of equal size from there.
     pub cells: Vec<MapCell>,
 }

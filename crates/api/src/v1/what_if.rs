@@ -1,51 +1,53 @@
-//! What a fast tier of another size would give (docs/placement.md).
+//! Forecasts for other sizes of the fast tier (docs/placement.md#what-if).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What one size of the fast tier would give.
+/// Forecast for one size of the fast tier.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ForecastPoint {
-    /// Percent of the fast tier of now, or of what a volume has of it now.
+    /// Size in percent of the present fast tier, or of what the volume has on it.
     pub percent: u64,
-    /// That size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The share of the uses that LRU would answer without the slow tier, 0 to 1; writes never wait for it.
+    /// Hit ratio of LRU: share of accesses that do not wait for the slow tier, 0 to 1. Writes count
+    /// as hits.
     pub lru_hits: f64,
-    /// The same by the pool's own policy: of a pool with half of the size, all of it and twice as much.
+    /// Hit ratio of the pool's placement policy; only for a pool, with half, the present and twice
+    /// the size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hits: Option<f64>,
-    /// Mean time of a read or write in nanoseconds, with that share (LRU's where there is no other) and what reads
-    /// of each tier take of late; nothing when one of the tiers was not read yet.
+    /// Mean latency of reads and writes in nanoseconds with that hit ratio (LRU's if it is the only
+    /// one) and the recent read latency of each tier; absent while a tier has not been read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_ns: Option<u64>,
 }
 
-/// What other sizes would give a pool or a volume, by the traffic of late.
+/// Forecast for a pool or a volume, from recent I/O.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Forecast {
-    /// The volume; nothing: all of the pool.
+    /// Name of the volume; absent for the whole pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<String>,
-    /// Uses of 4 KiB blocks that this comes from.
+    /// Accesses of 4 KiB blocks that the forecast is based on.
     pub uses: u64,
-    /// Bytes of the different blocks that were used, about.
+    /// Working set: bytes of distinct blocks that were accessed, approximately.
     pub used_bytes: u64,
-    /// The sizes, the smallest first.
+    /// Forecasts by size, ascending.
     pub points: Vec<ForecastPoint>,
 }
 
-/// What other sizes of the fast tier would give a pool and its volumes.
+/// Forecasts for a pool and its volumes.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct WhatIf {
-    /// What a read of the fast tier takes of late, in nanoseconds; nothing before there was one.
+    /// Recent read latency of the fast tier in nanoseconds; absent before the first read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast_ns: Option<u64>,
-    /// The same of the slow tier.
+    /// Recent read latency of the slow tier in nanoseconds; absent before the first read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_ns: Option<u64>,
-    /// Of all that hosts do in the pool.
+    /// Forecast for the whole pool.
     pub pool: Forecast,
-    /// Of each volume that was used of late and has something on the fast tier, by name.
+    /// Forecasts for volumes with recent I/O and data on the fast tier, by name.
     pub volumes: Vec<Forecast>,
 }
