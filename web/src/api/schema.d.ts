@@ -12,8 +12,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tells all figures as Prometheus reads them.
-         * @description For the role viewer and those above.
+         * Export all metrics for Prometheus.
+         * @description Requires the role viewer or higher.
          */
         get: operations["Metrics"];
         put?: never;
@@ -32,8 +32,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what is wrong now, what matters most first.
-         * @description For the role viewer and those above.
+         * List open alerts, most severe first.
+         * @description Requires the role viewer or higher.
          */
         get: operations["AlertList"];
         put?: never;
@@ -52,8 +52,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists who changed what and when, newest first.
-         * @description For the role admin and those above.
+         * List the audit log, newest first.
+         * @description Requires the role admin or higher.
          */
         get: operations["AuditList"];
         put?: never;
@@ -72,8 +72,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the drives of the open pools and the block devices of this host.
-         * @description For the role viewer and those above.
+         * List the drives of the open pools and the block devices of this host.
+         * @description Requires the role viewer or higher.
          */
         get: operations["DriveList"];
         put?: never;
@@ -94,8 +94,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Switches the light at a drive's slot, where an enclosure has one that the kernel knows.
-         * @description For the role operator and those above.
+         * Switch the locate LED of a drive's slot, where the enclosure has one that the kernel supports.
+         * @description Requires the role operator or higher.
          */
         post: operations["DriveLocate"];
         delete?: never;
@@ -114,8 +114,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Opens a drive, looks and closes it again.
-         * @description For the role admin and those above.
+         * Probe a drive: open it, read its properties and contents, and close it.
+         * @description Requires the role admin or higher.
          */
         post: operations["DriveProbe"];
         delete?: never;
@@ -132,8 +132,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what happened, newest first.
-         * @description For the role viewer and those above.
+         * List events, newest first.
+         * @description Requires the role viewer or higher.
          */
         get: operations["EventList"];
         put?: never;
@@ -152,14 +152,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists exports.
-         * @description For the role viewer and those above.
+         * List exports.
+         * @description Requires the role viewer or higher.
          */
         get: operations["ExportList"];
         put?: never;
         /**
-         * Offers a volume through a front end, now and after every start.
-         * @description For the role operator and those above.
+         * Export a volume by a protocol, now and whenever its pool is opened.
+         * @description Requires the role operator or higher.
          */
         post: operations["ExportCreate"];
         delete?: never;
@@ -176,15 +176,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows an export.
-         * @description For the role viewer and those above.
+         * Show an export.
+         * @description Requires the role viewer or higher.
          */
         get: operations["ExportShow"];
         put?: never;
         post?: never;
         /**
-         * Ends an export and forgets it.
-         * @description For the role operator and those above.
+         * Stop and delete an export.
+         * @description Requires the role operator or higher.
          */
         delete: operations["ExportDelete"];
         options?: never;
@@ -201,8 +201,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Changes parameters of an export while hosts go on, as far as its front end can.
-         * @description For the role operator and those above.
+         * Change parameters of an export while hosts are connected, where its protocol allows it.
+         * @description Requires the role operator or higher.
          */
         put: operations["ExportSet"];
         post?: never;
@@ -220,8 +220,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the front ends and their parameters.
-         * @description For the role viewer and those above.
+         * List export protocols and their parameters.
+         * @description Requires the role viewer or higher.
          */
         get: operations["FrontEndList"];
         put?: never;
@@ -240,8 +240,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tells how something did over time: by seconds for an hour, by minutes for a week, by hours for two years.
-         * @description For the role viewer and those above.
+         * Show the performance history of an object: per second for an hour, per minute for a week, per hour for two years.
+         * @description Requires the role viewer or higher.
          */
         get: operations["History"];
         put?: never;
@@ -262,8 +262,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Lists the pools on the given drives that are not open.
-         * @description For the role admin and those above.
+         * List pools on these drives that are not open.
+         * @description Requires the role admin or higher.
          */
         post: operations["PoolScan"];
         delete?: never;
@@ -280,8 +280,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists jobs, newest first.
-         * @description For the role viewer and those above.
+         * List jobs, newest first.
+         * @description Requires the role viewer or higher.
          */
         get: operations["JobList"];
         put?: never;
@@ -300,8 +300,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows a job.
-         * @description For the role viewer and those above.
+         * Show a job.
+         * @description Requires the role viewer or higher.
          */
         get: operations["JobShow"];
         put?: never;
@@ -322,8 +322,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ends a job; what it moved stays moved.
-         * @description For the role operator and those above.
+         * Cancel a job; completed work is kept.
+         * @description Requires the role operator or higher.
          */
         post: operations["JobCancel"];
         delete?: never;
@@ -342,8 +342,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Has a job rest until it is told to go on, also over a restart; not one that lives as long as a connection.
-         * @description For the role operator and those above.
+         * Pause a job until it is resumed, also across restarts of the daemon; not for `send` and `receive`.
+         * @description Requires the role operator or higher.
          */
         post: operations["JobPause"];
         delete?: never;
@@ -362,8 +362,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Has a paused job go on.
-         * @description For the role operator and those above.
+         * Resume a paused job.
+         * @description Requires the role operator or higher.
          */
         post: operations["JobResume"];
         delete?: never;
@@ -380,8 +380,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tells once a second what changed, as server-sent events `state`, `map` and `event`.
-         * @description For the role viewer and those above.
+         * Stream changes once a second, as server-sent events `state`, `map` and `event`.
+         * @description Requires the role viewer or higher.
          */
         get: operations["Live"];
         put?: never;
@@ -400,19 +400,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says who asks, and what they may do.
-         * @description For the role viewer and those above.
+         * Show the caller's identity and role.
+         * @description Requires the role viewer or higher.
          */
         get: operations["LoginShow"];
         put?: never;
         /**
-         * Begins a session of a browser with a token; its cookie stands for the token from then on.
-         * @description For anyone.
+         * Log in a browser with a token; the returned session cookie replaces the token.
+         * @description Requires no role.
          */
         post: operations["LogIn"];
         /**
-         * Ends the session whose cookie came with the request.
-         * @description For the role viewer and those above.
+         * End the caller's session.
+         * @description Requires the role viewer or higher.
          */
         delete: operations["LogOut"];
         options?: never;
@@ -428,14 +428,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the pools.
-         * @description For the role viewer and those above.
+         * List pools.
+         * @description Requires the role viewer or higher.
          */
         get: operations["PoolList"];
         put?: never;
         /**
-         * Makes a pool and opens it.
-         * @description For the role admin and those above.
+         * Create a pool and open it.
+         * @description Requires the role admin or higher.
          */
         post: operations["PoolCreate"];
         delete?: never;
@@ -452,19 +452,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows a pool.
-         * @description For the role viewer and those above.
+         * Show a pool.
+         * @description Requires the role viewer or higher.
          */
         get: operations["PoolShow"];
         /**
-         * Changes how much promotion of a pool may write.
-         * @description For the role operator and those above.
+         * Change the promotion write budget of a pool.
+         * @description Requires the role operator or higher.
          */
         put: operations["PoolChange"];
         post?: never;
         /**
-         * Forgets a pool and everything in it.
-         * @description For the role admin and those above.
+         * Destroy a pool and all data in it.
+         * @description Requires the role admin or higher.
          */
         delete: operations["PoolDestroy"];
         options?: never;
@@ -482,8 +482,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Writes everything back to its slow home and forgets all clean copies; answers when done.
-         * @description For the role operator and those above.
+         * Flush and drop the fast-tier cache: write back all dirty data and evict all clean copies. Returns when done.
+         * @description Requires the role operator or higher.
          */
         post: operations["PoolCool"];
         delete?: never;
@@ -500,8 +500,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Counts what the pool did since it was opened.
-         * @description For the role viewer and those above.
+         * Show the counters of a pool since it was opened.
+         * @description Requires the role viewer or higher.
          */
         get: operations["PoolCounters"];
         put?: never;
@@ -522,8 +522,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Takes a drive out of its mirrors and lets it go.
-         * @description For the role admin and those above.
+         * Take a mirror member offline, and close the drive.
+         * @description Requires the role admin or higher.
          */
         post: operations["DriveOffline"];
         delete?: never;
@@ -542,8 +542,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Brings a drive back into its mirrors; the job copies what it lacks.
-         * @description For the role admin and those above.
+         * Bring a drive back online; the job resyncs its mirrors.
+         * @description Requires the role admin or higher.
          */
         post: operations["DriveOnline"];
         delete?: never;
@@ -562,8 +562,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Puts a new drive in the place of one of a mirror's; the job fills it.
-         * @description For the role admin and those above.
+         * Replace a mirror member by another drive; the job resyncs it.
+         * @description Requires the role admin or higher.
          */
         post: operations["DriveReplace"];
         delete?: never;
@@ -582,8 +582,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stops the pool's exports and closes its drives, for another host; a pool that could not be opened is forgotten.
-         * @description For the role admin and those above.
+         * Close a pool: stop its exports and close its drives, so that another host can import it. A pool that could not be opened is forgotten.
+         * @description Requires the role admin or higher.
          */
         post: operations["PoolExport"];
         delete?: never;
@@ -601,8 +601,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Holds or releases promotion into RAM and the fast tier.
-         * @description For the role operator and those above.
+         * Pause or resume promotion into RAM and the fast tier.
+         * @description Requires the role operator or higher.
          */
         put: operations["PoolHoldPromotion"];
         post?: never;
@@ -622,8 +622,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Opens a pool by name or id from its drives and starts its exports.
-         * @description For the role admin and those above.
+         * Open a pool by name or id from its drives, and start its exports.
+         * @description Requires the role admin or higher.
          */
         post: operations["PoolImport"];
         delete?: never;
@@ -640,8 +640,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tells how long reads took since the pool was opened, by where blocks came from.
-         * @description For the role viewer and those above.
+         * Show read latency of a pool since it was opened, by the tier that served the reads.
+         * @description Requires the role viewer or higher.
          */
         get: operations["PoolLatency"];
         put?: never;
@@ -660,8 +660,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Counts what the pool moved between RAM and tiers since it was opened, by reason.
-         * @description For the role viewer and those above.
+         * Show how much data a pool moved between RAM and its tiers since it was opened, by direction and reason.
+         * @description Requires the role viewer or higher.
          */
         get: operations["PoolMoves"];
         put?: never;
@@ -680,8 +680,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows what a pool's volumes are promised by their policies, whether that fits, and what they attained.
-         * @description For the role viewer and those above.
+         * Show guarantees, whether they fit, and attained performance of a pool's volumes.
+         * @description Requires the role viewer or higher.
          */
         get: operations["QosShow"];
         put?: never;
@@ -700,8 +700,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Checks whether a pool can keep the minimums of its volumes' policies, and of planned ones.
-         * @description For the role viewer and those above.
+         * Check whether a pool can guarantee the minimums of existing and planned volumes.
+         * @description Requires the role viewer or higher.
          */
         get: operations["QosCheck"];
         put?: never;
@@ -720,14 +720,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists a pool's groups of volumes that share a policy.
-         * @description For the role viewer and those above.
+         * List the groups of a pool whose volumes share a policy.
+         * @description Requires the role viewer or higher.
          */
         get: operations["QosGroupList"];
         put?: never;
         /**
-         * Creates a group of volumes that share a policy.
-         * @description For the role operator and those above.
+         * Create a group of volumes that share a policy.
+         * @description Requires the role operator or higher.
          */
         post: operations["QosGroupCreate"];
         delete?: never;
@@ -744,19 +744,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows a group of volumes that share a policy.
-         * @description For the role viewer and those above.
+         * Show a group of volumes that share a policy.
+         * @description Requires the role viewer or higher.
          */
         get: operations["QosGroupShow"];
         /**
-         * Gives a group of volumes another policy.
-         * @description For the role operator and those above.
+         * Change the policy of a group of volumes.
+         * @description Requires the role operator or higher.
          */
         put: operations["QosGroupChange"];
         post?: never;
         /**
-         * Deletes a group that no volume is in.
-         * @description For the role operator and those above.
+         * Delete an empty group.
+         * @description Requires the role operator or higher.
          */
         delete: operations["QosGroupDelete"];
         options?: never;
@@ -772,14 +772,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists a pool's quality-of-service policies.
-         * @description For the role viewer and those above.
+         * List the quality-of-service policies of a pool.
+         * @description Requires the role viewer or higher.
          */
         get: operations["QosPolicyList"];
         put?: never;
         /**
-         * Creates a quality-of-service policy.
-         * @description For the role operator and those above.
+         * Create a quality-of-service policy.
+         * @description Requires the role operator or higher.
          */
         post: operations["QosPolicyCreate"];
         delete?: never;
@@ -796,19 +796,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows a quality-of-service policy.
-         * @description For the role viewer and those above.
+         * Show a quality-of-service policy.
+         * @description Requires the role viewer or higher.
          */
         get: operations["QosPolicyShow"];
         /**
-         * Changes a quality-of-service policy for all volumes that have it.
-         * @description For the role operator and those above.
+         * Change a quality-of-service policy for all volumes that use it.
+         * @description Requires the role operator or higher.
          */
         put: operations["QosPolicyChange"];
         post?: never;
         /**
-         * Deletes a quality-of-service policy that no volume and no group has.
-         * @description For the role operator and those above.
+         * Delete a quality-of-service policy that no volume and no group uses.
+         * @description Requires the role operator or higher.
          */
         delete: operations["QosPolicyDelete"];
         options?: never;
@@ -824,19 +824,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows the scrub that runs, or the last one, with the first copies that were not right.
-         * @description For the role viewer and those above.
+         * Show the running scrub, or the last one, with the first bad copies.
+         * @description Requires the role viewer or higher.
          */
         get: operations["PoolScrubShow"];
         put?: never;
         /**
-         * Starts to read and check every copy of everything that the pool stores, and to mend what is not right.
-         * @description For the role operator and those above.
+         * Start a scrub: verify every copy of all data, and repair bad ones.
+         * @description Requires the role operator or higher.
          */
         post: operations["PoolScrub"];
         /**
-         * Ends the scrub that runs; what it mended stays mended.
-         * @description For the role operator and those above.
+         * Cancel the running scrub; repaired copies stay repaired.
+         * @description Requires the role operator or higher.
          */
         delete: operations["PoolScrubCancel"];
         options?: never;
@@ -852,14 +852,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists a pool's vdrives.
-         * @description For the role viewer and those above.
+         * List the vdrives of a pool.
+         * @description Requires the role viewer or higher.
          */
         get: operations["VdriveList"];
         put?: never;
         /**
-         * Adds a vdrive to a pool.
-         * @description For the role admin and those above.
+         * Add a vdrive to a pool.
+         * @description Requires the role admin or higher.
          */
         post: operations["VdriveAdd"];
         delete?: never;
@@ -879,8 +879,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Starts to evacuate a vdrive; it leaves the pool when the job ends.
-         * @description For the role admin and those above.
+         * Start the evacuation of a vdrive, which is removed from the pool when the job has completed.
+         * @description Requires the role admin or higher.
          */
         delete: operations["VdriveRemove"];
         options?: never;
@@ -897,8 +897,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Sets the levels at which it is warned that a pool fills.
-         * @description For the role operator and those above.
+         * Set the usage levels at which a warning is raised.
+         * @description Requires the role operator or higher.
          */
         put: operations["PoolWarnAt"];
         post?: never;
@@ -916,8 +916,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Forecasts what other sizes of the fast tier would give the pool and its volumes, by the traffic of late.
-         * @description For the role viewer and those above.
+         * Forecast hit ratio and latency of a pool and its volumes with other sizes of the fast tier, from recent I/O.
+         * @description Requires the role viewer or higher.
          */
         get: operations["PoolWhatIf"];
         put?: never;
@@ -936,14 +936,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists when snapshots are taken by themselves.
-         * @description For the role viewer and those above.
+         * List snapshot schedules.
+         * @description Requires the role viewer or higher.
          */
         get: operations["ScheduleList"];
         put?: never;
         /**
-         * Sets when snapshots of volumes of a pool are taken by themselves, all at one moment, and how many are kept.
-         * @description For the role operator and those above.
+         * Set a snapshot schedule of volumes of a pool: their snapshots are taken atomically at an interval, and the oldest are deleted.
+         * @description Requires the role operator or higher.
          */
         post: operations["ScheduleSet"];
         delete?: never;
@@ -963,8 +963,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Takes a volume out of a schedule; its snapshots stay.
-         * @description For the role operator and those above.
+         * Remove a volume from a snapshot schedule; existing snapshots stay.
+         * @description Requires the role operator or higher.
          */
         delete: operations["ScheduleRemove"];
         options?: never;
@@ -980,14 +980,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows this daemon and others beside each other; the others are asked while somebody looks.
-         * @description For the role viewer and those above.
+         * List this daemon and the servers that it monitors; they are queried only while clients view them.
+         * @description Requires the role viewer or higher.
          */
         get: operations["ServerList"];
         put?: never;
         /**
-         * Has another daemon looked at from this one, with a token of it.
-         * @description For the role admin and those above.
+         * Add another daemon to monitor, with one of its tokens.
+         * @description Requires the role admin or higher.
          */
         post: operations["ServerCreate"];
         delete?: never;
@@ -1007,8 +1007,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Forgets another daemon, with its token.
-         * @description For the role admin and those above.
+         * Remove a monitored daemon and its token.
+         * @description Requires the role admin or higher.
          */
         delete: operations["ServerRemove"];
         options?: never;
@@ -1024,8 +1024,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists hosts' sessions, of front ends that know them (iSCSI).
-         * @description For the role viewer and those above.
+         * List the sessions of hosts, for protocols that have sessions (iSCSI).
+         * @description Requires the role viewer or higher.
          */
         get: operations["SessionList"];
         put?: never;
@@ -1047,8 +1047,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Asks a host to log out and ends its session soon. It may come again: take its access first.
-         * @description For the role operator and those above.
+         * Disconnect a session: the host is asked to log out, and disconnected shortly afterwards. It may log in again unless its access is revoked first.
+         * @description Requires the role operator or higher.
          */
         delete: operations["SessionEnd"];
         options?: never;
@@ -1064,14 +1064,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists snapshots.
-         * @description For the role viewer and those above.
+         * List snapshots.
+         * @description Requires the role viewer or higher.
          */
         get: operations["SnapshotList"];
         put?: never;
         /**
-         * Takes a snapshot of volumes of a pool, all at one moment.
-         * @description For the role operator and those above.
+         * Create a snapshot of several volumes of a pool atomically.
+         * @description Requires the role operator or higher.
          */
         post: operations["SnapshotCreate"];
         delete?: never;
@@ -1088,19 +1088,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows a snapshot, without what it alone has.
-         * @description For the role viewer and those above.
+         * Show a snapshot, without `unique`.
+         * @description Requires the role viewer or higher.
          */
         get: operations["SnapshotShow"];
         /**
-         * Renames a snapshot, keeps it from being deleted, or lets it be.
-         * @description For the role operator and those above.
+         * Rename, hold or release a snapshot.
+         * @description Requires the role operator or higher.
          */
         put: operations["SnapshotChange"];
         post?: never;
         /**
-         * Deletes a snapshot; what it alone had comes free in the background.
-         * @description For the role operator and those above.
+         * Delete a snapshot; its space is freed in the background.
+         * @description Requires the role operator or higher.
          */
         delete: operations["SnapshotDelete"];
         options?: never;
@@ -1118,8 +1118,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes a volume that begins as a snapshot is.
-         * @description For the role operator and those above.
+         * Create a clone: a volume with the content of a snapshot.
+         * @description Requires the role operator or higher.
          */
         post: operations["SnapshotClone"];
         delete?: never;
@@ -1136,8 +1136,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sends a snapshot, or what it has otherwise than one before, as a stream (docs/stream.md).
-         * @description For the role operator and those above.
+         * Send a full or incremental snapshot stream (docs/stream.md).
+         * @description Requires the role operator or higher.
          */
         get: operations["SnapshotSend"];
         put?: never;
@@ -1156,14 +1156,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists who is told of events, without secrets.
-         * @description For the role admin and those above.
+         * List notification targets, without their secrets.
+         * @description Requires the role admin or higher.
          */
         get: operations["TargetList"];
         put?: never;
         /**
-         * Has somebody told of events from now on, by webhook or e-mail.
-         * @description For the role admin and those above.
+         * Create a notification target: webhook or e-mail.
+         * @description Requires the role admin or higher.
          */
         post: operations["TargetCreate"];
         delete?: never;
@@ -1183,8 +1183,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Tells a target no more.
-         * @description For the role admin and those above.
+         * Delete a notification target.
+         * @description Requires the role admin or higher.
          */
         delete: operations["TargetDelete"];
         options?: never;
@@ -1202,8 +1202,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Tells a target of an event that is none, and says whether it took it.
-         * @description For the role admin and those above.
+         * Send a test event to a notification target; fails if it is not accepted.
+         * @description Requires the role admin or higher.
          */
         post: operations["TargetTest"];
         delete?: never;
@@ -1220,14 +1220,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists the tokens, without their secrets.
-         * @description For the role admin and those above.
+         * List tokens, without their secrets.
+         * @description Requires the role admin or higher.
          */
         get: operations["TokenList"];
         put?: never;
         /**
-         * Makes a token; this is the only time that it is told.
-         * @description For the role admin and those above.
+         * Create a token; its secret is shown only once.
+         * @description Requires the role admin or higher.
          */
         post: operations["TokenCreate"];
         delete?: never;
@@ -1247,8 +1247,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Takes a token back, and ends its sessions.
-         * @description For the role admin and those above.
+         * Revoke a token, and end its sessions.
+         * @description Requires the role admin or higher.
          */
         delete: operations["TokenRevoke"];
         options?: never;
@@ -1264,8 +1264,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says what answers.
-         * @description For the role viewer and those above.
+         * Show the version of the daemon and the API.
+         * @description Requires the role viewer or higher.
          */
         get: operations["VersionShow"];
         put?: never;
@@ -1284,14 +1284,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists volumes.
-         * @description For the role viewer and those above.
+         * List volumes.
+         * @description Requires the role viewer or higher.
          */
         get: operations["VolumeList"];
         put?: never;
         /**
-         * Makes a volume.
-         * @description For the role operator and those above.
+         * Create a volume.
+         * @description Requires the role operator or higher.
          */
         post: operations["VolumeCreate"];
         delete?: never;
@@ -1308,19 +1308,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Shows a volume.
-         * @description For the role viewer and those above.
+         * Show a volume.
+         * @description Requires the role viewer or higher.
          */
         get: operations["VolumeShow"];
         /**
-         * Changes how much of its pool a volume may take, its placement, and its quality of service.
-         * @description For the role operator and those above.
+         * Change settings of a volume: quota, reservation, placement, performance targets, quality of service.
+         * @description Requires the role operator or higher.
          */
         put: operations["VolumeChange"];
         post?: never;
         /**
-         * Deletes a volume; the job frees its space.
-         * @description For the role operator and those above.
+         * Delete a volume; the job frees its space.
+         * @description Requires the role operator or higher.
          */
         delete: operations["VolumeDelete"];
         options?: never;
@@ -1336,8 +1336,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Counts what the volume did since its pool was opened.
-         * @description For the role viewer and those above.
+         * Show the counters of a volume since its pool was opened.
+         * @description Requires the role viewer or higher.
          */
         get: operations["VolumeCounters"];
         put?: never;
@@ -1356,8 +1356,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists what a volume or a snapshot has otherwise than a snapshot that it stands on.
-         * @description For the role viewer and those above.
+         * List the ranges of a volume or snapshot that changed since an earlier snapshot in its chain.
+         * @description Requires the role viewer or higher.
          */
         get: operations["SnapshotDiff"];
         put?: never;
@@ -1376,8 +1376,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says where a block lies, since when, why it was moved there and what it displaced.
-         * @description For the role viewer and those above.
+         * Explain where a block is stored, since when, why it was moved there and what it displaced.
+         * @description Requires the role viewer or higher.
          */
         get: operations["VolumeExplain"];
         put?: never;
@@ -1396,8 +1396,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tells how long reads of the volume took since its pool was opened, by where blocks came from.
-         * @description For the role viewer and those above.
+         * Show read latency of a volume since its pool was opened, by the tier that served the reads.
+         * @description Requires the role viewer or higher.
          */
         get: operations["VolumeLatency"];
         put?: never;
@@ -1416,8 +1416,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says where a volume lies.
-         * @description For the role viewer and those above.
+         * Show the map of a volume: bytes by tier and cell.
+         * @description Requires the role viewer or higher.
          */
         get: operations["VolumeMap"];
         put?: never;
@@ -1436,8 +1436,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Says where a volume lay in the last hour, as a map and what changed of it.
-         * @description For the role viewer and those above.
+         * Show the map history of a volume in the last hour: a complete map, and its changes.
+         * @description Requires the role viewer or higher.
          */
         get: operations["VolumeMapFrames"];
         put?: never;
@@ -1458,8 +1458,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Gives a clone the snapshot that it was made from and those before it; the volume that had them is a clone of that snapshot then.
-         * @description For the role operator and those above.
+         * Promote a clone: swap it with its origin. The clone takes over the origin and all earlier snapshots of that volume, which becomes a clone of the origin.
+         * @description Requires the role operator or higher.
          */
         post: operations["VolumePromote"];
         delete?: never;
@@ -1478,8 +1478,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Grows a volume, or shrinks it when told to.
-         * @description For the role operator and those above.
+         * Grow a volume, or shrink it with `shrink`.
+         * @description Requires the role operator or higher.
          */
         post: operations["VolumeResize"];
         delete?: never;
@@ -1498,8 +1498,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes a volume as it was when a snapshot was taken.
-         * @description For the role operator and those above.
+         * Roll a volume back to a snapshot.
+         * @description Requires the role operator or higher.
          */
         post: operations["VolumeRollBack"];
         delete?: never;
@@ -1518,8 +1518,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Makes a volume, or brings one on, from a stream; the snapshot is there when the whole stream was right.
-         * @description For the role operator and those above.
+         * Receive a snapshot stream into a new or existing volume; the snapshot appears when the whole stream has been verified.
+         * @description Requires the role operator or higher.
          */
         post: operations["VolumeReceive"];
         delete?: never;
@@ -1532,148 +1532,152 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description A pool that the daemon knows and could not open. */
+        /** @description A pool that should be open and is not. */
         AbsentPool: {
-            /** @description The drives that it was opened from. */
+            /** @description Drives from which it was opened before. */
             drives: string[];
-            /** @description Its id. */
+            /** @description Id of the pool. */
             id: string;
             /** @description Why it is not open, and what to do. */
             message: string;
-            /** @description Its name. */
+            /** @description Name of the pool. */
             name: string;
         };
-        /** @description Something that is wrong now. */
+        /** @description An open alert: a condition that needs attention. */
         Alert: {
-            /** @description What to do. */
+            /** @description Recommended action. */
             advice: string;
-            /** @description What kind it is. */
+            /** @description Kind of event. */
             code: components["schemas"]["EventCode"];
             /**
              * Format: int32
-             * @description How bad it is, where it has degrees; it is told of anew when that grows.
+             * @description Degree of the condition, where it has degrees; each increase is reported as another event.
              */
             grade?: number;
             /** @description What is wrong, and why. */
             message: string;
             /**
              * Format: int64
-             * @description The number of the event by which it was raised.
+             * @description Number of the event that raised it.
              */
             number: number;
-            /** @description Where to read on: a section of the documentation. */
+            /** @description Section of the documentation with details. */
             runbook: string;
-            /** @description How much it matters. */
+            /** @description Severity. */
             severity: components["schemas"]["Severity"];
             /**
              * Format: int64
-             * @description Since when: seconds since 1970.
+             * @description When it was raised, in seconds since 1970.
              */
             since_s: number;
-            /** @description What it is about. */
+            /** @description Object that it refers to. */
             subject: components["schemas"]["Subject"];
         };
-        /** @description What is wrong now. */
+        /** @description Open alerts. */
         AlertList: {
-            /** @description What matters most first, then by age. */
+            /** @description Alerts, by severity (most severe first), then by age. */
             items: components["schemas"]["Alert"][];
         };
-        /** @description A line of the log of changes. */
+        /** @description An entry of the audit log. Each change has two: before it is executed, and with its result. */
         AuditEntry: {
             /**
              * Format: int64
-             * @description When: seconds since 1970.
+             * @description Time, in seconds since 1970.
              */
             at_s: number;
-            /** @description From where: an address, or `socket`. */
+            /** @description Origin: an IP address, or `socket`. */
             from: string;
-            /** @description SHA-256, in hex, over the entry before's and what this one says (docs/access.md). */
+            /**
+             * @description SHA-256 over the hash of the previous entry and this entry, in hexadecimal digits
+             *     (docs/access.md).
+             */
             hash: string;
             /**
              * Format: int64
-             * @description Its number, from 1 on without gaps.
+             * @description Number of the entry, from 1 without gaps.
              */
             number: number;
             /**
              * Format: int64
-             * @description The number of the entry that says that it was asked for.
+             * @description Of a result: number of the entry that was written before execution.
              */
             of?: number | null;
-            /** @description What was asked for: the operation's name. */
+            /** @description Name of the operation. */
             operation: string;
-            /** @description `asked` before it is done; `done`, or why it was not, after that. */
+            /** @description `asked` before execution; afterwards `done`, or the reason for the failure. */
             outcome: string;
-            /** @description Of what, as far as that is no secret. */
+            /** @description Object of the operation, without secrets. */
             subject: string;
-            /** @description Who: a token's name, `uid N` of the Unix socket, or nobody. */
+            /** @description Caller: name of a token, `uid N` on the Unix socket, or `nobody` if unauthenticated. */
             who: string;
         };
-        /** @description The log of changes, or a part of it. */
+        /** @description Entries of the audit log. */
         AuditList: {
             /**
              * Format: int64
-             * @description The first entry that is not as it was written, as of the daemon's start; nothing: the log is whole.
+             * @description Number of the first entry at which the hash chain is broken, as checked at the daemon's
+             *     start; absent if the log is intact.
              */
             broken_at?: number | null;
-            /** @description Newest first. */
+            /** @description Entries, newest first. */
             items: components["schemas"]["AuditEntry"][];
         };
-        /** @description A place where a block lies. */
+        /** @description A location of a block. */
         BlockPlace: {
             came?: components["schemas"]["Move"] | null;
-            /** @description The drives that have it, and where. */
+            /** @description Drives that have the block, and its address on each. */
             drives: components["schemas"]["DrivePlace"][];
             /**
-             * @description `only`: it is nowhere else but perhaps in RAM; `copy`: the slow tier has the same; `home`: in a place
-             *     that its whole 1 MiB has on the slow tier; `packed`: on the slow tier with others, as its 1 MiB holds
-             *     little.
+             * @description Role of this copy. `only`: dirty, the only copy except one in RAM; `copy`: clean copy of
+             *     data on the slow tier; `home`: at the chunk's home location on the slow tier; `packed`: on
+             *     the slow tier, packed with other blocks because its 1 MiB chunk stores little.
              */
             kind: string;
             /**
              * Format: int64
-             * @description Since then the log has all that could have: seconds since 1970.
+             * @description Start of the time for which the log of such moves is complete, in seconds since 1970.
              */
             log_since_s: number;
             /** @description `ram`, `fast` or `slow`. */
             tier: string;
             /**
              * Format: int32
-             * @description The vdrive; nothing in RAM.
+             * @description Number of the vdrive; absent for RAM.
              */
             vdrive?: number | null;
         };
-        /** @description Initiators that a volume bypasses, and what came of them since its pool was opened. */
+        /** @description Initiators whose I/O bypasses placement, with counters since the pool was opened. */
         Bypass: {
             /**
              * Format: int64
-             * @description 4 KiB blocks, whole or in part, that both were of.
+             * @description 4 KiB blocks, whole or in part, of these reads and writes.
              */
             blocks: number;
-            /** @description Their names. */
+            /** @description Names of the initiators. */
             initiators: string[];
             /**
              * Format: int64
-             * @description Reads that were bypassed, of the volume and its snapshots.
+             * @description Bypassed reads of the volume and its snapshots.
              */
             reads: number;
             /**
              * Format: int64
-             * @description Writes.
+             * @description Bypassed writes.
              */
             writes: number;
         };
-        /** @description A range that is not as in a snapshot. */
+        /** @description A range that differs from a snapshot. */
         ChangedRange: {
-            /** @description It holds data; otherwise it reads as zeroes. */
+            /** @description The range contains data; otherwise it reads as zeroes. */
             data: boolean;
             /**
              * Format: int64
-             * @description Length in bytes: whole blocks of 4 KiB.
+             * @description Length in bytes: whole 4 KiB blocks.
              */
             len: number;
             /**
              * Format: int64
-             * @description First byte.
+             * @description Start of the range in bytes.
              */
             offset: number;
         };
@@ -1701,27 +1705,27 @@ export interface components {
             blocks_zero: number;
             /**
              * Format: int64
-             * @description 4 KiB blocks, whole or in part, that both were of.
+             * @description 4 KiB blocks, whole or in part, of both.
              */
             bypassed_blocks?: number;
             /**
              * Format: int64
-             * @description Reads of initiators that their volume bypasses, among those above.
+             * @description Reads that bypassed placement; included in `reads`.
              */
             bypassed_reads?: number;
             /**
              * Format: int64
-             * @description Writes of such initiators, among those above.
+             * @description Writes that bypassed placement; included in `writes`.
              */
             bypassed_writes?: number;
             /**
              * Format: int64
-             * @description Bytes copied down to the slow tier.
+             * @description Bytes demoted to the slow tier.
              */
             demoted_bytes: number;
             /**
              * Format: int64
-             * @description Flushes ended.
+             * @description Completed host flushes.
              */
             flushes: number;
             /**
@@ -1736,12 +1740,12 @@ export interface components {
             read_bytes: number;
             /**
              * Format: int64
-             * @description Nanoseconds spent in reads, summed.
+             * @description Sum of the latencies of reads in nanoseconds.
              */
             read_ns: number;
             /**
              * Format: int64
-             * @description Reads ended.
+             * @description Completed host reads.
              */
             reads: number;
             /**
@@ -1751,24 +1755,24 @@ export interface components {
             write_bytes: number;
             /**
              * Format: int64
-             * @description Nanoseconds spent in writes, summed.
+             * @description Sum of the latencies of writes in nanoseconds.
              */
             write_ns: number;
             /**
              * Format: int64
-             * @description Writes ended.
+             * @description Completed host writes.
              */
             writes: number;
         };
-        /** @description State of a drive in a pool. */
+        /** @description A drive of a pool. */
         Drive: {
             /**
              * Format: int64
-             * @description Requests that failed.
+             * @description Failed requests.
              */
             errors: number;
             health?: components["schemas"]["DriveHealth"] | null;
-            /** @description Its id, 32 hex digits. */
+            /** @description Id of the drive: 32 hexadecimal digits. */
             id: string;
             /**
              * Format: int64
@@ -1777,41 +1781,41 @@ export interface components {
             read_bytes: number;
             /**
              * Format: int64
-             * @description Reads ended since the pool was opened.
+             * @description Completed reads since the pool was opened.
              */
             reads: number;
             /**
              * Format: int64
-             * @description Blocks that did not match their checksum and were mended from another leg.
+             * @description Blocks with a wrong checksum that were repaired from another member.
              */
             repaired: number;
             /**
              * Format: int64
-             * @description Bytes.
+             * @description Size in bytes.
              */
             size: number;
-            /** @description It does not answer, or takes far longer than its own usual time. */
+            /** @description The drive does not answer, or is far slower than usual. */
             slow?: boolean;
-            /** @description The specification that opens it. */
+            /** @description Drive specification. */
             spec: string;
             /**
-             * @description `online`, `syncing` (it is being brought up to date), `out` (a mirror goes on without what
-             *     is on it), `offline` (taken out by hand) or `missing`.
+             * @description `online`; `syncing`: being resynced; `out`: excluded from its mirror, which runs without it;
+             *     `offline`: taken offline by a user; or `missing`.
              */
             state: string;
             /**
              * Format: int32
-             * @description How much of what it lacks has been copied, while it is syncing.
+             * @description Progress of its resync in percent; null unless `syncing`.
              */
             synced_percent?: number | null;
             /**
              * Format: int64
-             * @description Requests that the drive did not answer within the deadline.
+             * @description Requests that were not answered within the deadline.
              */
             timeouts?: number;
-            /** @description What was written to it since it joined. */
+            /** @description Bytes written to it since it joined the pool, by purpose. */
             wear?: components["schemas"]["Wear"];
-            /** @description Why it is not online; empty when it is. */
+            /** @description Why the drive is not online; empty if it is. */
             why?: string;
             /**
              * Format: int64
@@ -1820,253 +1824,264 @@ export interface components {
             write_bytes: number;
             /**
              * Format: int64
-             * @description Writes ended.
+             * @description Completed writes.
              */
             writes: number;
         };
-        /** @description A drive's health, by SMART. What it does not tell is left out. */
+        /** @description SMART health of a drive. Attributes that the drive does not report are absent. */
         DriveHealth: {
-            /** @description It slept when it was asked last, and was not woken up: the rest is what it said before. */
+            /** @description The drive was in standby at the last query and was not woken up: the other values are older. */
             asleep: boolean;
             /**
              * Format: int64
-             * @description When it said so: seconds since 1970.
+             * @description Time of these values, in seconds since 1970.
              */
             at_s: number;
             /**
              * Format: int64
-             * @description Times that it could not give back what it had.
+             * @description Media errors: data that could not be read back.
              */
             media_errors?: number | null;
-            /** @description Its model. */
+            /** @description Model. */
             model: string;
             /**
              * Format: int64
-             * @description Sectors that cannot be read now.
+             * @description Pending sectors: currently unreadable.
              */
             pending?: number | null;
             /**
              * Format: int64
-             * @description Hours that it was switched on.
+             * @description Power-on time in hours.
              */
             power_on_hours?: number | null;
             /**
              * Format: int64
-             * @description Sectors that it replaced.
+             * @description Reallocated sectors.
              */
             reallocated?: number | null;
-            /** @description Its serial number. */
+            /** @description Serial number. */
             serial: string;
             /**
              * Format: int64
-             * @description What is left of its spare blocks, in per cent.
+             * @description Remaining spare blocks in percent.
              */
             spare_percent?: number | null;
-            /** @description What it says. */
+            /** @description Overall state. */
             state: components["schemas"]["HealthState"];
             /**
              * Format: int64
-             * @description Its temperature in degrees Celsius.
+             * @description Temperature in degrees Celsius.
              */
             temperature_c?: number | null;
             /**
              * Format: int64
-             * @description Sectors that could not be mended.
+             * @description Uncorrectable sectors.
              */
             uncorrectable?: number | null;
             /**
              * Format: int64
-             * @description What it means to have used of its endurance, in per cent; may be more than 100.
+             * @description Used endurance in percent, as the drive estimates it; may exceed 100.
              */
             used_percent?: number | null;
-            /** @description Why it fails, or why nothing is known. */
+            /** @description Why the drive is failing, or why its state is unknown. */
             why: string;
         };
-        /** @description The drives of the open pools and the block devices of this host. */
+        /** @description Drives of the open pools, and block devices of this host. */
         DriveList: {
-            /** @description One entry a drive. */
+            /** @description The drives. */
             items: components["schemas"]["DriveReport"][];
         };
-        /** @description A drive to be found by its light. */
+        /** @description Locate LED of a drive's slot. */
         DriveLocate: {
-            /** @description Its specification. */
+            /** @description Drive specification. */
             drive: string;
-            /** @description Whether the light at its slot is on. */
+            /** @description Switch the LED on or off. */
             on: boolean;
         };
-        /** @description A drive to take out of its mirrors. */
+        /** @description A mirror member to take offline. */
         DriveOffline: {
-            /** @description Its specification, or its id. */
+            /** @description Drive specification, or id of the drive. */
             drive: string;
         };
-        /** @description A drive to bring back into its mirrors. */
+        /** @description A drive to bring back online. */
         DriveOnline: {
-            /** @description Its specification, or its id. */
+            /** @description Drive specification, or id of the drive. */
             drive: string;
-            /** @description Also when it was used without the pool's other drives: all of it is overwritten. */
+            /** @description Accept a drive that was used without the pool's other drives; it is overwritten completely. */
             force?: boolean;
         };
-        /** @description A byte of a drive. */
+        /** @description A byte address on a drive. */
         DrivePlace: {
             /**
              * Format: int64
-             * @description The byte.
+             * @description Offset in bytes.
              */
             byte: number;
-            /** @description The drive, as it was named. */
+            /** @description Drive specification. */
             drive: string;
         };
-        /** @description A drive to look at. */
+        /** @description A drive to probe. */
         DriveProbe: {
-            /** @description Its specification, e.g. `file:/dev/nvme0n1`. */
+            /** @description Drive specification, for example `file:/dev/nvme0n1`. */
             spec: string;
         };
-        /** @description A drive to put in another one's place. */
+        /** @description A mirror member to replace. */
         DriveReplace: {
-            /** @description Take a drive that bears something else, which is lost. */
+            /** @description Overwrite a drive that contains other data (destroys it). */
             force?: boolean;
-            /** @description The specification of the new one, at least as large. */
+            /** @description Specification of the new drive, which must be at least as large. */
             new: string;
-            /** @description The specification or the id of the old one, which may be missing. */
+            /** @description Specification or id of the old drive, which may be missing. */
             old: string;
         };
-        /** @description What is found on a drive. */
+        /** @description Properties and contents of a drive. */
         DriveReport: {
-            /** @description Why it could not be looked at; the other fields mean nothing then. */
+            /** @description Why the drive could not be probed; all other fields are then meaningless. */
             error?: string | null;
-            /** @description What it bears, by name (`ext4 filesystem`, `GPT partition table`, `convect pool NAME`). */
+            /**
+             * @description Signature found on the drive (`ext4 filesystem`, `GPT partition table`,
+             *     `convect pool NAME`); null if there is none.
+             */
             found?: string | null;
             health?: components["schemas"]["DriveHealth"] | null;
             /**
              * Format: int32
-             * @description Logical sector in bytes.
+             * @description Logical sector size in bytes.
              */
             logical_sector: number;
             /**
              * Format: int32
-             * @description Physical sector in bytes.
+             * @description Physical sector size in bytes.
              */
             physical_sector: number;
-            /** @description The pool that uses it now. */
+            /** @description Open pool that uses the drive; null if there is none. */
             pool?: string | null;
             /** @description `solid`, `spinning` or `unknown`. */
             rotation: string;
             /**
              * Format: int64
-             * @description Bytes.
+             * @description Size in bytes.
              */
             size: number;
-            /** @description The specification that opens it. */
+            /** @description Drive specification. */
             spec: string;
             wear?: components["schemas"]["Wear"] | null;
-            /** @description Whether a flush matters. */
+            /** @description The drive has a volatile write cache: writes are durable only after a flush. */
             write_cache: boolean;
         };
-        /** @description Something that happened. */
+        /** @description An event. */
         Event: {
-            /** @description What to do; empty when there is nothing to do. */
+            /** @description Recommended action; empty if none is needed. */
             advice: string;
             /**
              * Format: int64
-             * @description When: seconds since 1970.
+             * @description Time, in seconds since 1970.
              */
             at_s: number;
-            /** @description What kind it is. */
+            /** @description Kind of event. */
             code: components["schemas"]["EventCode"];
             /** @description What happened, and why. */
             message: string;
             /**
              * Format: int64
-             * @description Its number: each event has a greater one than those before.
+             * @description Sequence number: it increases with each event.
              */
             number: number;
             /**
              * Format: int64
-             * @description Of one that became worse or is over: the number of the event by which it was raised.
+             * @description Of an event that updates or clears an alert: number of the event that raised it.
              */
             of?: number | null;
-            /** @description Where to read on: a section of the documentation. */
+            /** @description Section of the documentation with details. */
             runbook: string;
-            /** @description How much it matters. */
+            /** @description Severity. */
             severity: components["schemas"]["Severity"];
-            /** @description What it is to the state of things. */
+            /** @description Whether it raises an alert, clears one, or neither. */
             state: components["schemas"]["EventState"];
-            /** @description What it is about. */
+            /** @description Object that it refers to. */
             subject: components["schemas"]["Subject"];
         };
         /**
-         * @description What kind of event it is; stable, for programs. Each has a section of its name in docs/events.md.
+         * @description Kind of an event; stable, for programs. docs/events.md has a section for each. Older
+         *     names are kept: `leg_out` is a mirror without one of its members, `promise_unmet` a
+         *     missed guarantee of a quality-of-service policy, `target_unmet` a missed performance
+         *     target, `hosts_collide` two hosts with the same initiator name.
          * @enum {string}
          */
         EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "drive_old" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "target_unmet" | "promise_unmet" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "hosts_collide" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "state_unwritten" | "state_damaged" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
-        /** @description Events. */
+        /** @description A page of events. */
         EventList: {
-            /** @description Newest first. */
+            /** @description Events, newest first. */
             items: components["schemas"]["Event"][];
             /**
              * Format: int64
-             * @description `before` of the next page; nothing: there is no older one.
+             * @description Value of `before` for the next page; absent on the last page.
              */
             next?: number | null;
         };
         /**
-         * @description What an event is to the state of things.
+         * @description Effect of an event on its alert. `noted`: event without duration, no alert; `raised`: the alert
+         *     was raised, or became worse; `cleared`: the alert was cleared.
          * @enum {string}
          */
         EventState: "noted" | "raised" | "cleared";
-        /** @description Where a block lies, and why. */
+        /** @description Where a block is stored, and why. */
         Explanation: {
             /**
              * Format: int64
-             * @description First byte of that block's extent of 64 KiB.
+             * @description Offset in bytes of the 64 KiB extent that contains it.
              */
             extent: number;
             heat?: components["schemas"]["ExtentHeat"] | null;
-            /** @description It was not written since a snapshot was taken, which has it in common with the volume. */
+            /** @description The block has not been written since a snapshot was taken, and is shared with it. */
             inherited: boolean;
             /**
              * Format: int64
-             * @description The logical block that was asked for.
+             * @description The requested logical block.
              */
             lba: number;
-            /** @description That is since the pool was opened. */
+            /** @description The log is complete since the pool was opened. */
             log_is_whole: boolean;
             /**
              * Format: int64
-             * @description Since then the log has every move but those that concern RAM alone: seconds since 1970.
+             * @description Start of the time for which the log of moves is complete, except those that concern only
+             *     RAM; in seconds since 1970.
              */
             log_since_s: number;
-            /** @description The last moves of its extent, the newest first: at most eight that concern RAM alone and eight others. */
+            /**
+             * @description Latest moves of its extent, newest first: at most eight that concern only RAM, and eight
+             *     others.
+             */
             moves: components["schemas"]["Move"][];
             /**
              * Format: int64
-             * @description First byte of the 4 KiB block that has it.
+             * @description Offset in bytes of the 4 KiB block that contains it.
              */
             offset: number;
-            /** @description Where it lies, the fastest first; nowhere when it is zeroes. */
+            /** @description Locations of the block, fastest tier first; empty for a hole. */
             places: components["schemas"]["BlockPlace"][];
-            /** @description That snapshot as `VOLUME@SNAPSHOT`, unless it was deleted. */
+            /** @description That snapshot, as `VOLUME@SNAPSHOT`; absent if it has been deleted. */
             snapshot?: string | null;
         };
-        /** @description State of an export. */
+        /** @description An export and its state. */
         Export: {
-            /** @description Where it is offered, e.g. `unix:/run/convect/a.sock`. */
+            /** @description Address at which it is offered, for example `unix:/run/convect/a.sock`. */
             address?: string | null;
             /** @description Why it could not be started. */
             error?: string | null;
-            /** @description Lines that a person can paste to use it. */
+            /** @description Commands with which a host can use it. */
             hints: string[];
-            /** @description Whose reads and writes all come through it. */
+            /** @description Initiator name of all I/O through this export; absent if none is set. */
             initiator?: string | null;
-            /** @description The front end. */
+            /** @description Protocol. */
             kind: string;
-            /** @description Its name. */
+            /** @description Name of the export. */
             name: string;
-            /** @description Values of the front end's parameters. */
+            /** @description Parameters of the protocol. */
             parameters: {
                 [key: string]: string;
             };
-            /** @description The volume's pool. */
+            /** @description Pool of the volume. */
             pool: string;
             /**
              * Format: int64
@@ -2075,281 +2090,291 @@ export interface components {
             sessions: number;
             /** @description `online` or `failed`. */
             state: string;
-            /** @description The volume. */
+            /** @description Exported volume, or snapshot. */
             volume: string;
         };
-        /** @description Parameters of an export that change while hosts go on. */
+        /** @description Parameters to change while hosts are connected. */
         ExportChange: {
-            /** @description New values by name; an empty one takes the parameter away. Others stay as they are. */
+            /** @description New values by name; an empty value removes the parameter. Others are unchanged. */
             parameters: {
                 [key: string]: string;
             };
         };
-        /** @description An export to be made. It is kept in the pool and started again with it. */
+        /** @description An export to create. It is stored in the pool and started whenever the pool is opened. */
         ExportCreate: {
             /**
-             * @description Whose reads and writes all come through it, for `bypass` of the volume: a name of 1 to 223 bytes without
-             *     control characters.
+             * @description Initiator name of all I/O through this export, as used by the volume's `bypass`: 1 to 223
+             *     bytes without control characters.
              */
             initiator?: string | null;
-            /** @description The front end: `nbd`. */
+            /** @description Protocol, for example `nbd`. */
             kind: string;
-            /** @description As a pool's name; unique in the daemon. */
+            /** @description Name of the export, unique on this daemon; same syntax as a pool name. */
             name: string;
-            /** @description Values of the front end's parameters. */
+            /** @description Parameters of the protocol. */
             parameters?: {
                 [key: string]: string;
             };
-            /** @description The volume's pool. */
+            /** @description Pool of the volume. */
             pool: string;
-            /** @description The volume; or a snapshot, `VOLUME@SNAPSHOT`, to be read. */
+            /** @description Volume, or a snapshot `VOLUME@SNAPSHOT`, which is exported read-only. */
             volume: string;
-            /** @description Of a snapshot: hosts may write. A clone of it is made, with the export's name, and exported in its place. */
+            /** @description For a snapshot: export a writable clone of it instead, with the name of the export. */
             writable?: boolean;
         };
-        /** @description Exports. */
+        /** @description List of exports. */
         ExportList: {
-            /** @description One entry an export. */
+            /** @description The exports. */
             items: components["schemas"]["Export"][];
         };
-        /** @description How hot an extent is. */
+        /** @description Access frequency of an extent, and what the placement policy derives from it. */
         ExtentHeat: {
             /**
              * Format: double
-             * @description What those are worth, in the same unit, that leave the fast tier of late.
+             * @description Recent worth of extents evicted from the fast tier, in the same unit.
              */
             bar: number;
             /**
              * Format: int64
-             * @description Bytes that hosts used of the same part of the pool since its last use, about.
+             * @description Bytes that hosts accessed in the same shard since its last access, approximately.
              */
             idle_bytes: number;
             /**
              * Format: int32
-             * @description Times that hosts used it, bursts counted once; 15 stands for more, too.
+             * @description Accesses by hosts, bursts counted once; 15 means 15 or more.
              */
             uses: number;
             /**
              * Format: double
-             * @description What one has to be worth to rise to the fast tier now; 0 while there is room.
+             * @description Worth required for promotion now, in the same unit; 0 while there is free space.
              */
             wanted: number;
             /**
              * Format: double
-             * @description Uses to be expected while hosts use a block, for each block that it keeps on the fast tier.
+             * @description Worth of the extent: expected accesses per block accessed by hosts, for each block that it
+             *     occupies on the fast tier.
              */
             worth: number;
         };
-        /** @description An extent of 64 KiB of some volume. */
+        /** @description A 64 KiB extent of a volume or snapshot. */
         ExtentPlace: {
             /**
              * Format: int64
-             * @description Its first byte there.
+             * @description Offset of the extent in bytes.
              */
             offset: number;
-            /** @description The volume, or `VOLUME@SNAPSHOT`; nothing when that was deleted since. */
+            /** @description The volume, or `VOLUME@SNAPSHOT`; absent if it has been deleted since. */
             volume?: string | null;
         };
-        /** @description How full a part of a pool is. */
+        /** @description Usage of a part of a pool. */
         Fill: {
             /**
              * Format: int64
-             * @description Bytes that there is room for.
+             * @description Capacity in bytes.
              */
             capacity: number;
             /**
              * Format: int32
-             * @description The highest level of those at which it is warned that was reached; it holds until it is
-             *     missed by a point.
+             * @description Highest warning level in effect; it stays in effect until usage is one percentage point
+             *     below it. Null if there is none.
              */
             level?: number | null;
-            /** @description Which. */
+            /** @description The part. */
             part: components["schemas"]["FillPart"];
             /**
              * Format: int64
-             * @description The same in whole per cent.
+             * @description Usage in percent, rounded down.
              */
             percent: number;
             /**
              * Format: int64
-             * @description Seconds until it is full at the pace at which it filled.
+             * @description Forecast: seconds until it is full at the recent rate. Null while it does not fill.
              */
             seconds_to_full?: number | null;
-            /** @description How it went of late. */
+            /** @description Recent trend. */
             trend: components["schemas"]["Trend"];
             /**
              * Format: int64
-             * @description Seconds over which that was seen: up to ten minutes, or up to a day, whichever leaves less
-             *     time.
+             * @description Period over which the rate was observed, in seconds: up to ten minutes or up to a day,
+             *     whichever forecasts less time.
              */
             trend_s?: number | null;
             /**
              * Format: int64
-             * @description Bytes that are taken; may be more than there is room for.
+             * @description Used bytes; may exceed the capacity.
              */
             used: number;
         };
         /**
-         * @description What of a pool can fill.
+         * @description A part of a pool that can fill up. `space`: data of volumes and snapshots, and reserved space
+         *     that is not used; `metadata`: pages in the metadata region, except for the part that is reserved
+         *     for rewriting pages; `fast`: dirty data on the fast tier, where it is to be written back;
+         *     `slow`: the slow tier of a pool with both tiers.
          * @enum {string}
          */
         FillPart: "space" | "metadata" | "fast" | "slow";
-        /** @description What other sizes would give a pool or a volume, by the traffic of late. */
+        /** @description Forecast for a pool or a volume, from recent I/O. */
         Forecast: {
-            /** @description The sizes, the smallest first. */
+            /** @description Forecasts by size, ascending. */
             points: components["schemas"]["ForecastPoint"][];
             /**
              * Format: int64
-             * @description Bytes of the different blocks that were used, about.
+             * @description Working set: bytes of distinct blocks that were accessed, approximately.
              */
             used_bytes: number;
             /**
              * Format: int64
-             * @description Uses of 4 KiB blocks that this comes from.
+             * @description Accesses of 4 KiB blocks that the forecast is based on.
              */
             uses: number;
-            /** @description The volume; nothing: all of the pool. */
+            /** @description Name of the volume; absent for the whole pool. */
             volume?: string | null;
         };
-        /** @description What one size of the fast tier would give. */
+        /** @description Forecast for one size of the fast tier. */
         ForecastPoint: {
             /**
              * Format: int64
-             * @description That size in bytes.
+             * @description Size in bytes.
              */
             bytes: number;
             /**
              * Format: double
-             * @description The same by the pool's own policy: of a pool with half of the size, all of it and twice as much.
+             * @description Hit ratio of the pool's placement policy; only for a pool, with half, the present and twice
+             *     the size.
              */
             hits?: number | null;
             /**
              * Format: double
-             * @description The share of the uses that LRU would answer without the slow tier, 0 to 1; writes never wait for it.
+             * @description Hit ratio of LRU: share of accesses that do not wait for the slow tier, 0 to 1. Writes count
+             *     as hits.
              */
             lru_hits: number;
             /**
              * Format: int64
-             * @description Mean time of a read or write in nanoseconds, with that share (LRU's where there is no other) and what reads
-             *     of each tier take of late; nothing when one of the tiers was not read yet.
+             * @description Mean latency of reads and writes in nanoseconds with that hit ratio (LRU's if it is the only
+             *     one) and the recent read latency of each tier; absent while a tier has not been read.
              */
             mean_ns?: number | null;
             /**
              * Format: int64
-             * @description Percent of the fast tier of now, or of what a volume has of it now.
+             * @description Size in percent of the present fast tier, or of what the volume has on it.
              */
             percent: number;
         };
-        /** @description A kind of front end. */
+        /** @description An export protocol. */
         FrontEnd: {
-            /** @description What it is. */
+            /** @description Description. */
             about: string;
-            /** @description As it is written: `nbd`. */
+            /** @description Name of the protocol, for example `nbd`. */
             name: string;
-            /** @description What can be set. */
+            /** @description Parameters of its exports. */
             parameters: components["schemas"]["Parameter"][];
         };
-        /** @description Front ends. */
+        /** @description Available export protocols. */
         FrontEndList: {
-            /** @description One entry a front end. */
+            /** @description The protocols. */
             items: components["schemas"]["FrontEnd"][];
         };
         /**
-         * @description What a drive says of itself.
+         * @description Health as reported by the drive itself. `good`; `failing`: failing or about to fail; `unknown`:
+         *     nothing was reported, and `why` says why.
          * @enum {string}
          */
         HealthState: "good" | "failing" | "unknown";
-        /** @description How something did over time. */
+        /** @description History of an object. */
         History: {
             /**
              * Format: int64
-             * @description Where the first step begins: seconds since 1970.
+             * @description Start of the first step, in seconds since 1970.
              */
             from_s: number;
-            /** @description Of what. */
+            /** @description The object, as in the request. */
             object: string;
-            /** @description The figures. */
+            /** @description The metrics. */
             series: components["schemas"]["HistorySeries"][];
             spreads?: components["schemas"]["HistorySpreads"] | null;
             /**
              * Format: int64
-             * @description Seconds of a step; what is told of it is the mean over it.
+             * @description Length of a step in seconds; each value is the mean over its step.
              */
             step_s: number;
         };
-        /** @description One figure over time. */
+        /** @description A metric over time. */
         HistorySeries: {
-            /** @description Its name. */
+            /** @description Name of the metric. */
             name: string;
-            /** @description Its unit: `1/s`, `B/s`, `B`, `s`, `ratio` (0 to 1) or nothing. */
+            /** @description Unit: `1/s`, `B/s`, `B`, `s`, `ratio` (0 to 1), or empty. */
             unit: string;
             /**
-             * @description A value for each step, oldest first; nothing where none is known: the daemon did not run, or there is no mean of
-             *     what did not happen.
+             * @description One value per step, oldest first; null if unknown: the daemon did not run, or the mean is
+             *     undefined because there were no operations.
              */
             values: (number | null)[];
         };
-        /** @description Operations of one kind. Counts above 255 are right to one part in 256. */
+        /** @description Histograms of reads or writes. Counts above 255 are accurate to one part in 256. */
         HistorySpread: {
-            /** @description By sizes, in the same way. */
+            /** @description Operations by size, likewise. */
             sizes: number[];
-            /** @description By times: not longer than each bound and longer than the one before, and at the end those beyond the last. */
+            /** @description Operations by latency: one count per bound, and one for those above the last bound. */
             times: number[];
         };
-        /** @description How operations are spread over times and sizes. */
+        /** @description Histograms of latency and size. */
         HistorySpreads: {
             /** @description Reads. */
             reads: components["schemas"]["HistorySpread"];
-            /** @description Bounds of sizes, in bytes. */
+            /** @description Upper bounds of the size buckets, in bytes. */
             size_bounds: number[];
-            /** @description Bounds of times, in seconds. */
+            /** @description Upper bounds of the latency buckets, in seconds. */
             time_bounds: number[];
             /** @description Writes. */
             writes: components["schemas"]["HistorySpread"];
         };
-        /** @description Whether promotion is held. */
+        /** @description Pauses or resumes promotion. */
         HoldPromotion: {
-            /** @description Nothing is promoted into RAM and the fast tier while it is held. */
+            /** @description `true` pauses promotion into RAM and the fast tier, `false` resumes it. */
             hold: boolean;
         };
-        /** @description A pool that could be imported. */
+        /** @description A pool that can be imported. */
         Importable: {
-            /** @description Drives found, by specification. */
+            /** @description Specifications of its drives that were found. */
             found: string[];
-            /** @description Its id. */
+            /** @description Id of the pool. */
             id: string;
-            /** @description Drives of the pool that were not among those searched, by their last specification. */
+            /** @description Last known specifications of its drives that were not found. */
             missing: string[];
-            /** @description Its name. */
+            /** @description Name of the pool. */
             name: string;
         };
-        /** @description Pools that could be imported. */
+        /** @description Pools that can be imported. */
         ImportableList: {
-            /** @description One entry a pool. */
+            /** @description The pools. */
             items: components["schemas"]["Importable"][];
-            /** @description Drives that could not be opened, since something else uses them say: each with why. */
+            /**
+             * @description Drives that could not be opened, each with the reason, for example that another program uses
+             *     it.
+             */
             passed_over?: string[];
         };
-        /** @description Long work. */
+        /** @description A job. */
         Job: {
             /**
              * Format: int64
-             * @description When it began: seconds since 1970.
+             * @description Start time, in seconds since 1970.
              */
             began_s?: number;
             /**
              * Format: int64
-             * @description Bytes done.
+             * @description Completed bytes.
              */
             done: number;
             /**
              * Format: int64
-             * @description When it ended.
+             * @description End time, in seconds since 1970; absent until the job has ended.
              */
             ended_s?: number | null;
             /**
              * Format: int64
-             * @description Its number, which it keeps when the daemon is restarted.
+             * @description Number of the job; it is kept across restarts of the daemon.
              */
             id: number;
             /** @description `evacuate`, `delete`, `scrub`, `resync`, `reclaim`, `send` or `receive`. */
@@ -2358,69 +2383,72 @@ export interface components {
             message: string;
             /**
              * Format: double
-             * @description Done, in hundredths of the whole; 100 only when the job is done.
+             * @description Progress in percent, to hundredths; 100 only when the job has completed.
              */
             percent: number;
             /**
              * Format: int64
-             * @description Bytes a second over the last seconds in which it was at work; 0 while it is paused.
+             * @description Recent rate in bytes per second, of the last seconds in which it was running; 0 while it is
+             *     paused.
              */
             rate: number;
             /**
              * Format: int64
-             * @description Seconds left at that rate.
+             * @description Estimated seconds left at that rate.
              */
             seconds_left?: number | null;
-            /** @description How far it is. */
+            /** @description State. */
             state: components["schemas"]["JobState"];
-            /** @description Pool and object, for people. */
+            /** @description Pool and object, for display. */
             subject: string;
             /**
              * Format: int64
-             * @description Bytes in all; may shrink or grow as hosts write.
+             * @description Total bytes; may change as hosts write.
              */
             total: number;
         };
-        /** @description Jobs, running and of late, newest first. */
+        /** @description Current and recent jobs. */
         JobList: {
-            /** @description One entry a job. */
+            /** @description Jobs, newest first. */
             items: components["schemas"]["Job"][];
         };
         /** @description A job that was started. */
         JobRef: {
             /**
              * Format: int64
-             * @description Its number.
+             * @description Number of the job.
              */
             job: number;
         };
         /**
-         * @description How far a job is.
+         * @description State of a job. `running`; `paused`: until it is resumed; `done`: completed; `failed`: the
+         *     message says why; `cancelled`: by a user.
          * @enum {string}
          */
         JobState: "running" | "paused" | "done" | "failed" | "cancelled";
         /**
-         * @description Reads of a pool or a volume since the pool was opened, by how long they took. What was answered from memory counts by
-         *     operations, what drives were read for by stretches of blocks that lie together, with the wait for their turn.
+         * @description Read latency histograms of a pool or a volume since the pool was opened, by source. Reads from
+         *     memory count per operation; reads from drives count per contiguous run of blocks, including
+         *     queueing.
          */
         Latency: {
-            /** @description Bounds of times in nanoseconds, rising. */
+            /** @description Upper bounds of the buckets in nanoseconds, ascending. */
             bounds_ns: number[];
-            /** @description From the fast tier. */
+            /** @description Reads from the fast tier. */
             fast: components["schemas"]["SourceLatency"];
-            /** @description From the engine's memory, or of what was never written. */
+            /** @description Reads served from memory, and of blocks that were never written. */
             ram: components["schemas"]["SourceLatency"];
-            /** @description From the slow tier. */
+            /** @description Reads from the slow tier. */
             slow: components["schemas"]["SourceLatency"];
         };
-        /** @description How a vdrive lays its space over its drives. */
+        /** @description Layout of a vdrive. */
         Layout: {
             /** @enum {string} */
             kind: "concat";
         } | {
             /**
              * Format: int64
-             * @description Bytes on one drive before the next: a power of two from 4 KiB to 1 MiB.
+             * @description Stripe unit in bytes: a power of two from 4 KiB to 1 MiB.
              */
             chunk: number;
             /** @enum {string} */
@@ -2429,72 +2457,74 @@ export interface components {
             /** @enum {string} */
             kind: "mirror";
         };
-        /** @description Where a volume lies, or what changed of that since the event before. */
+        /** @description Map of a volume by tier, or its changes since the previous event. */
         LiveMap: {
             /**
-             * @description Four hexadecimal digits a part, in order: sixteenths in RAM, on the fast and on the slow tier (15 is also
-             *     all of it, 1 also less), and the uses as in a map. Nothing when only parts changed.
+             * @description Four hexadecimal digits per cell, in order: shares in RAM, on the fast and on the slow tier,
+             *     in fifteenths, rounded up (0: none), and the accesses as in a map. Absent if only `changed`
+             *     is sent.
              */
             all?: string | null;
             /**
              * Format: int32
-             * @description How many parts.
+             * @description Number of cells.
              */
             cells: number;
-            /** @description Eight digits a part that changed: its number, then as above. */
+            /** @description Eight hexadecimal digits per changed cell: its number, then the four digits as above. */
             changed?: string | null;
             /**
              * Format: int64
-             * @description Bytes from there that are shown, in `cells` equal parts.
+             * @description Length of the mapped range in bytes; it is divided into `cells` equal cells.
              */
             length: number;
             /**
              * Format: int64
-             * @description The volume's size in bytes.
+             * @description Size of the volume in bytes.
              */
             size: number;
             /**
              * Format: int64
-             * @description The first byte that is shown.
+             * @description Start of the mapped range in bytes.
              */
             start: number;
             /** @description `POOL/VOLUME`. */
             volume: string;
         };
-        /** @description A quality-of-service policy that volumes of a pool have, now. */
+        /** @description A quality-of-service policy in use. */
         LivePolicy: {
             /**
-             * @description What these attained since their pool was opened: operations that ended, that were held, and that took longer than
-             *     the maximum latency; windows of 100 ms in which they asked for what they were promised, and those in which they got it.
+             * @description Counters of these volumes since the pool was opened: completed operations, operations queued
+             *     at the gate, operations that exceeded the maximum latency, windows of 100 ms in which the
+             *     guarantee was needed, and windows in which it was met.
              */
             did: number[];
             /**
              * Format: int32
-             * @description Its service level.
+             * @description Service level.
              */
             level: number;
-            /** @description The policy's name. */
+            /** @description Name of the policy. */
             name: string;
-            /** @description The pool. */
+            /** @description Pool of the policy. */
             pool: string;
             /**
              * Format: int64
-             * @description Operations a second that are promised, to all of those volumes and groups together.
+             * @description Guaranteed IOPS: sum of the minimums of all these volumes and groups.
              */
             promised_iops: number;
             /**
              * Format: int64
-             * @description Volumes that have it, of their own or with a group.
+             * @description Volumes with this policy, of their own or through a group.
              */
             volumes: number;
         };
-        /** @description A pool now. */
+        /** @description Current state of a pool. */
         LivePool: {
-            /** @description What it did since it was opened. */
+            /** @description Counters since the pool was opened. */
             counters: components["schemas"]["Counters"];
             /**
              * Format: int64
-             * @description Bytes of data on the fast tier that is newer than its home or has none.
+             * @description Dirty bytes on the fast tier.
              */
             fast_dirty: number;
             /**
@@ -2502,277 +2532,292 @@ export interface components {
              * @description Bytes of clean copies on the fast tier.
              */
             fast_shadow: number;
-            /** @description Its name. */
+            /** @description Name of the pool. */
             name: string;
             /**
              * Format: int64
-             * @description Bytes of its RAM tier in use.
+             * @description Used bytes of the RAM cache.
              */
             ram_bytes: number;
-            /** @description As a pool's. */
+            /** @description State, as in a pool. */
             state: string;
             /**
              * Format: int64
-             * @description Bytes that hold the only valid copy of something.
+             * @description Stored bytes, without clean copies.
              */
             used: number;
         };
-        /** @description What changed since the event before; all of it in a viewer's first event. */
+        /** @description Changes since the previous event; the first event is complete. */
         LiveState: {
             /**
              * Format: int64
-             * @description Milliseconds since 1970.
+             * @description Time, in milliseconds since 1970.
              */
             at_ms: number;
             /**
              * Format: int64
-             * @description Grows with each change that somebody makes: what lists show may be another then.
+             * @description Increases with each change by a user: lists should then be loaded again.
              */
             changes: number;
-            /** @description The jobs, when one changed. */
+            /** @description All jobs; absent if none of them changed. */
             jobs?: components["schemas"]["Job"][] | null;
-            /** @description The policies that volumes have, of all pools, when something of one changed. */
+            /** @description Policies in use of all pools; absent if none of them changed. */
             policies?: components["schemas"]["LivePolicy"][] | null;
-            /** @description The pools that changed. */
+            /** @description Pools that changed. */
             pools: components["schemas"]["LivePool"][];
-            /** @description The volumes that did something, the busiest ones when there are very many. */
+            /** @description Volumes with I/O; of very many, the busiest ones. */
             volumes: components["schemas"]["LiveVolume"][];
-            /** @description It is all that there is: what is not in it is gone. */
+            /** @description The state is complete: objects that it does not contain are gone. */
             whole: boolean;
         };
-        /** @description A volume now. */
+        /** @description Current activity of a volume. */
         LiveVolume: {
             /**
-             * @description What it did since its pool was opened: reads, writes, bytes read, bytes written, nanoseconds spent in reads,
-             *     nanoseconds spent in writes.
+             * @description Counters since the pool was opened: reads, writes, bytes read, bytes written, sum of read
+             *     latencies in nanoseconds, sum of write latencies in nanoseconds.
              */
             did: number[];
-            /** @description Its name. */
+            /** @description Name of the volume. */
             name: string;
-            /** @description Its pool. */
+            /** @description Pool of the volume. */
             pool: string;
         };
-        /** @description A session to be begun. */
+        /** @description Login of a browser. */
         LogIn: {
-            /** @description A token. */
+            /** @description Secret of a token. */
             token: string;
         };
-        /** @description Who asks. */
+        /** @description Identity of the caller. */
         Login: {
-            /** @description What a browser sends with each change as `X-Convect-CSRF`; nothing where there is no session. */
+            /**
+             * @description CSRF token of the session, required in the header `X-Convect-CSRF` of every change; absent
+             *     without a session.
+             */
             csrf?: string | null;
             /**
              * Format: int64
-             * @description When it ends: seconds since 1970.
+             * @description Expiry time of the session or token, in seconds since 1970; absent on the Unix socket.
              */
             expires_s?: number | null;
-            /** @description What they may do. */
+            /** @description Role of the caller. */
             role: components["schemas"]["Role"];
-            /** @description The token's name, or the user of the host. */
+            /** @description Name of the token, or the user of this host. */
             who: string;
         };
         /**
-         * @description How a mail server is spoken to.
+         * @description Transport security of a connection to a mail server. `starttls`: STARTTLS required (RFC 3207);
+         *     `tls`: TLS from the start (RFC 8314); `plain`: no TLS, to this host only.
          * @enum {string}
          */
         MailSecurity: "starttls" | "tls" | "plain";
-        /** @description Bytes of one part of a volume's LBA space by where they are read from. */
+        /** @description A cell of a volume's map: its bytes by the tier that reads are served from. */
         MapCell: {
             /**
              * Format: int64
-             * @description Never written.
+             * @description Bytes of holes.
              */
             empty: number;
             /**
              * Format: int64
-             * @description On the fast tier.
+             * @description Bytes on the fast tier.
              */
             fast: number;
             /**
              * Format: int64
-             * @description In RAM.
+             * @description Bytes in RAM.
              */
             ram: number;
             /**
              * Format: int64
-             * @description On the slow tier.
+             * @description Bytes on the slow tier.
              */
             slow: number;
             /**
              * Format: int32
-             * @description Times that hosts used the extent of 64 KiB that they used most, bursts counted once; 15 stands for more,
-             *     too.
+             * @description Accesses by hosts of the most accessed 64 KiB extent, bursts counted once; 15 means 15 or
+             *     more.
              */
             uses?: number;
         };
-        /** @description A volume's map at a moment, or what changed of it. */
+        /** @description Map of a volume at some time, or its changes since the previous frame. */
         MapFrame: {
-            /** @description All parts, as a live map's. Nothing when only parts changed. */
+            /** @description All cells, encoded as in a live map; absent if only `changed` is sent. */
             all?: string | null;
             /**
              * Format: int64
-             * @description When it was seen so first: seconds since 1970.
+             * @description Time of the sample, in seconds since 1970.
              */
             at_s: number;
-            /** @description The parts that changed, as a live map's. */
+            /** @description Changed cells, encoded as in a live map. */
             changed?: string | null;
         };
         /**
-         * @description Where a volume lay. A look every ten seconds is kept at most, for an hour; fewer where there are many volumes, or where
-         *     nothing was done with it.
+         * @description Map history of a volume. Samples of the last hour are kept, one every ten seconds at most; fewer
+         *     with many volumes, or for a volume without I/O.
          */
         MapFrames: {
             /**
              * Format: int32
-             * @description Into how many equal parts it is cut.
+             * @description Number of equal cells that the volume is divided into.
              */
             cells: number;
             /**
-             * @description The map at `from`, or when it was looked at first, then each time that it was seen to be another. None when it was
-             *     not looked at yet.
+             * @description The map at `from`, or the first sample after it, then one frame for each sample with
+             *     changes. Empty if the volume has not been sampled yet.
              */
             frames: components["schemas"]["MapFrame"][];
             /**
              * Format: int64
-             * @description When it was looked at last: seconds since 1970. Up to then it is as the last frame says. 0 with no frame.
+             * @description Time of the latest sample, in seconds since 1970: until then the last frame is valid. 0
+             *     without frames.
              */
             last_s: number;
             /**
              * Format: int64
-             * @description The volume's size in bytes.
+             * @description Size of the volume in bytes.
              */
             size: number;
             /** @description `POOL/VOLUME`. */
             volume: string;
         };
-        /** @description A move of blocks of one extent; what happened to it within a second for one reason is one. */
+        /**
+         * @description A move of blocks of one extent between tiers. Moves of an extent for one reason within a second
+         *     are one entry.
+         */
         Move: {
-            /** @description The reason in words. */
+            /** @description Description of the reason. */
             about: string;
             /**
              * Format: int64
-             * @description When: seconds since 1970.
+             * @description Time, in seconds since 1970.
              */
             at_s: number;
-            /** @description Which 4 KiB blocks of the extent, by their numbers from 0 to 15. */
+            /** @description Numbers of the moved 4 KiB blocks within the extent, 0 to 15. */
             blocks: number[];
             displaced?: components["schemas"]["ExtentPlace"] | null;
-            /** @description A copy was given up: nothing was written, and the block is left at `to`. */
+            /** @description A copy was evicted: nothing was written, and `to` is where the block remains. */
             dropped: boolean;
-            /** @description `host`, `ram`, `fast`, `slow` or `any`. */
+            /** @description Source: `host`, `ram`, `fast`, `slow` or `any`. */
             from: string;
-            /** @description The reason's name; with `from` and `to` it says which. */
+            /**
+             * @description Name of the reason, unique together with `from` and `to`; `about` describes it. Older names
+             *     are kept: `knobs` (settings of the volume prevent promotion), `sank_…` (demoted), `packed_…`
+             *     (demoted, packed with blocks of other chunks), `foreseen` (sequence prefetch), `spared`
+             *     (compaction), `cleared` (evacuation), `mended` (repair).
+             */
             reason: string;
-            /** @description `ram`, `fast`, `slow`, `any`, or `nowhere` when the blocks became zeroes. */
+            /** @description Destination: `ram`, `fast`, `slow`, `any`, or `nowhere` if the blocks became holes. */
             to: string;
             /**
              * Format: double
-             * @description What that was held against; nothing while there was room.
+             * @description Worth that it was compared with: for a promotion the worth required, for an eviction the
+             *     recent worth of victims. Absent while there was free space.
              */
             wanted?: number | null;
             /**
              * Format: double
-             * @description What the extent was worth then, where that decided: uses to be expected while hosts use a block,
-             *     for each block that it keeps on the fast tier.
+             * @description Worth of the extent at that time, where it was decisive: expected accesses per block
+             *     accessed by hosts, for each block that the extent occupies on the fast tier.
              */
             worth?: number | null;
         };
-        /** @description How often something was moved for a reason since the pool was opened. */
+        /** @description Moves in one direction for one reason since the pool was opened. */
         MoveCount: {
-            /** @description The reason in words. */
+            /** @description Description of the reason. */
             about: string;
             /**
              * Format: int64
-             * @description Bytes that they moved, or of the copies that were given up.
+             * @description Bytes that were moved, or whose copies were evicted.
              */
             bytes: number;
-            /** @description As a move's. */
+            /** @description Evictions: nothing was written. */
             dropped: boolean;
-            /** @description As a move's. */
+            /** @description Source, as in a move. */
             from: string;
             /**
              * Format: int64
-             * @description Moves of an extent or a part of one.
+             * @description Number of moves of extents or parts of extents.
              */
             moves: number;
-            /** @description The reason's name. */
+            /** @description Name of the reason, as in a move. */
             reason: string;
-            /** @description As a move's. */
+            /** @description Destination, as in a move. */
             to: string;
         };
-        /** @description How often what was moved for each reason. */
+        /** @description Moves by direction and reason. */
         MoveCountList: {
-            /** @description One entry a reason and way, also for those that did not occur. */
+            /** @description One entry per direction and reason, including those with no moves. */
             items: components["schemas"]["MoveCount"][];
         };
-        /** @description A parameter that exports of a front end have. */
+        /** @description A parameter of a protocol's exports. */
         Parameter: {
-            /** @description What it means, its form and its default. */
+            /** @description Meaning, format and default. */
             about: string;
-            /** @description As it is written: `listen`. */
+            /** @description Name of the parameter, for example `listen`. */
             name: string;
-            /** @description Whether an export must have it. */
+            /** @description Every export of the protocol must set it. */
             required: boolean;
         };
-        /** @description A range of a volume that is kept on one tier. */
+        /** @description A pinned range of a volume. */
         Pin: {
             /**
              * Format: int64
-             * @description Bytes, a multiple of 65,536; nothing: up to the volume's end, wherever that is.
+             * @description Length in bytes, a multiple of 65,536; absent: to the end of the volume, also after it is
+             *     resized.
              */
             length?: number | null;
             /**
              * Format: int64
-             * @description First byte, a multiple of 65,536.
+             * @description Start of the range in bytes, a multiple of 65,536.
              */
             offset: number;
-            /** @description The tier. */
+            /** @description Tier that it is pinned to. */
             tier: components["schemas"]["Tier"];
         };
-        /** @description A range that is to be kept on a tier from now on, whatever was said of it before. */
+        /** @description A range to pin to a tier, or to unpin; it replaces existing pins where they overlap. */
         PinChange: {
             /**
              * Format: int64
-             * @description Bytes, more than 0; the range is made longer until it ends with whole 65,536. Nothing: up to the
-             *     volume's end, wherever that is.
+             * @description Length in bytes, more than 0; the end is rounded up to a multiple of 65,536. Absent: to the
+             *     end of the volume, also after it is resized.
              */
             length?: number | null;
             /**
              * Format: int64
-             * @description First byte; rounded down to a multiple of 65,536.
+             * @description Start of the range in bytes; rounded down to a multiple of 65,536.
              */
             offset?: number;
-            /** @description Where it is to be. */
+            /** @description Tier, or `none`. */
             to: components["schemas"]["PinTo"];
         };
         /**
-         * @description Where a range of a volume is to be kept.
+         * @description Tier that a range is pinned to; `none` removes pins.
          * @enum {string}
          */
         PinTo: "fast" | "slow" | "none";
-        /** @description What was chosen for the placement of a volume. */
+        /** @description Placement settings of a volume. */
         Placement: {
             bypass?: components["schemas"]["Bypass"] | null;
             /**
              * Format: int64
-             * @description Bytes on the fast tier beyond which it promotes nothing and gives way first; nothing: there is no
-             *     ceiling.
+             * @description Maximum fast-tier space in bytes: beyond it nothing is promoted, and the volume's clean
+             *     copies are evicted first. Absent: no limit.
              */
             fast_ceiling?: number | null;
             /**
              * Format: int64
-             * @description Bytes on the fast tier up to which others give way first; nothing: there is no floor.
+             * @description Guaranteed fast-tier space in bytes: data of other volumes is evicted first. Absent: none.
              */
             fast_floor?: number | null;
-            /** @description What is pinned, in order. */
+            /** @description Pinned ranges, in ascending order. */
             pins: components["schemas"]["Pin"][];
-            /** @description Whether reads bring something to the fast tier. */
+            /** @description Reads promote data to the fast tier. */
             promotion: boolean;
-            /** @description How soon something is promoted. */
+            /** @description How eagerly data is promoted. */
             reaction: components["schemas"]["Reaction"];
             write_budget?: components["schemas"]["WriteBudget"] | null;
         };
-        /** @description State of a pool. */
+        /** @description An open pool. */
         Pool: {
             /**
              * Format: int64
@@ -2786,310 +2831,335 @@ export interface components {
             fast_capacity: number;
             /**
              * Format: int64
-             * @description Bytes of data on the fast tier that is newer than its home or has none.
+             * @description Dirty bytes on the fast tier.
              */
             fast_dirty: number;
             /**
              * Format: int64
-             * @description Bytes of clean copies on the fast tier of data whose home is slow.
+             * @description Bytes of clean copies on the fast tier: blocks that are also at their slow home location.
              */
             fast_shadow: number;
-            /** @description How full its parts are, and what is to be expected. */
+            /** @description Usage of its parts, with forecasts. */
             fills?: components["schemas"]["Fill"][];
-            /** @description Its id, 32 hex digits. */
+            /** @description Id of the pool: 32 hexadecimal digits. */
             id: string;
             /**
              * Format: int64
-             * @description Engine memory for maps, in bytes.
+             * @description Memory used for maps, in bytes.
              */
             map_bytes: number;
-            /** @description What a person should know or do; empty when all is well. */
+            /** @description Conditions that need attention, and what to do; empty if there are none. */
             messages: string[];
-            /** @description Its name. */
+            /** @description Name of the pool. */
             name: string;
             /**
              * Format: int64
-             * @description Blocks that openings found lost, until a scrub of the whole pool has ended.
+             * @description Blocks that were found lost when the pool was opened, until a scrub of the whole pool has
+             *     completed.
              */
             opening_lost?: number;
             /**
              * Format: int64
-             * @description Bytes stored or promised beyond what there is, after a power cut that took back discards whose
-             *     room had been given out; nothing new is until it is 0.
+             * @description Stored and reserved bytes beyond the capacity, after a power cut undid discards whose space
+             *     had been reused. No new space is allocated until it is 0.
              */
             overpromised?: number;
-            /** @description Where new space begins. */
+            /** @description Write-back policy. */
             policy: components["schemas"]["SpacePolicy"];
             /**
              * Format: int64
-             * @description Sum of the volumes' sizes in bytes: what hosts may want to store.
+             * @description Provisioned bytes: sum of the volumes' sizes.
              */
             promised?: number;
             /**
              * Format: int64
-             * @description The same in whole per cent of the usable bytes; more than 100 is more than there is room for.
+             * @description Overcommit ratio: provisioned space in percent of the usable space; above 100 the pool is
+             *     overcommitted.
              */
             promised_percent?: number;
             promotion_budget?: components["schemas"]["PromotionBudget"] | null;
-            /** @description Promotion into the fast tier is held. */
+            /** @description Promotion is paused by a user. */
             promotion_held: boolean;
             /**
              * Format: int64
-             * @description Engine memory for cached data (the RAM tier), in bytes.
+             * @description Memory used by the RAM cache, in bytes.
              */
             ram_bytes: number;
             /**
              * Format: int64
-             * @description As much as that may be, in bytes: less than configured while the host is short of memory.
+             * @description Current limit of the RAM cache in bytes; below its configured size while the host is short
+             *     of memory.
              */
             ram_limit?: number;
             /**
              * Format: int64
-             * @description Bytes promised to volumes and not yet written.
+             * @description Bytes reserved for volumes and not used yet.
              */
             reserved: number;
-            /** @description The scrub that runs, or the last one. */
+            /** @description The running scrub, or the last one. */
             scrub?: components["schemas"]["Scrub"];
             /**
              * Format: int32
-             * @description Single-threaded engines.
+             * @description Number of shards.
              */
             shards: number;
-            /** @description `online`, `degraded`, `full` or `failed`, with a sentence where it is not online. */
+            /** @description `online`, `degraded`, `full` or `failed`; `messages` explain it. */
             state: string;
             /**
              * Format: int64
-             * @description Bytes that hold the only valid copy of something.
+             * @description Stored bytes, without clean copies.
              */
             used: number;
             /** @description Its vdrives. */
             vdrives: components["schemas"]["Vdrive"][];
             /**
              * Format: int64
-             * @description Volumes.
+             * @description Number of volumes.
              */
             volumes: number;
-            /** @description Per cent at which it is warned that one of them fills, in order. */
+            /** @description Usage levels at which a warning is raised, in percent, ascending. */
             warn_at?: number[];
         };
-        /** @description What is changed of a pool; what is not given stays. */
+        /** @description Changes of a pool; fields that are absent are unchanged. */
         PoolChange: {
             /**
              * Format: int64
-             * @description Bytes a day that promotion may write to the fast tier, rounded up to a multiple of 4,096; 0: as many as
-             *     are worth it.
+             * @description Bytes per day that promotion may write to the fast tier, rounded up to a multiple of 4,096;
+             *     0: no limit.
              */
             promotion_budget?: number | null;
         };
-        /** @description A pool to be made. */
+        /** @description A pool to create. */
         PoolCreate: {
-            /** @description An unmirrored fast tier over a slow one is accepted: its loss loses data. */
+            /** @description Accept an unmirrored fast tier over a slow one: data is lost when a fast drive fails. */
             accept_unmirrored?: boolean;
-            /** @description Take drives that bear something else. */
+            /** @description Overwrite drives that contain other data (destroys it). */
             force?: boolean;
-            /** @description Letters, digits, `-`, `_`, `.`; begins with a letter; at most 64. */
+            /** @description Name of the pool: letters, digits, `-`, `_` and `.`, beginning with a letter; at most 64. */
             name: string;
-            /** @description Where new space begins. */
+            /** @description Write-back policy. */
             policy?: components["schemas"]["SpacePolicy"];
             /**
              * Format: int32
-             * @description Single-threaded engines; 0 chooses one a core.
+             * @description Number of shards; 0: one per CPU core.
              */
             shards?: number;
-            /** @description At least one. */
+            /** @description Its vdrives; at least one. */
             vdrives: components["schemas"]["VdriveSpec"][];
         };
-        /** @description Drives to open a pool from. */
+        /** @description Drives from which to open a pool. */
         PoolImport: {
-            /** @description Open it though a drive, or its metadata, was put back to an earlier state: what was written since is lost. */
+            /**
+             * @description Open the pool although a drive, or its metadata, was restored to an earlier state: what was
+             *     written since is lost.
+             */
             accept_old?: boolean;
-            /** @description Open it though some drives are missing. */
+            /** @description Open the pool although drives are missing. */
             degraded?: boolean;
             /** @description Drive specifications. */
             drives: string[];
         };
-        /** @description Pools. */
+        /** @description Open pools, and pools that should be open. */
         PoolList: {
-            /** @description The pools that should be open and are not. */
+            /** @description Pools that should be open and are not. */
             absent: components["schemas"]["AbsentPool"][];
             /** @description The open pools. */
             items: components["schemas"]["Pool"][];
         };
-        /** @description Drives to look for pools on. */
+        /** @description Drives to search for pools. */
         PoolScan: {
             /** @description Drive specifications. */
             drives: string[];
         };
-        /** @description The levels at which it is warned that a pool fills. */
+        /** @description Usage levels at which a warning is raised. */
         PoolWarnings: {
-            /** @description Per cent: at most 8 growing numbers from 10 to 100. None: it is not warned. */
+            /** @description Levels in percent: at most 8 ascending numbers from 10 to 100. Empty: no warnings. */
             at: number[];
         };
-        /** @description Why a request was not carried out: nothing of it was. */
+        /** @description Why a request was not executed. It had no effect. */
         Problem: {
-            /** @description For programs. */
+            /** @description Kind of error, for programs. */
             code: components["schemas"]["ProblemCode"];
-            /** @description For people: what, why, and what to do. */
+            /** @description What failed, why, and what to do. */
             message: string;
         };
         /**
-         * @description What kind of refusal it is; stable, for programs.
+         * @description Kind of error; stable, for programs. `not_found`: no such object or path; `exists`: the name is
+         *     taken or the drive is in use; `invalid`: malformed request; `refused`: allowed only with an
+         *     explicit option such as `force` or `accept_…`; `busy`: another operation must end first;
+         *     `no_space`; `io`: a drive, file or the system failed; `damaged`: metadata on the drives is
+         *     damaged, or of a newer version; `unauthenticated`: no valid credentials; `forbidden`: the role
+         *     does not permit it; `too_many`: too many attempts or concurrent requests; `method_not_allowed`;
+         *     `changed`: `If-Match` does not match; `key_reused`: the `Idempotency-Key` was used for another
+         *     request; `too_large`: the request is too long; `internal`: a bug in the daemon.
          * @enum {string}
          */
         ProblemCode: "not_found" | "exists" | "invalid" | "refused" | "busy" | "no_space" | "io" | "damaged" | "unauthenticated" | "forbidden" | "too_many" | "method_not_allowed" | "changed" | "key_reused" | "too_large" | "internal";
-        /** @description What a clone took over. */
+        /** @description Result of promoting a clone. */
         Promotion: {
-            /** @description The volume that had them, which is a clone now. */
+            /** @description Volume that had the snapshots, which is a clone now. */
             parent: string;
-            /** @description Names of the snapshots, oldest first. */
+            /** @description Snapshots that the promoted volume took over, oldest first. */
             snapshots: string[];
         };
-        /** @description What promotion of a pool may write to the fast tier. */
+        /** @description Write budget of promotion for a pool. */
         PromotionBudget: {
             /**
              * Format: int64
-             * @description Bytes a day.
+             * @description Budget in bytes per day.
              */
             daily: number;
             /**
              * Format: int64
-             * @description Bytes that may be written at once. With 0 promotion pauses.
+             * @description Bytes that promotion may write now; it pauses at 0.
              */
             left: number;
             /**
              * Format: int64
-             * @description Bytes written in the last 24 hours, counted by whole hours, since the pool was opened or the budget set.
+             * @description Bytes written in the last 24 hours, counted by whole hours, since the pool was opened or the
+             *     budget was set.
              */
             today: number;
         };
         /**
-         * @description Where operations spend their time.
+         * @description Where operations spend most of their time. `own_maximum`: queued at the gate because of the
+         *     policy's own maximum; `shard_time`: queued at the gate while others were served; `fast_tier`:
+         *     I/O of the fast tier; `slow_tier`: I/O of the slow tier; `room`: writes waiting for space on a
+         *     fast tier that is nearly full of dirty data.
          * @enum {string}
          */
         QosBottleneck: "own_maximum" | "shard_time" | "fast_tier" | "slow_tier" | "room";
-        /** @description Whether the sum of minimums fits, with the arithmetic. */
+        /** @description Whether a pool can guarantee all minimums, with the calculation. */
         QosCheck: {
             /**
              * Format: int64
-             * @description Operations of 4 KiB a second that the pool has shown it can do; nothing while it has shown nothing.
+             * @description 4 KiB IOPS that the pool has shown it can do; absent if it has not shown anything yet.
              */
             capacity_iops?: number | null;
-            /** @description What was promised to each volume with a policy of its own and to each group, by level and name. */
+            /** @description Guarantees of volumes with policies of their own and of groups, by level and name. */
             claims: components["schemas"]["QosClaim"][];
-            /** @description The same in a sentence. */
+            /** @description Explanation of the verdict. */
             message: string;
-            /** @description Why it fits only while what is used lies on the fast tier or in memory; nothing where that makes no difference. */
+            /**
+             * @description Why they fit only while the data in use is on the fast tier or in memory; absent if that
+             *     makes no difference.
+             */
             needs_fast?: string | null;
-            /** @description What each tier has shown that it can do, the fast one first. */
+            /** @description What each tier has shown it can do, fast tier first. */
             tiers: components["schemas"]["QosTier"][];
             /**
              * Format: double
-             * @description The sum of the shares.
+             * @description Sum of the shares in percent.
              */
             total_percent?: number | null;
             /** @description Whether they fit. */
             verdict: components["schemas"]["QosVerdict"];
         };
-        /** @description What a volume was promised, as a part of what its pool can do. */
+        /** @description Guarantee of a volume or group, relative to the capacity of its pool. */
         QosClaim: {
-            /** @description It is a group's. */
+            /** @description The name is that of a group. */
             group?: boolean;
             /** @description Its policy. */
             policy: components["schemas"]["QosPolicy"];
             /**
              * Format: double
-             * @description Per cent of what the pool has shown it can do; nothing while it has shown nothing.
+             * @description Guaranteed share of what the pool has shown it can do, in percent; absent if it has not
+             *     shown anything yet.
              */
             share_percent?: number | null;
-            /** @description The volume, or the group; `(planned)` for a volume that is not there. */
+            /** @description Name of the volume or group; `(planned)` for a planned volume. */
             volume: string;
         };
-        /** @description Volumes that share a policy: its minimums and maximums are those of their sum. */
+        /** @description A group of volumes that share a policy: its minimums and maximums apply to the sum of their I/O. */
         QosGroup: {
-            /** @description Its name. */
+            /** @description Name of the group. */
             name: string;
             qos?: components["schemas"]["VolumeQos"] | null;
             /** @description Its volumes. */
             volumes: string[];
         };
-        /** @description What is to be changed of a group. */
+        /** @description Changes of a group. */
         QosGroupChange: {
-            /** @description Also when the pool cannot keep all minimums then. */
+            /** @description Allow minimums that exceed what the pool can guarantee. */
             overcommit?: boolean;
-            /** @description Name or number of the policy that its volumes share from then on. */
+            /** @description Name or number of the new policy. */
             policy: string;
         };
-        /** @description A group to be made. */
+        /** @description A group to create. */
         QosGroupCreate: {
-            /** @description 1 to 63 letters, digits, `-`, `_` or `.`, a letter first; unique among the groups of its pool, and not `none`. */
+            /**
+             * @description Name of the group, unique among the groups of its pool: 1 to 63 letters, digits, `-`, `_` or
+             *     `.`, beginning with a letter; not `none`.
+             */
             name: string;
-            /** @description Also when the pool cannot keep all minimums then. */
+            /** @description Allow minimums that exceed what the pool can guarantee. */
             overcommit?: boolean;
             /** @description Name or number of the policy that its volumes share. */
             policy: string;
         };
-        /** @description Groups. */
+        /** @description Groups of a pool. */
         QosGroupList: {
-            /** @description In the order in which they were made. */
+            /** @description Groups, in order of creation. */
             items: components["schemas"]["QosGroup"][];
         };
-        /** @description A policy: what a volume is promised, and the most that it gets. */
+        /** @description A quality-of-service policy: guaranteed minimums, and maximums. */
         QosPolicy: {
-            /** @description It came with the pool and cannot be changed. */
+            /** @description Built-in policies cannot be changed. */
             built_in: boolean;
             /**
              * Format: int32
-             * @description Seconds' worth of its maximum that a volume saves up while it does less.
+             * @description Burst: seconds' worth of the maximum that a volume accumulates while it does less.
              */
             burst_s?: number | null;
             /**
              * Format: int32
-             * @description Its number in the pool; volumes may name it by that, too.
+             * @description Number of the policy in the pool, usable in place of its name.
              */
             id: number;
             /**
              * Format: int32
-             * @description Service level, 1 (kept longest) to 5.
+             * @description Service level, 1 to 5: when minimums exceed the capacity, level 1 keeps its minimum longest
+             *     and level 5 loses it first.
              */
             level: number;
             /**
              * Format: int64
-             * @description Bytes a second at most; nothing: no maximum.
+             * @description Maximum bandwidth in bytes per second; absent: no limit.
              */
             max_bandwidth?: number | null;
             /**
              * Format: int64
-             * @description Operations a second at most; nothing: no maximum.
+             * @description Maximum IOPS; absent: no limit.
              */
             max_iops?: number | null;
             /**
              * Format: int64
-             * @description Nanoseconds within which 99 of 100 operations are to end; nothing: no limit.
+             * @description Maximum p99 latency in nanoseconds; absent: none.
              */
             max_latency_ns?: number | null;
             /**
              * Format: int64
-             * @description Bytes a second that are guaranteed; nothing: none.
+             * @description Guaranteed bandwidth in bytes per second; absent: none.
              */
             min_bandwidth?: number | null;
             /**
              * Format: int64
-             * @description Operations a second that are guaranteed; nothing: none.
+             * @description Guaranteed IOPS; absent: none.
              */
             min_iops?: number | null;
-            /** @description Its name. */
+            /** @description Name of the policy. */
             name: string;
             /**
              * Format: int32
-             * @description Part in what is left over when everyone has their minimum.
+             * @description Weight in sharing what is left once all minimums are met.
              */
             weight: number;
         };
-        /** @description What is to be changed of a policy; what is left out stays, and 0 takes a figure away. */
+        /** @description Changes of a policy; fields that are absent are unchanged, and 0 removes a limit. */
         QosPolicyChange: {
             /**
              * Format: int32
-             * @description Seconds' worth of its maximum that a volume saves up.
+             * @description Burst: seconds' worth of the maximum that a volume may accumulate.
              */
             burst_s?: number | null;
             /**
@@ -3099,281 +3169,296 @@ export interface components {
             level?: number | null;
             /**
              * Format: int64
-             * @description Bytes a second at most.
+             * @description Maximum bandwidth in bytes per second.
              */
             max_bandwidth?: number | null;
             /**
              * Format: int64
-             * @description Operations a second at most.
+             * @description Maximum IOPS.
              */
             max_iops?: number | null;
             /**
              * Format: int64
-             * @description Nanoseconds within which 99 of 100 operations are to end.
+             * @description Maximum p99 latency in nanoseconds.
              */
             max_latency_ns?: number | null;
             /**
              * Format: int64
-             * @description Bytes a second that are guaranteed.
+             * @description Guaranteed bandwidth in bytes per second.
              */
             min_bandwidth?: number | null;
             /**
              * Format: int64
-             * @description Operations a second that are guaranteed.
+             * @description Guaranteed IOPS.
              */
             min_iops?: number | null;
-            /** @description Also when the pool cannot keep all minimums then. */
+            /** @description Allow minimums that exceed what the pool can guarantee. */
             overcommit?: boolean;
             /**
              * Format: int32
-             * @description Part in what is left over, 1 to 10,000.
+             * @description Weight in sharing what is left once all minimums are met, 1 to 10,000.
              */
             weight?: number | null;
         };
-        /** @description A policy to be made. */
+        /** @description A policy to create. */
         QosPolicyCreate: {
             /**
              * Format: int32
-             * @description Seconds' worth of its maximum that a volume saves up, at most 3,600; only with a maximum.
+             * @description Burst: seconds' worth of the maximum that a volume may accumulate, at most 3,600; requires a
+             *     maximum.
              */
             burst_s?: number | null;
             /**
              * Format: int32
-             * @description Service level, 1 (kept longest) to 5; 3 when left out.
+             * @description Service level, 1 (keeps its minimum longest) to 5; 3 by default.
              */
             level?: number;
             /**
              * Format: int64
-             * @description Bytes a second at most, not below the minimum; 0 or nothing: no maximum.
+             * @description Maximum bandwidth in bytes per second, not below the minimum; 0 or absent: no limit.
              */
             max_bandwidth?: number | null;
             /**
              * Format: int64
-             * @description Operations a second at most, not below the minimum; 0 or nothing: no maximum.
+             * @description Maximum IOPS, not below the minimum; 0 or absent: no limit.
              */
             max_iops?: number | null;
             /**
              * Format: int64
-             * @description Nanoseconds within which 99 of 100 operations are to end, from 100,000 to an hour; 0 or nothing: no limit.
+             * @description Maximum p99 latency in nanoseconds, from 100,000 to an hour; 0 or absent: none.
              */
             max_latency_ns?: number | null;
             /**
              * Format: int64
-             * @description Bytes a second that are guaranteed, at most 2^40; 0 or nothing: none.
+             * @description Guaranteed bandwidth in bytes per second, at most 2^40; 0 or absent: none.
              */
             min_bandwidth?: number | null;
             /**
              * Format: int64
-             * @description Operations a second that are guaranteed, at most 10^9; 0 or nothing: none.
+             * @description Guaranteed IOPS, at most 10^9; 0 or absent: none.
              */
             min_iops?: number | null;
-            /** @description 1 to 63 letters, digits, `-`, `_` or `.`, a letter first; unique in its pool, and not `none`. */
+            /**
+             * @description Name of the policy, unique in its pool: 1 to 63 letters, digits, `-`, `_` or `.`, beginning
+             *     with a letter; not `none`.
+             */
             name: string;
             /**
              * Format: int32
-             * @description Part in what is left over, 1 to 10,000; 100 when left out.
+             * @description Weight in sharing what is left once all minimums are met, 1 to 10,000; 100 by default.
              */
             weight?: number | null;
         };
-        /** @description Policies. */
+        /** @description Policies of a pool. */
         QosPolicyList: {
-            /** @description The built-in ones first. */
+            /** @description Policies, built-in ones first. */
             items: components["schemas"]["QosPolicy"][];
         };
-        /** @description Somebody who was served while operations were held. */
+        /** @description A volume or group that was served while operations were queued. */
         QosRival: {
-            /** @description It is a group. */
+            /** @description The name is that of a group. */
             group?: boolean;
-            /** @description The volume, or the group. */
+            /** @description Name of the volume or group. */
             name: string;
             /**
              * Format: int32
-             * @description Its share of the recent time for which operations were held for others, in percent.
+             * @description Its share of the recent time in which operations were queued because of others, in percent.
              */
             share_percent: number;
         };
-        /** @description The quality of service of a pool. */
+        /** @description Quality of service of a pool. */
         QosStatus: {
-            /** @description What is promised, and whether that fits. */
+            /** @description Guarantees, and whether they fit. */
             check: components["schemas"]["QosCheck"];
-            /** @description Groups and what their volumes attained together, in the order in which they were made. */
+            /** @description Groups and what their volumes attained together, in order of creation. */
             groups: components["schemas"]["QosGroup"][];
             /** @description Volumes with policies of their own and what they attained, by level and name. */
             volumes: components["schemas"]["QosVolume"][];
         };
-        /** @description What a tier of a pool has shown that it can do. */
+        /** @description What a tier of a pool has shown it can do. */
         QosTier: {
             /**
              * Format: int64
-             * @description Bytes a second: the most that its drives did in a second since the pool was opened.
+             * @description Bandwidth in bytes per second: the most bytes that its drives transferred in one second
+             *     since the pool was opened.
              */
             bandwidth: number;
             /**
              * Format: int64
-             * @description Its drives.
+             * @description Number of its drives.
              */
             drives: number;
             /**
              * Format: int64
-             * @description Requests a second: the most that its drives did in a second since the pool was opened, or as many reads as they do one
-             *     after the other, whichever is more; 0 while nothing was seen.
+             * @description IOPS: the most requests that its drives completed in one second since the pool was opened,
+             *     or reads one after the other (drives divided by mean read latency), whichever is more; 0
+             *     without I/O.
              */
             iops: number;
             /**
              * Format: int64
-             * @description Nanoseconds that a read of its drives took on average since the pool was opened; nothing where there was none.
+             * @description Mean read latency of its drives in nanoseconds since the pool was opened; absent without
+             *     reads.
              */
             read_ns?: number | null;
             /** @description The tier. */
             tier: components["schemas"]["Tier"];
         };
         /**
-         * @description Whether a pool can keep what it promises.
+         * @description Whether the pool can guarantee the minimums. `accepted`: it can; `warning`: they use more than
+         *     80 % of what it has shown it can do, or it has not shown anything yet; `refused`: they exceed
+         *     it, so that a policy is assigned only with `overcommit`.
          * @enum {string}
          */
         QosVerdict: "accepted" | "warning" | "refused";
         /** @description A volume with a policy of its own. */
         QosVolume: {
-            /** @description Its policy and what it attained. */
+            /** @description Its policy, and what it attained. */
             qos: components["schemas"]["VolumeQos"];
-            /** @description The volume. */
+            /** @description Name of the volume. */
             volume: string;
         };
         /**
-         * @description How soon something counts as hot.
+         * @description How eagerly data is promoted. `eager`: more is promoted, sooner; `normal`: the default;
+         *     `thrifty`: less is promoted, later.
          * @enum {string}
          */
         Reaction: "eager" | "normal" | "thrifty";
-        /** @description What was received. */
+        /** @description Result of receiving a snapshot. */
         Received: {
             /**
              * Format: int64
-             * @description Bytes of data that came.
+             * @description Received bytes of data.
              */
             data: number;
             /** @description The pool. */
             pool: string;
-            /** @description The snapshot that it has now. */
+            /** @description The new snapshot. */
             snapshot: string;
             /**
              * Format: int64
-             * @description Bytes of the stream.
+             * @description Length of the stream in bytes.
              */
             stream: number;
             /** @description The volume. */
             volume: string;
             /**
              * Format: int64
-             * @description Bytes of zeroes that were told of.
+             * @description Bytes of zeroes that the stream described.
              */
             zeroes: number;
         };
-        /** @description How far a volume is that is being received. */
+        /** @description Progress of receiving a snapshot into a volume. */
         Receiving: {
             /**
              * Format: int64
-             * @description Bytes, from the first one on, that are as they will be, durably.
+             * @description Bytes from the start of the volume that are complete and durable.
              */
             done: number;
             /** @description Name that the snapshot will have. */
             snapshot: string;
-            /** @description What `resume` of a stream takes to go on there. */
+            /** @description Token for resuming the stream there (`resume` of the sender). */
             token: string;
         };
         /**
-         * @description What somebody may do; each may do what those before it may.
+         * @description Role of a caller. `viewer`: read everything except tokens, the audit log and the content of
+         *     volumes; `operator`: also change volumes, snapshots, schedules and exports, scrub, cancel jobs,
+         *     send and receive; `admin`: also change pools, drives, tokens and notification targets.
          * @enum {string}
          */
         Role: "viewer" | "operator" | "admin";
-        /** @description When snapshots of volumes are taken by themselves. */
+        /** @description A snapshot schedule. */
         Schedule: {
-            /** @description Why its last try took none, or did not delete old ones. */
+            /**
+             * @description Why the latest attempt failed to take a snapshot or to delete old ones; null if it
+             *     succeeded.
+             */
             error?: string | null;
             /**
              * Format: int64
-             * @description When that was: seconds since 1970.
+             * @description Time of that failure, in seconds since 1970.
              */
             error_s?: number | null;
             /**
              * Format: int64
-             * @description From one due time to the next, in seconds.
+             * @description Interval in seconds.
              */
             every_s: number;
             /**
              * Format: int32
-             * @description Snapshots that are kept of each volume.
+             * @description Number of snapshots to keep per volume.
              */
             keep: number;
             /**
              * Format: int64
-             * @description When it took the last one: seconds since 1970.
+             * @description When the latest snapshot was taken, in seconds since 1970; null if none was.
              */
             last_s?: number | null;
             /**
              * Format: int64
-             * @description Due times for which none was taken, up to the last one that was.
+             * @description Due times without a snapshot, up to the latest one that was taken.
              */
             missed: number;
             /**
              * Format: int64
-             * @description The first of them: seconds since 1970.
+             * @description First missed due time, in seconds since 1970; null if none was missed.
              */
             missed_since_s?: number | null;
-            /** @description Its name. */
+            /** @description Name of the schedule. */
             name: string;
             /**
              * Format: int64
-             * @description When the next one is due: seconds since 1970.
+             * @description When the next snapshot is due, in seconds since 1970.
              */
             next_s: number;
             /** @description The pool. */
             pool: string;
             /**
              * Format: int64
-             * @description Since when it counts: seconds since 1970.
+             * @description Start of the schedule, in seconds since 1970.
              */
             since_s: number;
-            /** @description The volumes. */
+            /** @description Its volumes. */
             volumes: string[];
         };
-        /** @description Schedules. */
+        /** @description List of snapshot schedules. */
         ScheduleList: {
-            /** @description One entry a schedule. */
+            /** @description The schedules. */
             items: components["schemas"]["Schedule"][];
         };
-        /** @description When snapshots of volumes are to be taken by themselves. */
+        /** @description A snapshot schedule to create or change. */
         ScheduleSet: {
             /**
              * Format: int64
-             * @description From one due time to the next, in seconds: 60 to 366 days.
+             * @description Interval in seconds, from 60 to 366 days.
              */
             every_s: number;
             /**
              * Format: int32
-             * @description Snapshots that are kept of each volume, 1 to 1,000, without those that are held, cloned from
-             *     or exported.
+             * @description Number of snapshots to keep per volume, 1 to 1,000; those that are held, cloned or exported
+             *     do not count.
              */
             keep: number;
-            /** @description Its name, at most 40 bytes, with which the names of its snapshots begin. */
+            /** @description Name of the schedule, at most 40 bytes; it prefixes the names of its snapshots. */
             name: string;
             /** @description The pool. */
             pool: string;
             /**
-             * @description The volumes, of which snapshots are taken at one moment. They leave the schedules of this
-             *     name that they were in.
+             * @description Volumes whose snapshots are taken atomically. They are removed from other schedules with
+             *     this name.
              */
             volumes: string[];
         };
-        /** @description The scrub of a pool that runs, or the last one. */
+        /** @description The running scrub of a pool, or the last one. */
         Scrub: {
             /**
              * Format: int64
-             * @description When it began: seconds since 1970.
+             * @description Start time, in seconds since 1970.
              */
             began_s: number;
             /**
              * Format: int64
-             * @description Copies of blocks and pages that were checked.
+             * @description Verified copies of blocks and pages.
              */
             blocks: number;
             /**
@@ -3383,161 +3468,161 @@ export interface components {
             bytes: number;
             /**
              * Format: int64
-             * @description Copies that were not right.
+             * @description Bad copies.
              */
             errors: number;
-            /**
-             * @description The first copies that were not right, since the pool was opened; with a pool's state only
-             *     a few of them.
-             */
+            /** @description First bad copies found since the pool was opened; only a few of them in the state of a pool. */
             faults: components["schemas"]["ScrubFault"][];
             /**
              * Format: int64
-             * @description Its job, while it runs.
+             * @description Number of its job, while it is running.
              */
             job?: number | null;
             /**
              * Format: int64
-             * @description Blocks and pages of which no right copy is left.
+             * @description Blocks and pages without any good copy.
              */
             lost: number;
             /**
              * Format: int64
-             * @description Bytes a second, while it runs.
+             * @description Bytes per second, while it is running.
              */
             rate: number;
             /**
              * Format: int64
-             * @description Of those, copies that are right again.
+             * @description Bad copies that were repaired.
              */
             repaired: number;
             /**
              * Format: int64
-             * @description Seconds left at that rate.
+             * @description Estimated seconds left at that rate.
              */
             seconds_left?: number | null;
             /** @description `never`, `running`, `paused`, `done` or `cancelled`. */
             state: string;
             /**
              * Format: int64
-             * @description How long it ran, in seconds.
+             * @description Duration in seconds.
              */
             took_s: number;
             /**
              * Format: int64
-             * @description Bytes in all, while it runs; may shrink or grow as hosts write.
+             * @description Bytes to read in total, while it is running; may change as hosts write.
              */
             total: number;
         };
-        /** @description A copy that a scrub found wrong. */
+        /** @description A bad copy that a scrub found. */
         ScrubFault: {
-            /** @description The drive that has it. */
+            /** @description Drive with the bad copy. */
             drive: string;
-            /** @description What was wrong. */
+            /** @description What is wrong. */
             error: string;
             /**
              * Format: int64
-             * @description Bytes that it concerns.
+             * @description Length of the affected range in bytes.
              */
             length: number;
             /**
              * Format: int64
-             * @description First byte of the volume that it concerns.
+             * @description Start of the affected range of the volume, in bytes.
              */
             offset: number;
-            /** @description It is right again. */
+            /** @description The copy was repaired. */
             repaired: boolean;
-            /** @description The volume whose data or map it is; empty when it is the pool's own. */
+            /** @description Volume whose data or map is affected; empty for metadata of the pool itself. */
             volume: string;
         };
-        /** @description A scrub to be started. */
+        /** @description A scrub to start. */
         ScrubStart: {
             /**
              * Format: int64
-             * @description Bytes a second that it may read from the pool's drives; the daemon's configuration says
-             *     when left out.
+             * @description Maximum bytes per second read from the pool's drives; from the daemon's configuration by
+             *     default.
              */
             rate?: number | null;
         };
-        /** @description A server at a glance. */
+        /** @description Summary of a server. */
         Server: {
-            /** @description What is wrong there, what matters most first; at most 8. */
+            /** @description Its open alerts, most severe first; at most 8. */
             alerts: components["schemas"]["ServerAlert"][];
             /**
              * Format: int64
-             * @description How many alerts there are.
+             * @description Number of its open alerts.
              */
             alerts_open: number;
             /**
              * Format: int64
-             * @description When it answered last: seconds since 1970. What follows is of then.
+             * @description Time of its latest answer, from which the following values are; in seconds since 1970.
              */
             answered_s?: number | null;
-            /** @description Why it could not be. */
+            /** @description Why the query failed. */
             error?: string | null;
             /**
              * Format: int64
-             * @description Jobs that run.
+             * @description Number of running jobs.
              */
             jobs_running: number;
-            /** @description Its name here; empty for this one. */
+            /** @description Name of the server on this daemon; empty for this daemon itself. */
             name: string;
-            /** @description The fingerprint by which its certificate is known; nothing where it is known by who signed it. */
+            /** @description Pinned fingerprint of its certificate; absent if the certificate is verified by its issuer. */
             pin?: string | null;
             /** @description Its pools, at most 64. */
             pools: components["schemas"]["ServerPool"][];
-            /** @description What became of the last time that it was asked. */
+            /** @description Result of the latest query. */
             state: components["schemas"]["ServerState"];
-            /** @description Where its page is; empty for this one. */
+            /** @description Address of its web page; empty for this daemon itself. */
             url: string;
         };
-        /** @description Something that is wrong with a server. */
+        /** @description An open alert of a server. */
         ServerAlert: {
             /** @description What is wrong. */
             message: string;
-            /** @description How much it matters. */
+            /** @description Severity. */
             severity: components["schemas"]["Severity"];
         };
-        /** @description A daemon on another host that is to be looked at from here. */
+        /** @description A daemon on another host to monitor. */
         ServerCreate: {
-            /** @description Certificates in PEM, one of which signed its certificate. */
+            /** @description CA certificates in PEM, one of which signed its certificate. */
             ca?: string | null;
-            /** @description As a pool's name; unique in the daemon. */
+            /** @description Name of the server, unique on this daemon; same syntax as a pool name. */
             name: string;
-            /** @description The SHA-256 of its certificate: `sha256:` and 64 hexadecimal digits. This or `ca`. */
+            /**
+             * @description SHA-256 fingerprint of its certificate: `sha256:` and 64 hexadecimal digits. Required unless
+             *     `ca` is set.
+             */
             pin?: string | null;
-            /** @description A token of that daemon; the role viewer suffices. It is kept, and never told. */
+            /** @description Token of that daemon; the role viewer suffices. It is stored, and never shown. */
             token: string;
-            /** @description `https://HOST[:PORT]`: where it listens, for this daemon and for browsers. */
+            /** @description `https://HOST[:PORT]`: its address, for this daemon and for browsers. */
             url: string;
         };
-        /** @description Servers. */
+        /** @description This daemon, and the servers that it monitors. */
         ServerList: {
-            /** @description The others, by name. */
+            /** @description The other servers, by name. */
             items: components["schemas"]["Server"][];
-            /** @description The one that answers. */
+            /** @description This daemon. */
             this: components["schemas"]["Server"];
         };
-        /** @description What hosts do with a pool. */
+        /** @description Host I/O of a pool. */
         ServerLoad: {
             /**
              * Format: double
-             * @description Bytes read a second.
+             * @description Bytes read per second.
              */
             read_bytes: number;
             /**
              * Format: double
-             * @description Reads a second.
+             * @description Reads per second.
              */
             reads: number;
             /**
              * Format: double
-             * @description Bytes written a second.
+             * @description Bytes written per second.
              */
             write_bytes: number;
             /**
              * Format: double
-             * @description Writes a second.
+             * @description Writes per second.
              */
             writes: number;
         };
@@ -3549,312 +3634,319 @@ export interface components {
              */
             capacity: number;
             load?: components["schemas"]["ServerLoad"] | null;
-            /** @description Its name. */
+            /** @description Name of the pool. */
             name: string;
             /**
              * Format: int64
-             * @description Seconds until a part of it is full, at the pace at which it filled.
+             * @description Forecast: seconds until a part of the pool is full at the recent rate; absent while none
+             *     fills.
              */
             seconds_to_full?: number | null;
-            /** @description As a pool's. */
+            /** @description State, as in a pool. */
             state: string;
             /**
              * Format: int64
-             * @description Bytes that hold the only valid copy of something.
+             * @description Stored bytes, without clean copies.
              */
             used: number;
         };
         /**
-         * @description What became of the last time that it was asked.
+         * @description Result of the latest query. `asking`: the first query is in progress; `online`: it answered;
+         *     `unreachable`: it did not answer, or its certificate is not the expected one.
          * @enum {string}
          */
         ServerState: "asking" | "online" | "unreachable";
         /** @description A session of a host. */
         Session: {
-            /** @description The host's address. */
+            /** @description Address of the host. */
             address: string;
             /**
              * Format: int64
-             * @description Bytes that it read.
+             * @description Bytes read by the host.
              */
             bytes_read: number;
             /**
              * Format: int64
-             * @description Bytes that it wrote.
+             * @description Bytes written by the host.
              */
             bytes_written: number;
             /**
              * Format: int64
-             * @description Commands that are not answered yet.
+             * @description Commands in flight.
              */
             commands: number;
             /**
              * Format: int32
-             * @description Its connections.
+             * @description Number of connections.
              */
             connections: number;
-            /** @description The exports that it reaches, as `POOL/NAME`. */
+            /** @description Accessible exports, as `POOL/NAME`. */
             exports: string[];
             /**
              * Format: int64
-             * @description Its number, which no other session of this daemon has had.
+             * @description Number of the session, never reused by this daemon.
              */
             id: number;
-            /** @description Who the host says it is. */
+            /** @description Initiator name of the host, as the host states it. */
             initiator: string;
-            /** @description The front end. */
+            /** @description Protocol. */
             kind: string;
-            /** @description The address that it came to. */
+            /** @description Local address that the host connected to. */
             portal: string;
             /**
              * Format: int64
-             * @description When it began: seconds since 1970.
+             * @description Start time, in seconds since 1970.
              */
             since_s: number;
-            /** @description What it logged in to. */
+            /** @description Target that the host logged in to. */
             target: string;
-            /** @description The name whose secret it proved. */
+            /** @description Authenticated name (CHAP); absent without authentication. */
             user?: string | null;
         };
-        /** @description Sessions. */
+        /** @description Sessions of hosts. */
         SessionList: {
-            /** @description One entry a session, the oldest first. */
+            /** @description Sessions, oldest first. */
             items: components["schemas"]["Session"][];
         };
         /**
-         * @description How much an event matters; each matters more than those before.
+         * @description Severity of an event, in ascending order. `info`: for information; `warning`: needs attention
+         *     soon; `critical`: needs attention now, as data is at risk or hosts are not served.
          * @enum {string}
          */
         Severity: "info" | "warning" | "critical";
-        /** @description State of a snapshot. */
+        /** @description A snapshot. */
         Snapshot: {
-            /** @description Volumes that were cloned from it. */
+            /** @description Its clones. */
             clones: string[];
             /**
              * Format: int64
-             * @description When it was taken: seconds since 1970.
+             * @description Creation time, in seconds since 1970.
              */
             created_s: number;
-            /** @description It is not deleted while this is set. */
+            /** @description The snapshot is held and cannot be deleted. */
             held: boolean;
-            /** @description What it holds: the same in every pool that received it, and never another's. */
+            /** @description Unique identity of its content, the same in every pool that received it. */
             identity: string;
-            /** @description Its name. */
+            /** @description Name of the snapshot. */
             name: string;
             /** @description The pool. */
             pool: string;
-            /** @description The schedule that took it and may delete it. */
+            /** @description Schedule that took it and may delete it; null if none. */
             schedule?: string | null;
             /**
              * Format: int64
-             * @description Size of the volume then, in bytes.
+             * @description Size of the volume at that time, in bytes.
              */
             size: number;
             /**
              * Format: int64
-             * @description Bytes that were written between the snapshot before and this one, and that are still kept.
+             * @description Bytes written between the previous snapshot and this one that are still referenced.
              */
             stored: number;
             /**
              * Format: int64
-             * @description Bytes that nothing else has: what deleting it would free. Not there where finding it took
-             *     longer than was asked for.
+             * @description Bytes that nothing else references: what its deletion would free. Absent if the requested
+             *     time did not suffice to compute it.
              */
             unique?: number | null;
             /** @description The volume. */
             volume: string;
         };
-        /** @description What is to be changed of a snapshot; what is left out stays. */
+        /** @description Changes of a snapshot; fields that are absent are unchanged. */
         SnapshotChange: {
-            /** @description Whether it is kept from being deleted. */
+            /** @description `true` holds the snapshot, which prevents its deletion; `false` releases it. */
             held?: boolean | null;
-            /** @description Another name. */
+            /** @description New name. */
             name?: string | null;
         };
-        /** @description A volume that begins as a snapshot is. */
+        /** @description A clone to create. */
         SnapshotClone: {
-            /** @description The new volume's name. */
+            /** @description Name of the new volume, in the same pool. */
             name: string;
         };
-        /** @description A snapshot to be taken, of several volumes at one moment. */
+        /** @description A snapshot to create, of several volumes atomically. */
         SnapshotCreate: {
-            /** @description The snapshot's name, the same for each volume; unique for each. */
+            /** @description Name of the snapshot, the same for each volume; unique in each volume. */
             name: string;
             /** @description The pool. */
             pool: string;
             /** @description The volumes. */
             volumes: string[];
         };
-        /** @description What a volume or a snapshot has otherwise than a snapshot, or a part of that. */
+        /** @description Differences of a volume or a snapshot from an earlier snapshot, or a page of them. */
         SnapshotDiff: {
             /**
              * Format: int64
-             * @description Where to go on: `start` of the next request. Not there when this was all.
+             * @description Value of `start` for the next page; absent on the last page.
              */
             next?: number | null;
-            /** @description What changed, in order. */
+            /** @description Changed ranges, in ascending order. */
             ranges: components["schemas"]["ChangedRange"][];
             /**
              * Format: int64
-             * @description Size in bytes of what is compared.
+             * @description Size of the compared volume or snapshot in bytes.
              */
             size: number;
         };
-        /** @description Snapshots. */
+        /** @description List of snapshots. */
         SnapshotList: {
-            /** @description One entry a snapshot, oldest first. */
+            /** @description Snapshots, oldest first. */
             items: components["schemas"]["Snapshot"][];
         };
-        /** @description Reads from one source. */
+        /** @description Latency of reads from one source. */
         SourceLatency: {
-            /** @description As many as took no longer than a bound, and longer than the one before; at the end those that took longer than all. */
+            /** @description Reads per bucket: one count per bound, and one for those above the last bound. */
             counts: number[];
             /**
              * Format: int64
-             * @description Nanoseconds, summed.
+             * @description Sum of the latencies in nanoseconds.
              */
             ns: number;
             /**
              * Format: double
-             * @description Seconds that half of them did not exceed; nothing without any. Percentiles are of the bounds, with a straight line
-             *     between two.
+             * @description Median latency in seconds, interpolated linearly between bounds; absent without reads.
              */
             p50_s?: number | null;
             /**
              * Format: double
-             * @description The same of 999 in 1,000.
+             * @description p99.9 latency in seconds, likewise.
              */
             p999_s?: number | null;
             /**
              * Format: double
-             * @description The same of 99 in 100.
+             * @description p99 latency in seconds, likewise.
              */
             p99_s?: number | null;
         };
         /**
-         * @description Where new, never-written space begins.
+         * @description Write-back policy of a pool. `slow_first`: written data is absorbed by the fast tier and written
+         *     back to its slow home location soon; `fast_first`: it stays on the fast tier until its space is
+         *     needed.
          * @enum {string}
          */
         SpacePolicy: "fast_first" | "slow_first";
-        /** @description What an event is about. */
+        /** @description Object that an event refers to. */
         Subject: {
-            /** @description What kind of thing. */
+            /** @description Kind of object. */
             kind: components["schemas"]["SubjectKind"];
-            /** @description Its name; a drive's is its specification. */
+            /** @description Name of the object; for a drive, its specification. */
             name: string;
-            /** @description The pool that it belongs to. */
+            /** @description Pool that it belongs to; absent if it belongs to none. */
             pool?: string | null;
         };
         /**
-         * @description What kind of thing an event is about.
+         * @description Kind of object that an event refers to.
          * @enum {string}
          */
         SubjectKind: "pool" | "drive" | "volume" | "group" | "export" | "schedule" | "job" | "address" | "target" | "daemon";
-        /** @description A target, without its secrets. */
+        /** @description A notification target, without its secrets. */
         Target: {
-            /** @description Where it is, as far as that is no secret. */
+            /** @description Address, without secret parts. */
             address: string;
-            /** @description Webhooks are signed, or the mail server is logged in to. */
+            /** @description Webhooks are signed, or the daemon authenticates to the mail server. */
             authenticated: boolean;
-            /** @description It stands in the configuration's file, and is deleted there. */
+            /** @description The target is defined in the configuration file, and can be deleted only there. */
             configured: boolean;
             /**
              * Format: int64
-             * @description Events that were delivered since the daemon was started.
+             * @description Events delivered since the daemon was started.
              */
             delivered: number;
-            /** @description Why the last one did. */
+            /** @description Reason of the latest failure. */
             error?: string | null;
             /**
              * Format: int32
-             * @description Tries in a row that failed.
+             * @description Consecutive failed deliveries.
              */
             failures: number;
             /** @description `webhook` or `email`. */
             kind: string;
             /**
              * Format: int64
-             * @description Events that were given up since then.
+             * @description Events dropped since then after repeated failures.
              */
             lost: number;
-            /** @description Its name. */
+            /** @description Name of the target. */
             name: string;
-            /** @description It is told of events that matter at least so much. */
+            /** @description Minimum severity of events to send. */
             severity: components["schemas"]["Severity"];
             /**
              * Format: int64
-             * @description Events that it is still to be told of.
+             * @description Queued events.
              */
             waiting: number;
         };
-        /** @description A target to be made. */
+        /** @description A notification target to create. */
         TargetCreate: {
-            /** @description Certificates that it is trusted by besides the system's, as PEM. */
+            /** @description CA certificates to trust in addition to the system's, in PEM. */
             ca?: string | null;
-            /** @description As a pool's name; unique in the daemon. */
+            /** @description Name of the target, unique on this daemon; same syntax as a pool name. */
             name: string;
-            /** @description It is told of events that matter at least so much. */
+            /** @description Minimum severity of events to send. */
             severity?: components["schemas"]["Severity"];
-            /** @description The way to it. */
+            /** @description Delivery method. */
             to: components["schemas"]["TargetTo"];
         };
-        /** @description Targets. */
+        /** @description Notification targets. */
         TargetList: {
-            /** @description One entry a target, by name. */
+            /** @description Targets, sorted by name. */
             items: components["schemas"]["Target"][];
         };
-        /** @description The way to a target. */
+        /** @description Delivery method of a notification target. */
         TargetTo: {
             /** @enum {string} */
             kind: "webhook";
             /**
-             * @description What each request is signed with: `X-Convect-Signature: sha256=` and the HMAC-SHA256 of its body (RFC
-             *     2104), in hexadecimal digits.
+             * @description Key for signing requests: `X-Convect-Signature: sha256=` and the HMAC-SHA256 of the body
+             *     (RFC 2104) in hexadecimal digits.
              */
             secret?: string | null;
-            /** @description `https://HOST[:PORT]/PATH`, or with `http`. */
+            /** @description `https://HOST[:PORT]/PATH`, or `http`. */
             url: string;
         } | {
-            /** @description The sender's address. */
+            /** @description Sender address. */
             from: string;
             /** @enum {string} */
             kind: "email";
-            /** @description With which password. */
+            /** @description Password for authentication. */
             password?: string | null;
             /**
              * Format: int32
-             * @description Its port; 587, 465 or 25 by its security when left out.
+             * @description Port of the mail server; by default 587, 465 or 25, depending on `security`.
              */
             port?: number | null;
-            /** @description How it is spoken to. */
+            /** @description Transport security. */
             security?: components["schemas"]["MailSecurity"];
-            /** @description The mail server's name or address. */
+            /** @description Name or address of the mail server. */
             server: string;
-            /** @description The receivers' addresses, 1 to 16. */
+            /** @description Recipient addresses, 1 to 16. */
             to: string[];
-            /** @description Who logs in there. */
+            /** @description User name for authentication; absent: none. */
             user?: string | null;
         };
-        /** @description What is expected of a volume (docs/events.md#target_unmet). */
+        /**
+         * @description Performance targets of a volume: an alert is raised when one is missed; nothing is enforced
+         *     (docs/events.md#target_unmet).
+         */
         Targets: {
             /**
              * Format: int64
-             * @description Bytes a second.
+             * @description Bandwidth in bytes per second.
              */
             bandwidth?: number | null;
             /**
              * Format: int64
-             * @description Operations a second.
+             * @description IOPS.
              */
             iops?: number | null;
             /**
              * Format: int64
-             * @description Nanoseconds within which 99 of 100 operations are to end.
+             * @description p99 latency in nanoseconds.
              */
             latency_ns?: number | null;
         };
         /**
-         * @description A media class of a pool's drives.
+         * @description Media class of a pool's drives. `fast`: flash; `slow`: disks, or slower flash.
          * @enum {string}
          */
         Tier: "fast" | "slow";
@@ -3862,51 +3954,56 @@ export interface components {
         Token: {
             /**
              * Format: int64
-             * @description When it was made: seconds since 1970.
+             * @description Creation time, in seconds since 1970.
              */
             created_s: number;
-            /** @description That is past. */
+            /** @description The token has expired. */
             expired: boolean;
             /**
              * Format: int64
-             * @description From when on it counts no more: seconds since 1970.
+             * @description Expiry time, in seconds since 1970.
              */
             expires_s: number;
-            /** @description Its name. */
+            /** @description Name of the token. */
             name: string;
-            /** @description What its bearer may do. */
+            /** @description Role of its bearer. */
             role: components["schemas"]["Role"];
         };
-        /** @description A token to be made. */
+        /** @description A token to create. */
         TokenCreate: {
             /**
              * Format: int64
-             * @description Seconds until it counts no more, 60 to ten years; 90 days when left out.
+             * @description Lifetime in seconds, from 60 to ten years; 90 days by default.
              */
             expires_in_s?: number | null;
-            /** @description As a pool's name; unique in the daemon. */
+            /** @description Name of the token, unique on this daemon; same syntax as a pool name. */
             name: string;
-            /** @description What its bearer may do. */
+            /** @description Role of its bearer. */
             role: components["schemas"]["Role"];
         };
-        /** @description Tokens. */
+        /** @description List of tokens. */
         TokenList: {
-            /** @description One entry a token, by name. */
+            /** @description Tokens, sorted by name. */
             items: components["schemas"]["Token"][];
         };
-        /** @description A token that was made. */
+        /** @description A newly created token, with its secret. */
         TokenMade: {
-            /** @description What its bearer shows; it is not kept. */
+            /**
+             * @description The secret that clients send as `Authorization: Bearer`. Shown only once: the daemon stores
+             *     its SHA-256.
+             */
             secret: string;
-            /** @description What is known of it from now on. */
+            /** @description The token as it is listed. */
             token: components["schemas"]["Token"];
         };
         /**
-         * @description How it went of late.
+         * @description Recent trend of usage. `unknown`: too few samples since the daemon was started, or no consistent
+         *     direction; `steady`: it does not grow, or takes more than five years to fill; `falling`;
+         *     `filling`.
          * @enum {string}
          */
         Trend: "unknown" | "steady" | "falling" | "filling";
-        /** @description State of a vdrive. */
+        /** @description A vdrive of a pool. */
         Vdrive: {
             /**
              * Format: int64
@@ -3917,83 +4014,83 @@ export interface components {
             drives: components["schemas"]["Drive"][];
             /**
              * Format: int32
-             * @description Its number in the pool, from 1.
+             * @description Number of the vdrive in the pool, from 1.
              */
             id: number;
-            /** @description Its layout. */
+            /** @description Layout. */
             layout: components["schemas"]["Layout"];
             /** @description `online`, `degraded`, `failed` or `evacuating`. */
             state: string;
-            /** @description Its tier. */
+            /** @description Tier. */
             tier: components["schemas"]["Tier"];
             /**
              * Format: int64
-             * @description Bytes in use.
+             * @description Used bytes.
              */
             used: number;
         };
-        /** @description A vdrive to be added to a pool. */
+        /** @description A vdrive to add to a pool. */
         VdriveAdd: {
             /** @description Drive specifications. */
             drives: string[];
-            /** @description Take drives that bear something else. */
+            /** @description Overwrite drives that contain other data (destroys it). */
             force?: boolean;
-            /** @description Its layout. */
+            /** @description Layout. */
             layout: components["schemas"]["Layout"];
-            /** @description Its tier. */
+            /** @description Tier. */
             tier: components["schemas"]["Tier"];
         };
-        /** @description Vdrives. */
+        /** @description Vdrives of a pool. */
         VdriveList: {
-            /** @description One entry a vdrive. */
+            /** @description The vdrives. */
             items: components["schemas"]["Vdrive"][];
         };
         /** @description A vdrive that was added. */
         VdriveRef: {
             /**
              * Format: int32
-             * @description Its number in the pool.
+             * @description Number of the vdrive in the pool.
              */
             vdrive: number;
         };
-        /** @description A vdrive to be made. */
+        /** @description A vdrive to create. */
         VdriveSpec: {
-            /** @description Drive specifications, e.g. `file:/dev/nvme0n1`. */
+            /** @description Drive specifications, for example `file:/dev/nvme0n1`. */
             drives: string[];
-            /** @description Its layout. */
+            /** @description Layout. */
             layout: components["schemas"]["Layout"];
-            /** @description Its tier. */
+            /** @description Tier. */
             tier: components["schemas"]["Tier"];
         };
-        /** @description What answers. */
+        /** @description Version of the daemon and its API. */
         Version: {
-            /** @description Versions of this interface that it serves. */
+            /** @description Supported API versions. */
             api: string[];
-            /** @description The daemon's version. */
+            /** @description Version of the daemon. */
             version: string;
         };
-        /** @description State of a volume. */
+        /** @description A volume. */
         Volume: {
             /** @description Names of its exports. */
             exports: string[];
             /**
              * Format: int64
-             * @description Bytes that it and its snapshots have on the fast tier.
+             * @description Bytes of the volume and its snapshots on the fast tier.
              */
             fast?: number;
             /**
              * Format: int64
-             * @description Bytes that it and its snapshots store.
+             * @description Bytes that the volume and its snapshots store.
              */
             held?: number;
             /**
              * Format: int32
-             * @description Its number in the pool.
+             * @description Number of the volume in the pool.
              */
             id: number;
             /**
              * Format: int32
-             * @description 512 or 4,096.
+             * @description Logical block size in bytes: 512 or 4,096.
              */
             lba_size: number;
             /**
@@ -4001,337 +4098,349 @@ export interface components {
              * @description Bytes written and not discarded.
              */
             mapped: number;
-            /** @description Its name. */
+            /** @description Name of the volume. */
             name: string;
             placement?: components["schemas"]["Placement"] | null;
-            /** @description Its pool. */
+            /** @description The pool. */
             pool: string;
             qos?: components["schemas"]["VolumeQos"] | null;
             /**
              * Format: int64
-             * @description The most bytes that these may be; nothing: as much as the pool has.
+             * @description Quota: maximum of `held` in bytes; absent: no limit.
              */
             quota?: number | null;
             receiving?: components["schemas"]["Receiving"] | null;
             /**
              * Format: int64
-             * @description Bytes that the pool keeps for it and its snapshots; nothing: none, or all of a thick one.
+             * @description Reservation: bytes guaranteed to the volume and its snapshots; absent: none, or the full
+             *     size of a thick volume.
              */
             reservation?: number | null;
             /**
              * Format: int64
-             * @description Bytes that are kept for it and that it does not store.
+             * @description Reserved bytes that are not used.
              */
             reserved?: number;
-            /** @description Stable name for serial numbers. */
+            /** @description Stable identifier, used for serial numbers. */
             serial: string;
             /**
              * Format: int64
-             * @description Its size as hosts see it.
+             * @description Size in bytes, as seen by hosts.
              */
             size: number;
             /** @description `online` or `deleting`. */
             state: string;
             targets?: components["schemas"]["Targets"] | null;
-            /** @description Whether its space is reserved. */
+            /** @description The full size is reserved. */
             thick: boolean;
         };
-        /** @description What is to be changed of a volume; what is left out stays. */
+        /** @description Changes of a volume; fields that are absent are unchanged. */
         VolumeChange: {
             /**
-             * @description Names of the initiators whose reads and writes placement does not hear of, in place of those that were: at
-             *     most 8, each of 1 to 223 bytes without control characters. An empty list: nobody is bypassed.
+             * @description Names of the initiators whose I/O bypasses placement, replacing the previous ones: at most
+             *     8, each of 1 to 223 bytes without control characters. Empty: none.
              */
             bypass?: string[] | null;
             /**
              * Format: int64
-             * @description Bytes on the fast tier beyond which it promotes nothing and gives way first, rounded in the same way;
-             *     0: none.
+             * @description Maximum fast-tier space in bytes, rounded likewise: beyond it nothing is promoted, and the
+             *     volume's clean copies are evicted first. 0: no limit.
              */
             fast_ceiling?: number | null;
             /**
              * Format: int64
-             * @description Bytes on the fast tier up to which others give way first, rounded up to a multiple of 4,096; 0: none.
+             * @description Guaranteed fast-tier space in bytes, rounded up to a multiple of 4,096: data of other
+             *     volumes is evicted first. 0: none.
              */
             fast_floor?: number | null;
-            /** @description Name of the group that it shares a policy with from then on, instead of one of its own; `none` takes it out of its group. */
+            /**
+             * @description Group whose policy the volume shares, instead of a policy of its own; `none` removes the
+             *     volume from its group.
+             */
             group?: string | null;
-            /** @description It may have the policy also when the pool cannot keep all minimums then. */
+            /** @description Allow minimums that exceed what the pool can guarantee. */
             overcommit?: boolean;
             /**
-             * @description Ranges that are pinned to a tier, or are no more: one after the other over those that were. At most 16
-             *     are left.
+             * @description Ranges to pin to a tier, or to unpin; applied in order over the existing pins. At most 16
+             *     pins may result.
              */
             pins?: components["schemas"]["PinChange"][];
-            /** @description Name or number of its quality-of-service policy; `none` takes it away. It leaves its group with that. */
+            /**
+             * @description Quality-of-service policy, by name or number; `none` removes it. Setting it removes the
+             *     volume from its group.
+             */
             policy?: string | null;
-            /** @description Whether reads bring something to the fast tier. */
+            /** @description Reads promote data to the fast tier. */
             promotion?: boolean | null;
             /**
              * Format: int64
-             * @description The most bytes that it and its snapshots may store, as when it was made; not less than they
-             *     do. 0: as much as the pool has.
+             * @description Quota in bytes, as in its creation; not below what is stored. 0: no limit.
              */
             quota?: number | null;
             reaction?: components["schemas"]["Reaction"] | null;
             /**
              * Format: int64
-             * @description Bytes that the pool keeps for it and its snapshots, as when it was made; 0: none.
+             * @description Reservation in bytes, as in its creation; 0: none.
              */
             reservation?: number | null;
             /**
              * Format: int64
-             * @description Bytes a second that are expected of it, at most 2^40; 0: none are.
+             * @description Performance target: bandwidth in bytes per second, at most 2^40; 0: none.
              */
             target_bandwidth?: number | null;
             /**
              * Format: int64
-             * @description Operations a second that are expected of it, at most 10^9; 0: none are.
+             * @description Performance target: IOPS, at most 10^9; 0: none.
              */
             target_iops?: number | null;
             /**
              * Format: int64
-             * @description Nanoseconds within which 99 of 100 operations are expected to end, from 4,096 to an hour; 0: nothing is.
+             * @description Performance target: p99 latency in nanoseconds, from 4,096 to an hour; 0: none.
              */
             target_latency_ns?: number | null;
             /**
              * Format: int64
-             * @description Bytes a day that promotion may write to the fast tier, rounded in the same way; 0: as many as are
-             *     worth it.
+             * @description Bytes per day that promotion may write to the fast tier, rounded likewise; 0: no limit.
              */
             write_budget?: number | null;
         };
-        /** @description A volume to be made. */
+        /** @description A volume to create. */
         VolumeCreate: {
-            /** @description Name of the group that it shares a policy with, instead of one of its own; nothing, or `none`: it shares none. */
+            /**
+             * @description Group whose policy the volume shares, instead of a policy of its own; `none` or absent:
+             *     none.
+             */
             group?: string | null;
             /**
              * Format: int32
-             * @description 512 or 4,096.
+             * @description Logical block size in bytes: 512 or 4,096.
              */
             lba_size?: number;
-            /** @description As a pool's name; unique in its pool. */
+            /** @description Name of the volume, unique in its pool; same syntax as a pool name. */
             name: string;
-            /** @description It may have the policy also when the pool cannot keep all minimums then. */
+            /** @description Allow minimums that exceed what the pool can guarantee. */
             overcommit?: boolean;
-            /** @description Name or number of its quality-of-service policy; nothing, or `none`: it has none. */
+            /** @description Quality-of-service policy, by name or number; `none` or absent: none. */
             policy?: string | null;
-            /** @description The pool that it is made in. */
+            /** @description Pool of the volume. */
             pool: string;
             /**
              * Format: int64
-             * @description The most bytes that it and its snapshots may store, rounded up to a multiple of 4,096, at most
-             *     1 EiB; 0 or nothing: as much as the pool has.
+             * @description Quota: maximum bytes that the volume and its snapshots may store, rounded up to a multiple
+             *     of 4,096, at most 1 EiB; 0 or absent: no limit.
              */
             quota?: number | null;
             /**
              * Format: int64
-             * @description Bytes that the pool keeps for it and its snapshots, rounded up to a multiple of 4,096, at most
-             *     its quota; 0 or nothing: none. Not for one that is thick.
+             * @description Reservation: bytes guaranteed to the volume and its snapshots, rounded up to a multiple of
+             *     4,096, at most the quota; 0 or absent: none. Not for thick volumes.
              */
             reservation?: number | null;
             /**
              * Format: int64
-             * @description Bytes: a multiple of 4,096 of at least 1 MiB, at most 256 TiB.
+             * @description Size in bytes: a multiple of 4,096, from 1 MiB to 256 TiB.
              */
             size: number;
-            /** @description All of its space is reserved at once. */
+            /** @description Reserve the full size at creation. */
             thick?: boolean;
         };
-        /** @description Volumes. */
+        /** @description List of volumes. */
         VolumeList: {
-            /** @description One entry a volume. */
+            /** @description The volumes. */
             items: components["schemas"]["Volume"][];
         };
-        /** @description Where a volume lies. */
+        /** @description Map of a volume by tier. */
         VolumeMap: {
-            /** @description The bytes from there in equal parts. */
+            /** @description Cells of equal size from there. */
             cells: components["schemas"]["MapCell"][];
             /**
              * Format: int64
-             * @description The volume's size in bytes.
+             * @description Size of the volume in bytes.
              */
             size: number;
             /**
              * Format: int64
-             * @description The first byte that was looked at.
+             * @description Start of the mapped range in bytes.
              */
             start?: number;
         };
         /**
-         * @description A volume's policy, and what it attained since it has it, or since its pool was opened. Where it shares the policy with a
-         *     group, that is what the group attained.
+         * @description Policy of a volume, and what the volume attained since it has the policy or since its pool was
+         *     opened. If the policy is shared by a group, the figures are those of the group.
          */
         VolumeQos: {
             /**
              * Format: int64
-             * @description Bytes a second in the last 100 ms.
+             * @description Bandwidth of the last 100 ms in bytes per second.
              */
             bandwidth: number;
             bottleneck?: components["schemas"]["QosBottleneck"] | null;
             /**
              * Format: int64
-             * @description Nanoseconds of shards' time that its operations took.
+             * @description Shard time charged for its operations, in nanoseconds.
              */
             cost_ns: number;
-            /** @description The group that it shares the policy with. */
+            /** @description Group that shares the policy; absent for a policy of its own. */
             group?: string | null;
             /**
              * Format: int64
-             * @description Operations that were held, for others or for its own maximum.
+             * @description Operations that were queued at the gate, because of others or the policy's own maximum.
              */
             held: number;
-            /** @description Volumes and groups served while operations were held for others recently: at most three, largest share first. */
+            /**
+             * @description Volumes and groups that were recently served while operations were queued because of others:
+             *     at most three, largest share first.
+             */
             held_for?: components["schemas"]["QosRival"][];
             /**
              * Format: int64
-             * @description Nanoseconds for which operations were held, summed over shards.
+             * @description Time in which operations were queued, in nanoseconds, summed over shards.
              */
             held_ns: number;
             /**
              * Format: int64
-             * @description Operations a second in the last 100 ms.
+             * @description IOPS of the last 100 ms.
              */
             iops: number;
             /**
              * Format: int64
-             * @description Of them, those that took longer than the maximum latency.
+             * @description Operations that exceeded the maximum latency, including queueing.
              */
             late: number;
             /**
              * Format: int64
-             * @description Of them, those in which it got that.
+             * @description Windows in which the guarantee was met.
              */
             met: number;
             /**
              * Format: int64
-             * @description Operations that ended.
+             * @description Completed operations.
              */
             operations: number;
             /**
              * Format: int64
-             * @description Of them, those for its own maximum.
+             * @description Part of `held_ns` because of the policy's own maximum.
              */
             own_ns: number;
             /** @description The policy. */
             policy: components["schemas"]["QosPolicy"];
             /**
              * Format: int64
-             * @description Nanoseconds that operations took once they had passed the gate, summed over the operations.
+             * @description Latency below the gate in nanoseconds, summed over operations.
              */
             took_ns: number;
             /**
              * Format: int64
-             * @description Nanoseconds for which operations were held, summed over the operations.
+             * @description Queueing time in nanoseconds, summed over operations.
              */
             waited_ns: number;
             /**
              * Format: int64
-             * @description Windows of 100 ms in which it asked for what it was promised.
+             * @description Windows of 100 ms in which the guarantee was needed.
              */
             windows: number;
         };
-        /** @description A new size. */
+        /** @description A new size for a volume. */
         VolumeResize: {
-            /** @description It may become smaller: what lies beyond is lost. */
+            /** @description Allow shrinking: data beyond the new size is lost. */
             shrink?: boolean;
             /**
              * Format: int64
-             * @description Bytes.
+             * @description New size in bytes.
              */
             size: number;
         };
-        /** @description What a volume is rolled back to. */
+        /** @description A rollback of a volume. */
         VolumeRollBack: {
-            /** @description The snapshot's name. */
+            /** @description Name of the snapshot to roll back to. */
             snapshot: string;
         };
         /**
-         * @description Bytes that a pool wrote to one of its drives, by what they were for. What was written since the labels were
-         *     written last, at most some minutes before, is lost when the power is cut.
+         * @description Bytes that a pool wrote to one of its drives, by purpose. Those written since the last update of
+         *     the labels, some minutes at most, are lost in a power cut.
          */
         Wear: {
             /**
              * Format: int64
-             * @description Bytes a day in all that time; divided by the drive's size, drive writes a day. Nothing in the first
-             *     minute.
+             * @description Mean bytes per day over the whole time; divided by the drive's size: drive writes per day.
+             *     Absent during the first minute.
              */
             daily?: number | null;
             /**
              * Format: int64
-             * @description The same since the daemon was started, or opened the pool.
+             * @description The same since the daemon was started or opened the pool.
              */
             daily_since_start?: number | null;
             /**
              * Format: int64
-             * @description Data that hosts wrote.
+             * @description Host writes.
              */
             hosts: number;
             /**
              * Format: int64
-             * @description The metadata region and labels.
+             * @description Metadata region and labels.
              */
             metadata: number;
             /**
              * Format: int64
-             * @description Data that was brought to the fast tier.
+             * @description Data promoted to the fast tier.
              */
             promotion: number;
             /**
              * Format: int64
-             * @description Since when they count, mostly since the drive joined: seconds since 1970. Nothing: since the pool was
-             *     opened.
+             * @description Start of counting, usually when the drive joined, in seconds since 1970; absent: since the
+             *     pool was opened.
              */
             since_s?: number | null;
             /**
              * Format: int64
-             * @description All of them.
+             * @description Sum of all purposes.
              */
             total: number;
             /**
              * Format: int64
-             * @description Data that sank, was moved together or off a vdrive, was mended, or copied to a mirror's leg.
+             * @description Write-back, compaction, evacuation, repair, and resync of mirror members.
              */
             upkeep: number;
         };
-        /** @description What other sizes of the fast tier would give a pool and its volumes. */
+        /** @description Forecasts for a pool and its volumes. */
         WhatIf: {
             /**
              * Format: int64
-             * @description What a read of the fast tier takes of late, in nanoseconds; nothing before there was one.
+             * @description Recent read latency of the fast tier in nanoseconds; absent before the first read.
              */
             fast_ns?: number | null;
-            /** @description Of all that hosts do in the pool. */
+            /** @description Forecast for the whole pool. */
             pool: components["schemas"]["Forecast"];
             /**
              * Format: int64
-             * @description The same of the slow tier.
+             * @description Recent read latency of the slow tier in nanoseconds; absent before the first read.
              */
             slow_ns?: number | null;
-            /** @description Of each volume that was used of late and has something on the fast tier, by name. */
+            /** @description Forecasts for volumes with recent I/O and data on the fast tier, by name. */
             volumes: components["schemas"]["Forecast"][];
         };
-        /** @description What promotion of a volume may write to the fast tier. */
+        /** @description Write budget of promotion for a volume. */
         WriteBudget: {
             /**
              * Format: int64
-             * @description Bytes a day.
+             * @description Budget in bytes per day.
              */
             daily: number;
             /**
              * Format: int64
-             * @description Bytes that may be written at once. With 0 promotion pauses.
+             * @description Bytes that promotion may write now; it pauses at 0.
              */
             left: number;
             /**
              * Format: int64
-             * @description Bytes written since the pool was opened, or the budget was set.
+             * @description Bytes written since the pool was opened or the budget was set.
              */
             used: number;
         };
     };
     responses: {
-        /** @description Not done, and nothing is half-made: unauthenticated. */
+        /** @description Failed without effect: unauthenticated. */
         Problem401: {
             headers: {
                 [name: string]: unknown;
@@ -4340,7 +4449,7 @@ export interface components {
                 "application/json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not done, and nothing is half-made: forbidden. */
+        /** @description Failed without effect: forbidden. */
         Problem403: {
             headers: {
                 [name: string]: unknown;
@@ -4349,7 +4458,7 @@ export interface components {
                 "application/json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not done, and nothing is half-made: not_found. */
+        /** @description Failed without effect: not_found. */
         Problem404: {
             headers: {
                 [name: string]: unknown;
@@ -4358,7 +4467,7 @@ export interface components {
                 "application/json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not done, and nothing is half-made: exists, refused, busy, no_space. */
+        /** @description Failed without effect: exists, refused, busy, no_space. */
         Problem409: {
             headers: {
                 [name: string]: unknown;
@@ -4367,7 +4476,7 @@ export interface components {
                 "application/json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not done, and nothing is half-made: changed. */
+        /** @description Failed without effect: changed. */
         Problem412: {
             headers: {
                 [name: string]: unknown;
@@ -4376,7 +4485,7 @@ export interface components {
                 "application/json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not done, and nothing is half-made: too_large. */
+        /** @description Failed without effect: too_large. */
         Problem413: {
             headers: {
                 [name: string]: unknown;
@@ -4385,7 +4494,7 @@ export interface components {
                 "application/json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not done, and nothing is half-made: invalid, key_reused. */
+        /** @description Failed without effect: invalid, key_reused. */
         Problem422: {
             headers: {
                 [name: string]: unknown;
@@ -4394,7 +4503,7 @@ export interface components {
                 "application/json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not done, and nothing is half-made: too_many. */
+        /** @description Failed without effect: too_many. */
         Problem429: {
             headers: {
                 [name: string]: unknown;
@@ -4403,7 +4512,7 @@ export interface components {
                 "application/json": components["schemas"]["Problem"];
             };
         };
-        /** @description Not done, and nothing is half-made: io, damaged, internal. */
+        /** @description Failed without effect: io, damaged, internal. */
         Problem500: {
             headers: {
                 [name: string]: unknown;
@@ -4429,7 +4538,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4458,7 +4567,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4480,9 +4589,9 @@ export interface operations {
     AuditList: {
         parameters: {
             query?: {
-                /** @description Only entries with a smaller number. */
+                /** @description Only entries with a lower number. */
                 before?: number;
-                /** @description How many entries at most, 1 to 1,000; 100 when left out. */
+                /** @description Maximum number of entries, 1 to 1,000; 100 by default. */
                 limit?: number;
             };
             header?: never;
@@ -4491,7 +4600,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4519,7 +4628,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4551,7 +4660,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4581,7 +4690,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4603,15 +4712,15 @@ export interface operations {
     EventList: {
         parameters: {
             query?: {
-                /** @description Only events with a smaller number: `next` of the page before. */
+                /** @description Only events with a lower number: `next` of the previous page. */
                 before?: number;
-                /** @description How many events at most, 1 to 1,000; 100 when left out. */
+                /** @description Maximum number of events, 1 to 1,000; 100 by default. */
                 limit?: number;
-                /** @description Only events that matter at least so much: `info`, `warning` or `critical`. */
+                /** @description Minimum severity: `info`, `warning` or `critical`. */
                 severity?: string;
-                /** @description Only events of these codes, with commas between. */
+                /** @description Only events with these codes, separated by commas. */
                 code?: string;
-                /** @description Only what belongs to this pool. */
+                /** @description Only objects of this pool. */
                 pool?: string;
             };
             header?: never;
@@ -4620,7 +4729,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4642,7 +4751,7 @@ export interface operations {
     ExportList: {
         parameters: {
             query?: {
-                /** @description Only what belongs to this pool. */
+                /** @description Only objects of this pool. */
                 pool?: string;
             };
             header?: never;
@@ -4651,7 +4760,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4674,7 +4783,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                /** @description 1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until the daemon ends; a refused request does not use up its key. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4686,10 +4795,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -4710,7 +4819,7 @@ export interface operations {
     ExportShow: {
         parameters: {
             query?: {
-                /** @description Only what belongs to this pool. */
+                /** @description Only objects of this pool. */
                 pool?: string;
             };
             header?: never;
@@ -4721,10 +4830,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -4745,11 +4854,11 @@ export interface operations {
     ExportDelete: {
         parameters: {
             query?: {
-                /** @description Only what belongs to this pool. */
+                /** @description Only objects of this pool. */
                 pool?: string;
             };
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -4759,7 +4868,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4780,11 +4889,11 @@ export interface operations {
     ExportSet: {
         parameters: {
             query?: {
-                /** @description Only what belongs to this pool. */
+                /** @description Only objects of this pool. */
                 pool?: string;
             };
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -4798,10 +4907,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -4829,7 +4938,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4851,15 +4960,15 @@ export interface operations {
     History: {
         parameters: {
             query?: {
-                /** @description Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME, policy/POOL/POLICY or export/POOL/EXPORT. */
+                /** @description Object: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME, policy/POOL/POLICY or export/POOL/EXPORT. */
                 object?: string;
-                /** @description Only these figures, by their names with commas between. */
+                /** @description Only these metrics, by name, separated by commas. */
                 series?: string;
-                /** @description The first second, since 1970; an hour before `to` when left out. */
+                /** @description Start, in seconds since 1970; an hour before `to` by default. */
                 from?: number;
-                /** @description The second after the last; now when left out. */
+                /** @description End (exclusive), in seconds since 1970; now by default. */
                 to?: number;
-                /** @description Seconds of a step; what fits the time when left out. It becomes longer where what is that old is kept by longer steps. There are at most 4,000 of them. */
+                /** @description Length of a step in seconds; chosen to fit the time range by default. It is extended where older values are kept in longer steps, and there are at most 4,000 steps. */
                 step?: number;
             };
             header?: never;
@@ -4868,7 +4977,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4900,7 +5009,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4928,7 +5037,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4958,7 +5067,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4988,7 +5097,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5016,7 +5125,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5044,7 +5153,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5064,15 +5173,15 @@ export interface operations {
     Live: {
         parameters: {
             query?: {
-                /** @description Volumes whose maps are told, too: up to 16, as POOL/VOLUME with commas between. */
+                /** @description Volumes whose maps are streamed as well: up to 16, as POOL/VOLUME separated by commas. */
                 maps?: string;
-                /** @description Parts of each map, 1 to 4,096; 1,024 when left out. */
+                /** @description Number of cells of each map, 1 to 4,096; 1,024 by default. */
                 cells?: number;
-                /** @description The first byte of the part of the volume that is looked at; 0 when left out. */
+                /** @description Start of the range in bytes; 0 by default. */
                 start?: number;
-                /** @description How many bytes of it; up to its end when left out. */
+                /** @description Length of the range in bytes; to the end of the volume by default. */
                 length?: number;
-                /** @description After how many looks it ends, 1 or more; when left out it does not. */
+                /** @description Number of samples after which the stream ends, at least 1; unlimited by default. */
                 looks?: number;
             };
             header?: never;
@@ -5081,7 +5190,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5124,7 +5233,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5156,7 +5265,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5184,7 +5293,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5210,7 +5319,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5233,7 +5342,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                /** @description 1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until the daemon ends; a refused request does not use up its key. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5245,10 +5354,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -5277,10 +5386,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -5302,7 +5411,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -5316,10 +5425,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -5342,7 +5451,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -5352,7 +5461,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5381,7 +5490,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5409,7 +5518,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5443,7 +5552,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5464,7 +5573,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                /** @description 1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until the daemon ends; a refused request does not use up its key. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5478,7 +5587,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5501,7 +5610,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                /** @description 1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until the daemon ends; a refused request does not use up its key. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5515,7 +5624,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5545,7 +5654,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5566,7 +5675,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -5580,7 +5689,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5613,10 +5722,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -5645,7 +5754,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5675,7 +5784,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5705,7 +5814,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5727,9 +5836,9 @@ export interface operations {
     QosCheck: {
         parameters: {
             query?: {
-                /** @description A policy of volumes that are planned, by its name or number; none are when left out. */
+                /** @description Policy of planned volumes, by name or number; none are planned by default. */
                 policy?: string;
-                /** @description How many of them, 1 to 10,000; 1 when left out. */
+                /** @description Number of planned volumes, 1 to 10,000; 1 by default. */
                 volumes?: number;
             };
             header?: never;
@@ -5740,7 +5849,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5770,7 +5879,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5804,7 +5913,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5835,7 +5944,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5870,7 +5979,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5901,7 +6010,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5929,7 +6038,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5963,7 +6072,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5994,7 +6103,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6029,7 +6138,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6060,7 +6169,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6088,7 +6197,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6111,7 +6220,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                /** @description 1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until the daemon ends; a refused request does not use up its key. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6125,7 +6234,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6155,7 +6264,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6183,7 +6292,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6206,7 +6315,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                /** @description 1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until the daemon ends; a refused request does not use up its key. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6220,7 +6329,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6251,7 +6360,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6274,7 +6383,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -6288,10 +6397,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -6321,7 +6430,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6343,9 +6452,9 @@ export interface operations {
     ScheduleList: {
         parameters: {
             query?: {
-                /** @description Only what belongs to this pool. */
+                /** @description Only objects of this pool. */
                 pool?: string;
-                /** @description Only what belongs to this volume. */
+                /** @description Only objects of this volume. */
                 volume?: string;
             };
             header?: never;
@@ -6354,7 +6463,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6386,7 +6495,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6418,7 +6527,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6444,7 +6553,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6467,7 +6576,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                /** @description 1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until the daemon ends; a refused request does not use up its key. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6479,7 +6588,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6509,7 +6618,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6535,7 +6644,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6565,7 +6674,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6585,11 +6694,11 @@ export interface operations {
     SnapshotList: {
         parameters: {
             query?: {
-                /** @description Only what belongs to this pool. */
+                /** @description Only objects of this pool. */
                 pool?: string;
-                /** @description Only what belongs to this volume. */
+                /** @description Only objects of this volume. */
                 volume?: string;
-                /** @description Seconds to look for what each snapshot alone has, 0 to 20; 1 when left out. */
+                /** @description Seconds to spend on computing `unique`, 0 to 20; 1 by default. */
                 wait_s?: number;
             };
             header?: never;
@@ -6598,7 +6707,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6621,7 +6730,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                /** @description 1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until the daemon ends; a refused request does not use up its key. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6633,7 +6742,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6665,10 +6774,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -6690,7 +6799,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -6706,10 +6815,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -6732,7 +6841,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -6744,7 +6853,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6766,7 +6875,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                /** @description 1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until the daemon ends; a refused request does not use up its key. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -6782,10 +6891,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -6806,9 +6915,9 @@ export interface operations {
     SnapshotSend: {
         parameters: {
             query?: {
-                /** @description The snapshot that the receiver has, NAME or, of another volume, VOLUME@NAME; nothing when left out: all of the snapshot is sent. */
+                /** @description Incremental: base snapshot that the receiver has, NAME, or VOLUME@NAME for one of another volume. By default the full snapshot is sent. */
                 from?: string;
-                /** @description The token of a volume that has a part of it: what it lacks is sent. */
+                /** @description Token of an interrupted receive: only what it lacks is sent. */
                 resume?: string;
             };
             header?: never;
@@ -6821,7 +6930,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6849,7 +6958,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6872,7 +6981,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                /** @description 1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until the daemon ends; a refused request does not use up its key. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6884,7 +6993,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6914,7 +7023,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6942,7 +7051,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6968,7 +7077,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7000,7 +7109,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7030,7 +7139,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -7056,7 +7165,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7078,7 +7187,7 @@ export interface operations {
     VolumeList: {
         parameters: {
             query?: {
-                /** @description Only what belongs to this pool. */
+                /** @description Only objects of this pool. */
                 pool?: string;
             };
             header?: never;
@@ -7087,7 +7196,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7110,7 +7219,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                /** @description 1 to 128 visible characters without blanks, such as a random UUID. The same request repeated with the same key gets the same answer and creates nothing; it waits while the first one is in progress. Another request with that key is refused (422, key_reused). Keys are kept for 24 hours, at most the latest 1,024, until the daemon ends; a refused request does not use up its key. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -7122,10 +7231,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -7155,10 +7264,10 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -7180,7 +7289,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -7195,10 +7304,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -7221,7 +7330,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -7232,7 +7341,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -7264,7 +7373,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7286,13 +7395,13 @@ export interface operations {
     SnapshotDiff: {
         parameters: {
             query?: {
-                /** @description The snapshot that it is compared with, NAME or, of another volume, VOLUME@NAME; nothing when left out: everything that is stored is listed. */
+                /** @description Snapshot to compare with: NAME, or VOLUME@NAME for one of another volume. By default all stored ranges are listed. */
                 from?: string;
-                /** @description The snapshot of the volume that is compared; the volume as it is now when left out. */
+                /** @description Snapshot of the volume to compare; the volume as it is now by default. */
                 to?: string;
-                /** @description Where to begin, in bytes; a multiple of 4,096. */
+                /** @description Start offset in bytes, a multiple of 4,096. */
                 start?: number;
-                /** @description How many ranges at most, 1 to 65,536; 1,024 when left out. There may be fewer though there are more. */
+                /** @description Maximum number of ranges, 1 to 65,536; 1,024 by default. A page may have fewer, with more to follow (`next`). */
                 limit?: number;
             };
             header?: never;
@@ -7304,7 +7413,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7326,7 +7435,7 @@ export interface operations {
     VolumeExplain: {
         parameters: {
             query?: {
-                /** @description The logical block, counted from 0 in the volume's unit of 512 or 4,096 bytes; 0 when left out. */
+                /** @description Logical block number, in the volume's block size of 512 or 4,096 bytes; 0 by default. */
                 lba?: number;
             };
             header?: never;
@@ -7338,7 +7447,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7369,7 +7478,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7391,11 +7500,11 @@ export interface operations {
     VolumeMap: {
         parameters: {
             query?: {
-                /** @description How many parts, 1 to 65,536; 64 when left out. */
+                /** @description Number of cells, 1 to 65,536; 64 by default. */
                 cells?: number;
-                /** @description The first byte of the part of the volume that is looked at; 0 when left out. */
+                /** @description Start of the range in bytes; 0 by default. */
                 start?: number;
-                /** @description How many bytes of it; up to its end when left out. */
+                /** @description Length of the range in bytes; to the end of the volume by default. */
                 length?: number;
             };
             header?: never;
@@ -7407,7 +7516,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7429,9 +7538,9 @@ export interface operations {
     VolumeMapFrames: {
         parameters: {
             query?: {
-                /** @description The moment at which the map is told whole, in seconds since 1970; an hour before `to` when left out. */
+                /** @description Time of the first, complete map, in seconds since 1970; an hour before `to` by default. */
                 from?: number;
-                /** @description Up to when changes of it are told; now when left out. */
+                /** @description End of the changes, in seconds since 1970; now by default. */
                 to?: number;
             };
             header?: never;
@@ -7443,7 +7552,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7474,7 +7583,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7497,7 +7606,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -7512,10 +7621,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -7538,7 +7647,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
             };
             path: {
@@ -7553,10 +7662,10 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    /** @description Represents the configuration of the object; for If-Match. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -7578,7 +7687,7 @@ export interface operations {
     VolumeReceive: {
         parameters: {
             query?: {
-                /** @description With `true`, the volume is rolled back to the snapshot that the stream goes from: what was written since is lost. */
+                /** @description Roll the volume back to the base snapshot of the stream first: what was written since is lost. */
                 force?: boolean;
             };
             header?: never;
@@ -7594,7 +7703,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     [name: string]: unknown;
