@@ -400,6 +400,7 @@ impl Shard {
         }
     }
 
+    #[inline]
     pub(crate) fn free_slots(&self, state: &mut State, old: &[Place]) {
         for place in old.iter().filter(|place| place.is_some()) {
             // The next checkpoint keeps the slot as free, whether it is let go by then or not.
