@@ -62,9 +62,18 @@ pub fn wait(client: &Client, id: u64, quiet: bool) -> Result<Job, Failure> {
     ended
 }
 
+fn continues(id: u64) -> Failure {
+    Failure::Left(format!("job {id} continues; see `convect job show {id}`"))
+}
+
 fn watch(client: &Client, id: u64, bar: &ProgressBar, left: &AtomicBool) -> Result<Job, Failure> {
     loop {
-        let job: Job = read(&client.get(Operation::JobShow, &[&id.to_string()])?)?;
+        let answer = client.get(Operation::JobShow, &[&id.to_string()]);
+        if answer.is_err() && left.load(Ordering::Relaxed) {
+            // The signal interrupts a read that has a timeout.
+            return Err(continues(id));
+        }
+        let job: Job = read(&answer?)?;
         bar.set_prefix(format!("{} {}", job.kind, job.subject));
         bar.set_position((job.percent * 10.0) as u64);
         bar.set_message(format!("{:.1} %, {}", job.percent, pace(&job)));
@@ -77,9 +86,7 @@ fn watch(client: &Client, id: u64, bar: &ProgressBar, left: &AtomicBool) -> Resu
                 return Err(Failure::Failed(format!("job {id} was cancelled")));
             }
             JobState::Running | JobState::Paused if left.load(Ordering::Relaxed) => {
-                return Err(Failure::Left(format!(
-                    "job {id} continues; see `convect job show {id}`"
-                )));
+                return Err(continues(id));
             }
             JobState::Running | JobState::Paused => std::thread::sleep(LOOK),
         }

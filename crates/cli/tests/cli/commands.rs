@@ -1,6 +1,6 @@
 //! The program as scripts use it.
 
-use crate::scripted::{Scripted, command, convect, ended};
+use crate::scripted::{Scripted, command, convect, copy_program, ended};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -275,7 +275,7 @@ fn interrupted_wait_leaves_the_job_running() {
         std::thread::yield_now();
     }
     let said = ended(child.wait_with_output().unwrap());
-    assert_eq!(said.code, 130);
+    assert_eq!(said.code, 130, "{said:?}");
     assert_eq!(said.error, "job 3 continues; see `convect job show 3`\n");
 }
 
@@ -464,7 +464,7 @@ fn socket_without_permission_is_reported() {
     } else {
         use std::os::unix::process::CommandExt;
         let copy = folder.join("convect");
-        std::fs::copy(env!("CARGO_BIN_EXE_convect"), &copy).unwrap();
+        copy_program(env!("CARGO_BIN_EXE_convect").as_ref(), &copy);
         asking = std::process::Command::new(copy);
         asking
             .args(arguments.split_whitespace())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
@@ -110,6 +110,13 @@ pub struct Ended {
     pub code: i32,
     pub out: String,
     pub error: String,
+}
+
+/// Copies a program to where it is to be run. Another process does it: a program that other tests start while this process
+/// has the copy open for writing would inherit that, and the copy could not be run ("text file busy").
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status();
+    assert!(copied.unwrap().success(), "{} is copied", from.display());
 }
 
 pub fn command(arguments: &str) -> Command {
