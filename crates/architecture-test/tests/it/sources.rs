@@ -121,3 +121,28 @@ fn what_decides_a_landing_is_the_test_command() {
     let calls = |line: &str| line.starts_with("exec") && line.contains("./dev test");
     assert!(run.lines().any(calls), ".ci/run does not call ./dev test");
 }
+
+/// Documents and scripts compile nowhere, so that a merge that was committed half done is seen by nobody else.
+#[test]
+fn no_document_or_script_has_marks_of_an_unfinished_merge() {
+    let mut folders = vec![root(), root().join("docs"), root().join("scripts")];
+    folders.extend(["tests/e2e", "tests/guest"].map(|folder| root().join(folder)));
+    let (mut looked_at, mut found) = (0, Vec::new());
+    for folder in folders {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if !path.is_file() {
+                continue;
+            }
+            let text = std::fs::read(&path).unwrap();
+            looked_at += 1;
+            let marks: [&[u8]; 2] = [b"<<<<<<< ", b">>>>>>> "];
+            let mut lines = text.split(|byte| *byte == b'\n');
+            if lines.any(|line| marks.iter().any(|mark| line.starts_with(mark))) {
+                found.push(path);
+            }
+        }
+    }
+    assert!(looked_at > 80, "only {looked_at} files");
+    assert!(found.is_empty(), "merge them: {found:?}");
+}
