@@ -109,7 +109,7 @@ impl Promise {
         let last = self.marks.back().copied();
         let is_other = self.policy.as_ref() != Some(&qos.policy);
         if is_other || last.is_some_and(|last| qos.windows < last.windows) {
-            // The policy changed, or the pool was reopened: start anew.
+            // The policy changed, or the pool was reopened: start with empty counters.
             self.marks.clear();
             self.unmet = None;
             self.bottleneck = None;

@@ -1940,7 +1940,7 @@ export interface components {
             error?: string | null;
             /**
              * @description Signature found on the drive (`ext4 filesystem`, `GPT partition table`,
-             *     `convect pool NAME`); null if there is none.
+             *     `convect pool NAME`), or null.
              */
             found?: string | null;
             health?: components["schemas"]["DriveHealth"] | null;
@@ -1954,7 +1954,7 @@ export interface components {
              * @description Physical sector size in bytes.
              */
             physical_sector: number;
-            /** @description Open pool that uses the drive; null if there is none. */
+            /** @description Open pool that uses the drive, or null. */
             pool?: string | null;
             /** @description `solid`, `spinning` or `unknown`. */
             rotation: string;
@@ -2176,7 +2176,7 @@ export interface components {
             /**
              * Format: int32
              * @description Highest warning level in effect; it stays in effect until usage is one percentage point
-             *     below it. Null if there is none.
+             *     below it. Null below the lowest level.
              */
             level?: number | null;
             /** @description The part. */

@@ -27,9 +27,9 @@ pub struct DriveReport {
     /// The drive has a volatile write cache: writes are durable only after a flush.
     pub write_cache: bool,
     /// Signature found on the drive (`ext4 filesystem`, `GPT partition table`,
-    /// `convect pool NAME`); null if there is none.
+    /// `convect pool NAME`), or null.
     pub found: Option<String>,
-    /// Open pool that uses the drive; null if there is none.
+    /// Open pool that uses the drive, or null.
     pub pool: Option<String>,
     /// Bytes that this pool has written to it, by purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]

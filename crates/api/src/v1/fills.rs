@@ -56,7 +56,7 @@ pub struct Fill {
     /// Usage in percent, rounded down.
     pub percent: u64,
     /// Highest warning level in effect; it stays in effect until usage is one percentage point
-    /// below it. Null if there is none.
+    /// below it. Null below the lowest level.
     pub level: Option<u8>,
     /// Recent trend.
     pub trend: Trend,

@@ -348,7 +348,7 @@ mod tests {
             .map(|(reason, dropped, moves, bytes)| (reason.to_owned(), dropped, moves, bytes));
         assert_eq!(told, expected);
         // The pool was reopened.
-        let anew = rates(&after, &list(vec![count("cooled", false, 1, 100)]), 1.0);
-        assert_eq!((anew[0].moves, anew[0].bytes), (1, 100));
+        let reopened = rates(&after, &list(vec![count("cooled", false, 1, 100)]), 1.0);
+        assert_eq!((reopened[0].moves, reopened[0].bytes), (1, 100));
     }
 }

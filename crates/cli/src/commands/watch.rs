@@ -29,7 +29,7 @@ impl ReportInterval {
         }
     }
 
-    /// Waits for the next report; false when there is none.
+    /// Waits for the next report; false after the last one.
     pub fn next(&self) -> bool {
         match self.0 {
             Some(period) => {

@@ -114,7 +114,7 @@ impl Contexts {
         serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))
     }
 
-    /// Changes the file in a folder under a lock; creates it if there is none. Concurrent changes
+    /// Changes the file in a folder under a lock; creates a missing file. Concurrent changes
     /// are serialised.
     ///
     /// # Errors

@@ -212,7 +212,7 @@ impl Access {
     /// Ends the session of a caller.
     ///
     /// # Errors
-    /// When there is none.
+    /// When the caller has no session.
     pub fn log_out(&self, caller: &Caller) -> Result<()> {
         match &caller.credential {
             Credential::Session(hash) => {

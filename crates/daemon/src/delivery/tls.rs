@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Parses the certificates of a PEM text.
 ///
 /// # Errors
-/// When there is none, or one is malformed.
+/// When the text has no certificate, or a malformed one.
 pub fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
     match read {

@@ -163,7 +163,7 @@ impl Kind {
         pairs.all(|(value, quiet)| *value == quiet || (value.is_nan() && quiet.is_nan()))
     }
 
-    /// Aggregates steps; nothing if there is none.
+    /// Aggregates steps; `None` without steps.
     pub fn merge(self, steps: &[Values]) -> Option<Values> {
         let mut merged = [f32::NAN; SERIES_MAX];
         for (index, (_, _, how)) in self.rows().enumerate() {

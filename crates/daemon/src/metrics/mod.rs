@@ -1,4 +1,4 @@
-//! Metrics in Prometheus' formats: each metric is a row of a table, gathered anew for each scrape.
+//! Metrics in Prometheus' formats: each metric is a row of a table, collected at each scrape.
 
 mod accept;
 mod collect;

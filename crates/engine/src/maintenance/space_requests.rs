@@ -38,7 +38,7 @@ impl SpaceRequests {
         self.taken_up.get()
     }
 
-    /// Takes up the requests up to `asked`; false when there is none that it has not.
+    /// Takes up all requests up to `asked`; false if it had taken them up before.
     pub(super) fn take_up(&self, asked: u64) -> bool {
         self.taken_up.replace(asked) != asked
     }

@@ -211,7 +211,7 @@ pub(crate) struct State {
     /// Extents that have earned a place on the fast tier.
     pub promotions: Promotions,
     pub unreadable: UnreadableIndex,
-    /// What moved of late, and why.
+    /// What moved recently, and why.
     pub ledger: Ledger,
     /// Why the shard serves no more.
     pub failed: Option<IoError>,

@@ -267,7 +267,7 @@ impl AccessStats {
         }
     }
 
-    /// A host comes to blocks anew; `saves`: they would not be in RAM without being predicted. What follows them is
+    /// A host turns to other blocks; `saves`: they would not be in RAM without being predicted. What follows them is
     /// predicted, if it is not there yet.
     pub fn follow(&mut self, blocks: Blocks, saves: bool, is_there: impl Fn(Extent) -> bool) {
         if let Some(policy) = &mut self.policy {

@@ -30,7 +30,7 @@ pub(crate) struct TierIndex {
 }
 
 impl TierIndex {
-    /// Blocks of a chunk were written to the fast tier; `known`: others of it that are written anew were there alone before.
+    /// Blocks of a chunk were written to the fast tier; `known`: all of them were dirty there before.
     #[inline]
     pub fn written(&mut self, key: Key, known: bool) {
         if !known || self.dirty.has_aside() {

@@ -1,7 +1,7 @@
 //! What a fast tier of another size would give the hosts of this shard.
 //!
 //! [`Forecast`] owns what is learned for that: which blocks hosts use, from which the simulated tiers of other sizes
-//! (`placement`'s miniature caches) tell their hit rates, and how long hosts' reads of each tier take of late. It learns
+//! (`placement`'s miniature caches) tell their hit rates, and how long hosts' reads of each tier take recently. It learns
 //! nothing before the mover has seen that there are two tiers, and nothing of initiators that are bypassed, which its
 //! callers leave out. Nothing goes by it: it is for who decides about hardware.
 
@@ -19,7 +19,7 @@ const USUAL: u64 = 64;
 #[derive(Default)]
 pub(crate) struct Forecast {
     sizes: Option<Box<WhatIf>>,
-    /// How long hosts' reads of each tier take of late.
+    /// Recent mean latency of hosts' reads of each tier.
     fast_ns: Option<u64>,
     slow_ns: Option<u64>,
 }
@@ -83,7 +83,7 @@ pub struct ShardForecast {
     pub all: [Told; POINTS.len()],
     /// The share of uses that the policy would answer without the slow tier: with half, with all, with twice.
     pub policy: [Option<f64>; 3],
-    /// Of the volumes that were used of late: blocks that each has of the fast tier, and its curve.
+    /// Of the recently used volumes: blocks that each has of the fast tier, and its curve.
     pub volumes: BTreeMap<u32, (u64, [Told; POINTS.len()])>,
     /// What a host's read of each tier takes, in nanoseconds, if there was one.
     pub fast_ns: Option<u64>,

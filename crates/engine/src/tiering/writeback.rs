@@ -241,7 +241,7 @@ impl Shard {
         }
     }
 
-    /// A chunk that is neither busy nor was written of late, nor has only what cannot be read.
+    /// A chunk that is neither busy nor was written recently, nor has only what cannot be read.
     fn candidate(
         &self,
         (volume, chunk): (u32, u32),

@@ -192,7 +192,7 @@ impl Journal {
         &self.touched
     }
 
-    /// No data of the records so far has to be flushed: there is none, in a benchmark.
+    /// No data of the records so far has to be flushed, as in a benchmark without data.
     pub fn forget_touched(&mut self) {
         self.touched.clear();
     }

@@ -91,7 +91,7 @@ impl WalWriter {
         true
     }
 
-    /// The mark is being written: there is none to wait for.
+    /// The mark is being written: the task that writes it no longer waits for its time.
     pub(super) fn begin_mark(&self) {
         self.is_marking.set(false);
     }

@@ -148,7 +148,7 @@ impl File {
         self.patch(range.start, &zeroes, OpFlags::default()).await
     }
 
-    /// The first offset at or after `offset` in the state `wanted`, or `None` if there is none
+    /// The first offset at or after `offset` in the state `wanted`, or `None` if it does not occur
     /// before the end of the volume.
     pub(crate) async fn seek(
         self: &Arc<Self>,

@@ -302,8 +302,8 @@ impl<C> Tasks<C> {
         self.ordered > 0
     }
 
-    /// Aborts a command that is not running; a running one will only be answered with `then`. False
-    /// if there is none.
+    /// Aborts a command that is not running; a running one will only be answered with `then`. `NotThere`
+    /// if no command has the tag.
     pub(crate) fn abort(&mut self, tag: u32, then: Option<Answer<C>>) -> Aborted<C> {
         let Some(task) = self.table.get_mut(&tag) else {
             return Aborted::NotThere;

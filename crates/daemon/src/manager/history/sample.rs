@@ -346,10 +346,14 @@ mod tests {
             vec![drive("a", 1031, 100), drive("c", 9000, 100)],
         );
         assert_eq!(of(&last, "vdrive/tank/1")[0], 1.0);
-        let (anew, _) = second(
+        let (replaced, _) = second(
             last.counted,
             vec![drive("a", 7, 100), drive("c", 9000, 100)],
         );
-        assert_eq!(of(&anew, "drive/tank/a")[0], 7.0, "counters restart at 0");
+        assert_eq!(
+            of(&replaced, "drive/tank/a")[0],
+            7.0,
+            "counters restart at 0"
+        );
     }
 }
