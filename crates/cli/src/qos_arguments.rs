@@ -1,5 +1,6 @@
 //! Arguments of `convect qos`, and QoS options of `convect volume`.
 
+use crate::placement_arguments::Reaction;
 use clap::{Args, Subcommand};
 
 const CREATE_AFTER: &str = "\
@@ -164,6 +165,16 @@ pub struct Figures {
     /// Weight for sharing spare capacity, 1 to 10000; volumes without a policy have 100
     #[arg(long, value_name = "N", group = "figure")]
     pub weight: Option<u32>,
+    /// How eagerly data is promoted to the fast tier; normal: according to the level
+    #[arg(long, group = "figure")]
+    pub reaction: Option<Reaction>,
+    /// Guaranteed fast-tier space of each volume, or none; a group's volumes share it
+    #[arg(long, value_name = "SIZE|none", group = "figure")]
+    pub fast_floor: Option<String>,
+    /// Guaranteed percentage of the RAM cache of each volume, at most 75, or none; a group's
+    /// volumes share it
+    #[arg(long, value_name = "PERCENT|none", group = "figure")]
+    pub ram_share: Option<String>,
 }
 
 /// QoS options of `convect volume create`.

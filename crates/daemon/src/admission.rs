@@ -117,6 +117,9 @@ mod tests {
             burst_s: None,
             max_latency_ns: Some(latency_ms * 1_000_000).filter(|ns| *ns > 0),
             weight: 100,
+            reaction: api::v1::Reaction::Normal,
+            fast_floor: None,
+            ram_percent: None,
         }
     }
 

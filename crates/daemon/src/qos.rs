@@ -63,6 +63,9 @@ impl ToApi for engine::QosPolicy {
             burst_s: Some(self.burst_s).filter(|seconds| *seconds > 0),
             max_latency_ns: some(self.max_latency_ns),
             weight: self.weight,
+            reaction: self.reaction.to_api(),
+            fast_floor: some(self.fast_floor),
+            ram_percent: Some(self.ram_percent).filter(|percent| *percent > 0),
         }
     }
 }
@@ -81,6 +84,9 @@ impl ToEngine for v1::QosPolicyCreate {
             burst_s: self.burst_s.unwrap_or(0),
             max_latency_ns: self.max_latency_ns.unwrap_or(0),
             weight: self.weight.unwrap_or(WEIGHT),
+            reaction: self.reaction.unwrap_or_default().to_engine(),
+            fast_floor: self.fast_floor.unwrap_or(0),
+            ram_percent: self.ram_percent.unwrap_or(0),
         }
     }
 }
@@ -97,6 +103,9 @@ impl ToEngine for v1::QosPolicyChange {
             burst_s: self.burst_s,
             max_latency_ns: self.max_latency_ns,
             weight: self.weight,
+            reaction: self.reaction.map(ToEngine::to_engine),
+            fast_floor: self.fast_floor,
+            ram_percent: self.ram_percent,
             overcommit: self.overcommit,
         }
     }

@@ -5,8 +5,9 @@
 //! Leaves out: what a policy does (the crate `qos`), and which volume has which ([`VolumeConfig::policy`],
 //! [`VolumeConfig::group`]).
 
+use crate::ReactionConfig;
 use crate::VolumeConfig;
-use crate::config_check::need;
+use crate::config_check::{need, whole_limit};
 use crate::knobs::is_default;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,8 @@ pub const QOS_LEVELS: std::ops::RangeInclusive<u8> = 1..=5;
 const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
 /// The weight of a policy where none was chosen, and of a volume without a policy.
 pub const QOS_WEIGHT: u32 = 100;
+/// Largest part of the RAM cache that a policy guarantees, in percent: the rest belongs to all volumes.
+pub const QOS_RAM_MAX: u8 = 75;
 /// Longest name of a policy or a group, in bytes.
 const NAME_MAX: usize = 63;
 
@@ -71,6 +74,15 @@ pub struct QosPolicyConfig {
     /// Part in what is left over when everyone has their minimum.
     #[serde(default = "weight", skip_serializing_if = "is_weight")]
     pub weight: u32,
+    /// How eagerly data of its volumes is promoted; `Normal`: as the level says.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reaction: ReactionConfig,
+    /// Bytes of the fast tier that are guaranteed, a multiple of 4 KiB.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub fast_floor: u64,
+    /// Percent of the RAM cache that are guaranteed, at most [`QOS_RAM_MAX`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ram_percent: u8,
 }
 
 /// Volumes that share a policy.
@@ -124,6 +136,9 @@ pub fn built_in_policies() -> impl Iterator<Item = QosPolicyConfig> {
             burst_s: 0,
             max_latency_ns: milliseconds * 1_000_000,
             weight: QOS_WEIGHT,
+            reaction: ReactionConfig::Normal,
+            fast_floor: 0,
+            ram_percent: 0,
         },
     )
 }
@@ -188,6 +203,16 @@ impl QosPolicyConfig {
                 self.burst_s
             )
         })?;
+        let floor = self.fast_floor;
+        need(whole_limit("floor", floor) == Ok(floor), || {
+            format!("{floor} bytes of the fast tier: choose a multiple of 4 KiB, at most 1 EiB")
+        })?;
+        need(self.ram_percent <= QOS_RAM_MAX, || {
+            format!(
+                "{} % of the RAM cache: choose at most {QOS_RAM_MAX} %",
+                self.ram_percent
+            )
+        })?;
         let is_capped = self.max_iops > 0 || self.max_bandwidth > 0;
         need(self.burst_s == 0 || is_capped, || {
             "a burst without a maximum: choose a maximum of IOPS or bandwidth, too".into()
@@ -235,6 +260,17 @@ impl QosConfig {
     pub fn policy_of(&self, volume: &VolumeConfig) -> Option<QosPolicyConfig> {
         let group = self.group(volume.group);
         self.policy(group.map_or(volume.policy, |group| group.policy))
+    }
+
+    /// Volumes that share a volume's policy, with itself: those of its group, or it alone.
+    pub fn sharers(&self, volume: &VolumeConfig, volumes: &[VolumeConfig]) -> u64 {
+        match self.group(volume.group) {
+            None => 1,
+            Some(group) => {
+                let same = |of: &&VolumeConfig| of.group == group.id && !of.deleting;
+                (volumes.iter().filter(same).count() as u64).max(1)
+            }
+        }
     }
 
     /// Number of the next policy that is made.
@@ -295,6 +331,9 @@ mod tests {
             burst_s: 5,
             max_latency_ns: 5_000_000,
             weight: 200,
+            reaction: ReactionConfig::Eager,
+            fast_floor: 1 << 20,
+            ram_percent: 10,
         }
     }
 
@@ -315,7 +354,7 @@ mod tests {
     fn impossible_figures_are_refused_with_what_to_choose() {
         assert_eq!(good().check(), Ok(()));
         type Case = (fn(&mut QosPolicyConfig), &'static str);
-        let cases: [Case; 13] = [
+        let cases: [Case; 16] = [
             (|policy| policy.name = "none".to_owned(), "not 'none'"),
             (|policy| policy.name = String::new(), "the name"),
             (|policy| policy.name = "7up".to_owned(), "a letter first"),
@@ -327,6 +366,9 @@ mod tests {
             (|policy| policy.max_bandwidth = u64::MAX, "at most 1 TiB"),
             (|policy| policy.max_latency_ns = 1, "100 µs"),
             (|policy| policy.burst_s = 3601, "at most 3600 s"),
+            (|policy| policy.ram_percent = 76, "at most 75 %"),
+            (|policy| policy.fast_floor = 1, "a multiple of 4 KiB"),
+            (|policy| policy.fast_floor = 2 << 60, "at most 1 EiB"),
             (|policy| policy.min_iops = 201, "above its maximum"),
             (|policy| policy.min_bandwidth = 3 << 20, "above its maximum"),
         ];

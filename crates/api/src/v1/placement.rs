@@ -6,12 +6,13 @@ use utoipa::ToSchema;
 
 /// How eagerly data is promoted. `eager`: more is promoted, sooner; `normal`: the default;
 /// `thrifty`: less is promoted, later.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reaction {
     /// More is promoted, sooner.
     Eager,
     /// The default.
+    #[default]
     Normal,
     /// Less is promoted, later.
     Thrifty,

@@ -1,6 +1,6 @@
 //! Quality of service (docs/qos.md).
 
-use super::Tier;
+use super::{Reaction, Tier};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -40,6 +40,17 @@ pub struct QosPolicy {
     pub max_latency_ns: Option<u64>,
     /// Weight in sharing what is left once all minimums are met.
     pub weight: u32,
+    /// How eagerly data is promoted to the fast tier; `normal`: according to the level. A volume's
+    /// own setting takes precedence.
+    #[serde(default)]
+    pub reaction: Reaction,
+    /// Guaranteed fast-tier space in bytes of each volume with the policy, or of a group: data of
+    /// other volumes is evicted first. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast_floor: Option<u64>,
+    /// Guaranteed share of the RAM cache in percent, likewise; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ram_percent: Option<u8>,
 }
 
 /// Policies of a pool.
@@ -81,6 +92,15 @@ pub struct QosPolicyCreate {
     /// Weight in sharing what is left once all minimums are met, 1 to 10,000; 100 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
+    /// How eagerly data is promoted to the fast tier; `normal`, the default: according to the level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reaction: Option<Reaction>,
+    /// Guaranteed fast-tier space in bytes, rounded up to a multiple of 4,096; 0 or absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast_floor: Option<u64>,
+    /// Guaranteed share of the RAM cache in percent, at most 75; 0 or absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ram_percent: Option<u8>,
 }
 
 /// Changes of a policy; fields that are absent are unchanged, and 0 removes a limit.
@@ -111,6 +131,15 @@ pub struct QosPolicyChange {
     /// Weight in sharing what is left once all minimums are met, 1 to 10,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,
+    /// How eagerly data is promoted to the fast tier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reaction: Option<Reaction>,
+    /// Guaranteed fast-tier space in bytes, rounded up to a multiple of 4,096.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast_floor: Option<u64>,
+    /// Guaranteed share of the RAM cache in percent, at most 75.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ram_percent: Option<u8>,
     /// Allow minimums that exceed what the pool can guarantee.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overcommit: bool,

@@ -52,6 +52,24 @@ fn bypass(text: &str) -> Result<Vec<String>, Failure> {
     }
 }
 
+/// A reaction as it was chosen on the command line.
+pub fn reaction(word: Word) -> Reaction {
+    match word {
+        Word::Eager => Reaction::Eager,
+        Word::Normal => Reaction::Normal,
+        Word::Thrifty => Reaction::Thrifty,
+    }
+}
+
+/// A reaction as it is shown; nothing for the usual one.
+pub fn reaction_name(reaction: Reaction) -> &'static str {
+    match reaction {
+        Reaction::Eager => "eager",
+        Reaction::Normal => "",
+        Reaction::Thrifty => "thrifty",
+    }
+}
+
 /// Adds the requested placement settings to a change.
 pub fn ask(words: &Words, change: VolumeChange) -> Result<VolumeChange, Failure> {
     let size = |words: &Option<String>| words.as_deref().map(limit).transpose();
@@ -61,11 +79,7 @@ pub fn ask(words: &Words, change: VolumeChange) -> Result<VolumeChange, Failure>
         pins: pins?,
         fast_floor: size(&words.fast_floor)?,
         fast_ceiling: size(&words.fast_ceiling)?,
-        reaction: words.reaction.map(|word| match word {
-            Word::Eager => Reaction::Eager,
-            Word::Normal => Reaction::Normal,
-            Word::Thrifty => Reaction::Thrifty,
-        }),
+        reaction: words.reaction.map(reaction),
         write_budget: size(&words.write_budget)?,
         bypass: words.bypass.as_deref().map(bypass).transpose()?,
         ..change
@@ -112,18 +126,13 @@ pub fn show(placement: Option<&Placement>) -> Vec<(&'static str, String)> {
             bypass.blocks
         )
     });
-    let reaction = match placement.reaction {
-        Reaction::Eager => "eager",
-        Reaction::Normal => "",
-        Reaction::Thrifty => "thrifty",
-    };
     let promotion = if placement.promotion { "" } else { "off" };
     vec![
         ("promotion", promotion.to_owned()),
         ("pinned", pins.join(", ")),
         ("fast floor", bytes(placement.fast_floor)),
         ("fast ceiling", bytes(placement.fast_ceiling)),
-        ("reaction", reaction.to_owned()),
+        ("reaction", reaction_name(placement.reaction).to_owned()),
         ("write budget", budget.unwrap_or_default()),
         ("bypassed", bypass.unwrap_or_default()),
     ]

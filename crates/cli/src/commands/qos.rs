@@ -3,6 +3,7 @@
 mod groups;
 
 use super::expected::{iops, latency};
+use super::placement;
 use super::volume::limit;
 use crate::qos_arguments::{Figures, Qos as Command, QosPolicy as PolicyCommand};
 use crate::show::{facts, print, print_json, read, table};
@@ -29,7 +30,22 @@ fn change(figures: &Figures, overcommit: bool) -> Result<QosPolicyChange, Failur
         burst_s: figures.burst,
         max_latency_ns: figures.max_latency.as_deref().map(latency).transpose()?,
         weight: figures.weight,
+        reaction: figures.reaction.map(placement::reaction),
+        fast_floor: bytes(&figures.fast_floor)?,
+        ram_percent: figures.ram_share.as_deref().map(ram_share).transpose()?,
         overcommit,
+    })
+}
+
+fn ram_share(text: &str) -> Result<u8, Failure> {
+    if text == "none" {
+        return Ok(0);
+    }
+    let digits = text.trim_end_matches('%').trim_end();
+    digits.parse().map_err(|_| {
+        Failure::Usage(format!(
+            "'{text}' is not a share of the RAM cache: give a whole number of percent, like 20, or none"
+        ))
     })
 }
 
@@ -66,6 +82,7 @@ fn policy_row(policy: &QosPolicy) -> Vec<String> {
 fn show_policy(policy: &QosPolicy) -> String {
     let shown = |text: String| if text == "-" { String::new() } else { text };
     let origin = if policy.built_in { "built in" } else { "" };
+    let ram = policy.ram_percent.map(|percent| format!("{percent} %"));
     let burst = policy.burst_s.map(|seconds| format!("{seconds} s"));
     facts(&[
         ("policy", format!("{} (number {})", policy.name, policy.id)),
@@ -78,6 +95,15 @@ fn show_policy(policy: &QosPolicy) -> String {
         ("max bandwidth", shown(bandwidth(policy.max_bandwidth))),
         ("burst", burst.unwrap_or_default()),
         ("weight", policy.weight.to_string()),
+        (
+            "reaction",
+            placement::reaction_name(policy.reaction).to_owned(),
+        ),
+        (
+            "fast floor",
+            policy.fast_floor.map_or_else(String::new, format_bytes),
+        ),
+        ("RAM share", ram.unwrap_or_default()),
     ])
 }
 
@@ -235,6 +261,9 @@ fn policy(client: &Client, json: bool, command: &PolicyCommand) -> Result<(), Fa
                 burst_s: asked.burst_s,
                 max_latency_ns: asked.max_latency_ns,
                 weight: asked.weight,
+                reaction: asked.reaction,
+                fast_floor: asked.fast_floor,
+                ram_percent: asked.ram_percent,
             };
             let answer = client.send(Operation::QosPolicyCreate, &[pool], &request)?;
             shown(json, &answer)

@@ -308,12 +308,13 @@ impl Shard {
             }
             let Some(data) = copy else { continue };
             let was_asked = origin.asked >> extent & 1 == 1;
-            let stays = state
-                .settings_of(chunk.0)
-                .is_some_and(|settings| settings.stays_in_ram());
+            let settings = state.settings_of(chunk.0);
+            let stays = settings.is_some_and(|settings| settings.stays_in_ram());
+            let owner = settings.map_or(0, |settings| settings.volume());
             let left = state.ram.insert(RamExtent {
                 map_page: map_page.clone(),
                 chunk,
+                owner,
                 extent,
                 data,
                 valid,

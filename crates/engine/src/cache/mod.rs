@@ -8,6 +8,7 @@
 
 pub(crate) mod fill;
 pub(crate) mod fills;
+pub(crate) mod guarantees;
 pub(crate) mod read_cache;
 pub(crate) mod readahead;
 mod sequence_prefetch;

@@ -1,5 +1,7 @@
-//! The RAM tier: extents fetched from the slow tier, on probation for the fast one.
+//! The RAM tier: extents fetched from the slow tier, on probation for the fast one. Replacement is CLOCK; the hand passes over
+//! what policies guarantee to volumes (`cache/guarantees.rs`).
 
+use super::guarantees::Guarantees;
 use crate::map::page::MapPage;
 use crate::tiering::access_stats::extent_of;
 use block::{DmaBuf, DmaPool};
@@ -14,6 +16,8 @@ pub struct RamExtent {
     pub map_page: Rc<MapPage>,
     /// Volume and chunk.
     pub chunk: (u32, u32),
+    /// The volume by whose settings it goes; 0: by none.
+    pub owner: u32,
     /// Extent of the chunk.
     pub extent: usize,
     /// 64 KiB.
@@ -67,6 +71,7 @@ pub struct RamTier {
     limit: usize,
     hand: usize,
     fresh: Fresh,
+    guarantees: Guarantees,
     /// Apart from the loop's, whose registered memory is for what is in flight.
     memory: DmaPool,
 }
@@ -81,6 +86,7 @@ impl RamTier {
             limit,
             hand: 0,
             fresh: Fresh::default(),
+            guarantees: Guarantees::default(),
             memory: DmaPool::new(),
         }
     }
@@ -94,6 +100,7 @@ impl RamTier {
     /// there is more to give up.
     pub fn fit(&mut self, bytes: u64, most: usize) -> bool {
         self.limit = (bytes / EXTENT as u64) as usize;
+        self.guarantees.fit(self.limit);
         for _ in 0..most {
             if self.used() <= self.limit {
                 return false;
@@ -104,6 +111,18 @@ impl RamTier {
             self.free.push(slot);
         }
         self.used() > self.limit
+    }
+
+    /// Guarantees parts of the tier to volumes: numbers and millionths, in any order. `owner_of`: the volume by whose settings a
+    /// layer goes. Where they changed, all that is here is counted anew: some nanoseconds for each 64 KiB.
+    pub fn guarantee(&mut self, parts: Vec<(u32, u32)>, owner_of: impl Fn(u32) -> Option<u32>) {
+        if !self.guarantees.set(parts, self.limit) {
+            return;
+        }
+        for extent in self.slots.iter_mut().flatten() {
+            extent.owner = owner_of(extent.chunk.0).unwrap_or(0);
+            self.guarantees.came(extent.owner);
+        }
     }
 
     fn used(&self) -> usize {
@@ -149,6 +168,7 @@ impl RamTier {
         if extent.fresh {
             *self.fresh_of(extent.ahead) += 1;
         }
+        self.guarantees.came(extent.owner);
         self.slots[slot as usize] = Some(extent);
         left
     }
@@ -194,6 +214,7 @@ impl RamTier {
         if taken.fresh {
             *self.fresh_of(taken.ahead) -= 1;
         }
+        self.guarantees.left(taken.owner);
         Some(taken)
     }
 
@@ -201,7 +222,8 @@ impl RamTier {
     pub fn leaves_in(&self, steps: usize) -> Option<Extent> {
         let at = (self.hand + steps) % self.slots.len().max(1);
         let extent = self.slots.get(at)?.as_ref()?;
-        (!extent.referenced && extent.rounds == 0).then(|| extent.name())
+        let leaves = !extent.referenced && extent.rounds == 0;
+        (leaves && !self.guarantees.keep(extent.owner)).then(|| extent.name())
     }
 
     fn evict(&mut self) -> Option<(u32, RamExtent)> {
@@ -217,6 +239,9 @@ impl RamTier {
             }
             if extent.rounds > 0 {
                 extent.rounds -= 1;
+                continue;
+            }
+            if self.guarantees.keep(extent.owner) {
                 continue;
             }
             let left = self.take(at)?;

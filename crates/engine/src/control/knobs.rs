@@ -1,6 +1,7 @@
 //! What is asked for, and told of, the placement of one volume (docs/placement.md).
 
 use super::types::Tier;
+use format::ReactionConfig;
 use serde::{Deserialize, Serialize};
 
 /// How soon something counts as hot.
@@ -14,6 +15,26 @@ pub enum Reaction {
     Normal,
     /// Later: less is promoted.
     Thrifty,
+}
+
+impl From<ReactionConfig> for Reaction {
+    fn from(kept: ReactionConfig) -> Self {
+        match kept {
+            ReactionConfig::Eager => Self::Eager,
+            ReactionConfig::Normal => Self::Normal,
+            ReactionConfig::Thrifty => Self::Thrifty,
+        }
+    }
+}
+
+impl From<Reaction> for ReactionConfig {
+    fn from(asked: Reaction) -> Self {
+        match asked {
+            Reaction::Eager => Self::Eager,
+            Reaction::Normal => Self::Normal,
+            Reaction::Thrifty => Self::Thrifty,
+        }
+    }
 }
 
 /// A range of a volume that is kept on one tier.

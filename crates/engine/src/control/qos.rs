@@ -1,6 +1,7 @@
 //! Requests to and status of quality of service (docs/qos.md).
 
 use super::engine::{Engine, Result};
+use super::knobs::Reaction;
 use super::types::{VolumeSpec, VolumeStatus};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,12 @@ pub struct QosPolicy {
     pub max_latency_ns: u64,
     /// Part in what is left over, 1 to 10,000.
     pub weight: u32,
+    /// How eagerly data of its volumes is promoted; `Normal`: as the level says.
+    pub reaction: Reaction,
+    /// Bytes of the fast tier that are guaranteed, a multiple of 4 KiB.
+    pub fast_floor: u64,
+    /// Percent of the RAM cache that are guaranteed, at most 75.
+    pub ram_percent: u8,
 }
 
 /// What is changed of a policy; what is not given stays.
@@ -48,6 +55,12 @@ pub struct QosPolicyChange {
     pub max_latency_ns: Option<u64>,
     /// See [`QosPolicy`].
     pub weight: Option<u32>,
+    /// See [`QosPolicy`].
+    pub reaction: Option<Reaction>,
+    /// See [`QosPolicy`].
+    pub fast_floor: Option<u64>,
+    /// See [`QosPolicy`].
+    pub ram_percent: Option<u8>,
     /// Also when the pool cannot keep all minimums then.
     pub overcommit: bool,
 }

@@ -10,6 +10,7 @@ use super::{Pool, Result, error, lock};
 use crate::control::qos::{PolicyChoice, QosPolicy, QosPolicyChange};
 use crate::control::types::ErrorCode;
 use format::{QOS_POLICIES_MAX, QosPolicyConfig};
+use units::BLOCK;
 
 fn status(policy: QosPolicyConfig) -> QosPolicy {
     QosPolicy {
@@ -23,6 +24,9 @@ fn status(policy: QosPolicyConfig) -> QosPolicy {
         burst_s: policy.burst_s,
         max_latency_ns: policy.max_latency_ns,
         weight: policy.weight,
+        reaction: policy.reaction.into(),
+        fast_floor: policy.fast_floor,
+        ram_percent: policy.ram_percent,
     }
 }
 
@@ -39,7 +43,17 @@ fn changed(before: &QosPolicyConfig, change: &QosPolicyChange) -> QosPolicyConfi
         burst_s: change.burst_s.unwrap_or(before.burst_s),
         max_latency_ns: change.max_latency_ns.unwrap_or(before.max_latency_ns),
         weight: change.weight.unwrap_or(before.weight),
+        reaction: change.reaction.map_or(before.reaction, Into::into),
+        fast_floor: change.fast_floor.unwrap_or(before.fast_floor),
+        ram_percent: change.ram_percent.unwrap_or(before.ram_percent),
     }
+}
+
+/// A floor in whole blocks; one that is too large stays so, and is refused.
+fn whole_floor(bytes: u64) -> u64 {
+    bytes
+        .checked_next_multiple_of(BLOCK as u64)
+        .unwrap_or(bytes)
 }
 
 fn check_policy(policy: &QosPolicyConfig) -> Result<()> {
@@ -103,6 +117,9 @@ impl Pool {
             burst_s: policy.burst_s,
             max_latency_ns: policy.max_latency_ns,
             weight: policy.weight,
+            reaction: policy.reaction.into(),
+            fast_floor: whole_floor(policy.fast_floor),
+            ram_percent: policy.ram_percent,
         };
         check_policy(&made)?;
         if self.find_policy(&made.name).is_ok() {
@@ -134,7 +151,8 @@ impl Pool {
     pub fn change_policy(&self, name: &str, change: &QosPolicyChange) -> Result<QosPolicy> {
         let _changing = lock(&self.changing);
         let before = self.find_own_policy(name)?;
-        let after = changed(&before, change);
+        let mut after = changed(&before, change);
+        after.fast_floor = whole_floor(after.fast_floor);
         check_policy(&after)?;
         let mut planned = self.config();
         let policies = planned.qos.policies.iter_mut();
@@ -219,7 +237,10 @@ impl Pool {
                 (known.policy, known.group) = (policy.id, 0);
                 self.refuse_overcommit(&planned)?;
             }
-            None => self.refuse(&self.check_with(&planned, Some((&policy, 1)))?)?,
+            None => {
+                self.check_floors(&planned, policy.fast_floor)?;
+                self.refuse(&self.check_with(&planned, Some((&policy, 1)))?)?;
+            }
         }
         Ok((policy.id, 0))
     }

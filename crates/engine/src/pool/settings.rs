@@ -3,29 +3,44 @@
 
 use super::shards::ask_all;
 use super::{Pool, Result, error, lock};
-use crate::control::knobs::{KnobsChange, KnobsStatus, Pin, Reaction};
+use crate::control::knobs::{KnobsChange, KnobsStatus, Pin};
 use crate::control::types::{ErrorCode, IoCounters, Tier};
-use crate::shard::{Audit, Budget, VolumeSettings};
-use format::{KnobsConfig, PoolConfig, ReactionConfig, TierConfig, VolumeConfig};
+use crate::shard::{Audit, Budget, PolicyHints, VolumeSettings};
+use format::{KnobsConfig, PoolConfig, TierConfig, VolumeConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{BLOCK, VdriveId, format_bytes};
 
-/// Settings, by what they were made of: a volume's description, and its service level.
-type Made = (VolumeConfig, Option<u8>, Arc<VolumeSettings>);
+/// Settings, by what they were made of: a volume's description, and its policy's hints.
+type Made = (VolumeConfig, PolicyHints, Arc<VolumeSettings>);
 
-/// The settings of the volumes that have some, or whose service level says where they are kept, by the volumes' numbers.
+/// The settings of the volumes that have some, or whose policy affects placement, by the volumes' numbers.
 #[derive(Default)]
 pub(crate) struct AllSettings(BTreeMap<u32, Made>);
 
-/// The service level of a volume with a policy, its own or its group's.
-fn level_of(config: &PoolConfig, volume: &VolumeConfig) -> Option<u8> {
-    let number = match config.qos.group(volume.group) {
-        Some(group) => group.policy,
-        None => volume.policy,
-    };
-    let policy = config.qos.policy(number)?;
-    Some(policy.level)
+fn hints_of(config: &PoolConfig, volume: &VolumeConfig) -> PolicyHints {
+    PolicyHints::of(&config.qos, &config.volumes, volume)
+}
+
+/// Bytes of the fast tier that a volume has for itself by its settings or its policy.
+fn claimed_by(config: &PoolConfig, volume: &VolumeConfig) -> u64 {
+    let hints = hints_of(config, volume);
+    volume.knobs.claimed(volume.size).max(hints.fast_floor())
+}
+
+/// The same of all volumes together, and of groups that have none yet.
+fn claimed_by_all(config: &PoolConfig) -> u64 {
+    let volumes = config.volumes.iter().filter(|volume| !volume.deleting);
+    let empty = config.qos.groups.iter().filter(|group| {
+        let mut volumes = volumes.clone();
+        volumes.all(|volume| volume.group != group.id)
+    });
+    let floors = empty.filter_map(|group| Some(config.qos.policy(group.policy)?.fast_floor));
+    floors.sum::<u64>()
+        + volumes
+            .clone()
+            .map(|volume| claimed_by(config, volume))
+            .sum::<u64>()
 }
 
 impl AllSettings {
@@ -35,14 +50,14 @@ impl AllSettings {
         let with = config.volumes.iter();
         let with = with.filter(|volume| {
             let chosen = volume.knobs != KnobsConfig::default();
-            (chosen || VolumeSettings::has_weight(level_of(config, volume))) && !volume.deleting
+            (chosen || hints_of(config, volume).affect_placement()) && !volume.deleting
         });
         let mut next = BTreeMap::new();
         for volume in with {
             let known = self.0.remove(&volume.id);
-            let level = level_of(config, volume);
+            let hints = hints_of(config, volume);
             let same = known.as_ref().filter(|(of, was, _)| {
-                (&of.knobs, of.live(), *was) == (&volume.knobs, volume.live(), level)
+                (&of.knobs, of.live(), *was) == (&volume.knobs, volume.live(), hints)
             });
             let settings = match same {
                 Some((_, _, settings)) => settings.clone(),
@@ -51,10 +66,10 @@ impl AllSettings {
                     let daily = volume.knobs.write_budget;
                     let budget = budget.filter(|budget| budget.daily() == daily);
                     let new = (daily > 0).then(|| Arc::new(Budget::new(daily)));
-                    Arc::new(VolumeSettings::new(volume, level, budget.or(new)))
+                    Arc::new(VolumeSettings::new(volume, hints, budget.or(new)))
                 }
             };
-            next.insert(volume.id, (volume.clone(), level, settings));
+            next.insert(volume.id, (volume.clone(), hints, settings));
         }
         self.0 = next;
         had || !self.0.is_empty()
@@ -145,12 +160,7 @@ pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<Kno
     {
         return error(ErrorCode::Invalid, text);
     }
-    settings.reaction = match change.reaction {
-        None => settings.reaction,
-        Some(Reaction::Eager) => ReactionConfig::Eager,
-        Some(Reaction::Normal) => ReactionConfig::Normal,
-        Some(Reaction::Thrifty) => ReactionConfig::Thrifty,
-    };
+    settings.reaction = change.reaction.map_or(settings.reaction, Into::into);
     for pin in &change.pins {
         if pin.length == Some(0) || pin.offset >= volume.size {
             return wrong(format!(
@@ -188,11 +198,7 @@ pub(super) fn status(
         pins: settings.pins.iter().map(pin).collect(),
         fast_floor: settings.fast_floor,
         fast_ceiling: settings.fast_ceiling,
-        reaction: match settings.reaction {
-            ReactionConfig::Eager => Reaction::Eager,
-            ReactionConfig::Normal => Reaction::Normal,
-            ReactionConfig::Thrifty => Reaction::Thrifty,
-        },
+        reaction: settings.reaction.into(),
         bypass: settings.bypass.clone(),
         bypassed: [
             bypassed.bypassed_reads,
@@ -282,7 +288,7 @@ impl Pool {
         }
         let others = config.volumes.iter();
         let others = others.filter(|volume| volume.id != after.id && !volume.deleting);
-        let others: u64 = others.map(|volume| volume.knobs.claimed(volume.size)).sum();
+        let others: u64 = others.map(|volume| claimed_by(&config, volume)).sum();
         let room = self.fast_room(&config, None);
         if claimed.saturating_add(others) <= room {
             return Ok(());
@@ -298,21 +304,40 @@ impl Pool {
         error(ErrorCode::Refused, text)
     }
 
+    /// Refuses a description in which policies and settings guarantee more of the fast tier than there is, and than is
+    /// guaranteed now, with so many bytes for a volume to be created.
+    ///
+    /// # Errors
+    /// `Refused`.
+    pub(super) fn check_floors(&self, planned: &PoolConfig, new: u64) -> Result<()> {
+        let claimed = claimed_by_all(planned).saturating_add(new);
+        let room = self.fast_room(planned, None);
+        if claimed <= room || claimed <= claimed_by_all(&self.config()) {
+            return Ok(());
+        }
+        let text = format!(
+            "{} of the fast tier would be guaranteed to volumes by policies, pins and floors, and pool {} has {} for \
+             that beside what is kept for writes: choose a smaller fast floor, or --overcommit to have volumes share \
+             what there is",
+            format_bytes(claimed),
+            self.name,
+            format_bytes(room)
+        );
+        error(ErrorCode::Refused, text)
+    }
+
     /// Refuses that a vdrive leaves which volumes have for themselves by their settings.
     ///
     /// # Errors
     /// `Refused`.
     pub(super) fn check_settings_without(&self, vdrive: u8, config: &PoolConfig) -> Result<()> {
-        let volumes = config.volumes.iter().filter(|volume| !volume.deleting);
-        let claimed: u64 = volumes
-            .map(|volume| volume.knobs.claimed(volume.size))
-            .sum();
+        let claimed = claimed_by_all(config);
         let room = self.fast_room(config, Some(vdrive));
         if claimed <= room || room == self.fast_room(config, None) {
             return Ok(());
         }
         let text = format!(
-            "vdrive {vdrive} cannot leave: {} of the fast tier are volumes' by pins or floors, and {} would \
+            "vdrive {vdrive} cannot leave: {} of the fast tier are volumes' by pins, floors or policies, and {} would \
              be left for that: first make those less with `convect volume set`",
             format_bytes(claimed),
             format_bytes(room)

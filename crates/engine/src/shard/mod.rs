@@ -32,7 +32,7 @@ pub use crate::map::locate::Located;
 pub(crate) use crate::tiering::access_stats::By;
 pub(crate) use crate::tiering::explain::LayerNames;
 pub use crate::tiering::mover::Cooled;
-pub(crate) use crate::tiering::settings::VolumeSettings;
+pub(crate) use crate::tiering::settings::{PolicyHints, VolumeSettings};
 pub use crate::tiering::unreadable::UnreadableBlocks;
 pub(crate) use crate::tiering::what_if::ShardForecast;
 pub(crate) use crate::tiering::write_budget::Budget;

@@ -6,7 +6,7 @@
 
 use super::write_budget::Budget;
 use crate::shard::state::{Shard, State, Volume};
-use format::{BlockMask, KnobsConfig, ReactionConfig, TierConfig, VolumeConfig};
+use format::{BlockMask, KnobsConfig, QosConfig, ReactionConfig, TierConfig, VolumeConfig};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,6 +36,62 @@ pub(crate) struct Pinned {
     pub slow: u16,
 }
 
+/// What the policy of a volume, its own or its group's, says of its placement (docs/qos.md, "Placement hints").
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PolicyHints {
+    level: Option<u8>,
+    reaction: ReactionConfig,
+    /// Bytes of the fast tier that are guaranteed to the volume.
+    fast_floor: u64,
+    /// Millionths of the RAM cache that are.
+    ram_ppm: u32,
+}
+
+impl PolicyHints {
+    /// Those of one of a pool's volumes. What is guaranteed to a group is divided evenly among its volumes.
+    pub fn of(qos: &QosConfig, volumes: &[VolumeConfig], volume: &VolumeConfig) -> Self {
+        let Some(policy) = qos.policy_of(volume) else {
+            return Self::default();
+        };
+        let sharers = qos.sharers(volume, volumes);
+        let part = policy.fast_floor / sharers;
+        Self {
+            level: Some(policy.level),
+            reaction: policy.reaction,
+            fast_floor: part - part % BLOCK as u64,
+            ram_ppm: (u64::from(policy.ram_percent) * 10_000 / sharers) as u32,
+        }
+    }
+
+    /// A service level alone.
+    #[cfg(test)]
+    pub fn by_level(level: Option<u8>) -> Self {
+        Self {
+            level,
+            ..Self::default()
+        }
+    }
+
+    /// Bytes of the fast tier that are guaranteed to the volume.
+    pub fn fast_floor(&self) -> u64 {
+        self.fast_floor
+    }
+
+    /// Whether they change anything.
+    pub fn affect_placement(&self) -> bool {
+        let Self {
+            level,
+            reaction,
+            fast_floor,
+            ram_ppm,
+        } = *self;
+        weight_of(level) != 1.0
+            || reaction != ReactionConfig::Normal
+            || fast_floor > 0
+            || ram_ppm > 0
+    }
+}
+
 /// The settings of one volume, with what all shards count for them. Others take their place when they are
 /// changed.
 #[derive(Debug)]
@@ -50,6 +106,10 @@ pub struct VolumeSettings {
     reluctance: f32,
     /// What it has on the fast tier is worth so many times as much as what volumes without a policy have.
     weight: f32,
+    /// The volume's number.
+    volume: u32,
+    /// Millionths of the RAM cache that are guaranteed to it.
+    ram_ppm: u32,
     /// What its promotion may write, if that is limited.
     pub budget: Option<Arc<Budget>>,
     /// Blocks that its layers have on the fast tier, and that promotions under way are to bring there.
@@ -78,14 +138,10 @@ fn weight_of(level: Option<u8>) -> f32 {
 }
 
 impl VolumeSettings {
-    /// Whether a service level says anything about placement.
-    pub fn has_weight(level: Option<u8>) -> bool {
-        weight_of(level) != 1.0
-    }
-
-    /// As a volume's description says, and its service level.
-    pub fn new(volume: &VolumeConfig, level: Option<u8>, budget: Option<Arc<Budget>>) -> Self {
-        let weight = weight_of(level);
+    /// As a volume's description says, and its policy. What was chosen for the volume itself counts before what its policy
+    /// says; of two floors the larger one.
+    pub fn new(volume: &VolumeConfig, hints: PolicyHints, budget: Option<Arc<Budget>>) -> Self {
+        let weight = weight_of(hints.level);
         let KnobsConfig {
             promotion_off,
             pins,
@@ -105,17 +161,21 @@ impl VolumeSettings {
             live: AtomicU32::new(volume.live()),
             promotes: !promotion_off,
             pins: pins.iter().map(pin).collect(),
-            floor: (fast_floor / BLOCK as u64) as i64,
+            floor: (*fast_floor.max(&hints.fast_floor) / BLOCK as u64) as i64,
             ceiling: match fast_ceiling {
                 0 => i64::MAX,
                 bytes => (bytes / BLOCK as u64) as i64,
             },
-            reluctance: match reaction {
-                ReactionConfig::Eager => EAGER,
-                ReactionConfig::Normal => 1.0 / weight,
-                ReactionConfig::Thrifty => THRIFTY,
+            reluctance: match (reaction, hints.reaction) {
+                (ReactionConfig::Normal, ReactionConfig::Normal) => 1.0 / weight,
+                (ReactionConfig::Eager, _) | (ReactionConfig::Normal, ReactionConfig::Eager) => {
+                    EAGER
+                }
+                _ => THRIFTY,
             },
             weight,
+            volume: volume.id,
+            ram_ppm: hints.ram_ppm,
             budget,
             fast: AtomicI64::new(0),
         }
@@ -146,6 +206,11 @@ impl VolumeSettings {
     /// Whether what it has in RAM stays there for a round longer.
     pub(crate) fn stays_in_ram(&self) -> bool {
         self.weight > 1.0
+    }
+
+    /// The volume's number.
+    pub(crate) fn volume(&self) -> u32 {
+        self.volume
     }
 
     /// Whether it has more than it may.
@@ -315,7 +380,15 @@ impl Shard {
                 all.push(settings.clone());
             }
         }
+        let parts = all.iter().filter(|settings| settings.ram_ppm > 0);
+        let parts = parts.map(|settings| (settings.volume, settings.ram_ppm));
+        let parts = parts.collect();
         state.limits.set_settings(all);
+        let State { ram, volumes, .. } = &mut *state;
+        ram.guarantee(parts, |layer| {
+            let settings = volumes.get(&layer)?.settings.as_ref()?;
+            Some(settings.volume)
+        });
         state.tell_held();
         drop(state);
         self.moves.wake_mover();

@@ -6,8 +6,8 @@ use crate::support::limits::{right, show};
 use crate::support::{Answer, BLOCK, Client, Folder, MIB, engine, start_again, tiered, volume};
 use block::{ErrorKind, IoBuf, Op, OpFlags, OpKind};
 use engine::{
-    Engine, ErrorCode, PolicyChoice, QosPolicy, QosPolicyChange, QosVerdict, VolumeChange,
-    VolumeStatus,
+    Engine, ErrorCode, PolicyChoice, QosPolicy, QosPolicyChange, QosVerdict, Reaction,
+    VolumeChange, VolumeStatus,
 };
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -25,6 +25,9 @@ fn policy(name: &str, min_iops: u64, max_iops: u64) -> QosPolicy {
         burst_s: 0,
         max_latency_ns: 0,
         weight: 100,
+        reaction: Reaction::Normal,
+        fast_floor: 0,
+        ram_percent: 0,
     }
 }
 
@@ -112,6 +115,54 @@ fn policies_outlive_an_engine_and_clones_inherit_them() {
     // Its number is given to no other.
     let next = engine.qos_policy_create("tank", &policy("gold", 1, 0));
     assert_eq!(next.unwrap().id, changed.id + 1);
+    right(&engine);
+}
+
+#[test]
+fn policies_guarantee_no_more_of_the_fast_tier_than_there_is() {
+    let folder = Folder::new();
+    let spec = tiered(&folder, "tank", 1, 192, 256);
+    let mut engine = engine(1);
+    engine.pool_create(&spec).unwrap();
+    for name in ["v", "w"] {
+        engine.volume_create("tank", &volume(name, 64)).unwrap();
+    }
+    let room = engine.pool_status("tank").unwrap().fast_capacity / 16 * 15;
+    let hints = QosPolicy {
+        reaction: Reaction::Eager,
+        fast_floor: room / 2 - 1,
+        ram_percent: 20,
+        ..policy("hot", 0, 0)
+    };
+    let made = engine.qos_policy_create("tank", &hints).unwrap();
+    assert_eq!(made.fast_floor, (room / 2).next_multiple_of(4096));
+    assert_eq!((made.reaction, made.ram_percent), (Reaction::Eager, 20));
+    give(&engine, "v", "hot", false).unwrap();
+    let floor = |bytes| QosPolicyChange {
+        fast_floor: Some(bytes),
+        ..QosPolicyChange::default()
+    };
+    let change = |bytes| engine.qos_policy_change("tank", "hot", &floor(bytes));
+    assert_eq!(code(change(room * 2)), ErrorCode::Refused);
+    assert_eq!(code(change(u64::MAX)), ErrorCode::Invalid);
+    change(room / 3 * 2).unwrap();
+    // Not two of them; by --overcommit they share what there is.
+    assert_eq!(
+        give(&engine, "w", "hot", false).unwrap_err(),
+        ErrorCode::Refused
+    );
+    let with = PolicyChoice {
+        policy: "hot".to_owned(),
+        ..PolicyChoice::default()
+    };
+    let created = engine.volume_create_with("tank", &volume("x", 64), &with);
+    assert_eq!(code(created), ErrorCode::Refused);
+    change(room / 3).unwrap();
+    give(&engine, "w", "hot", false).unwrap();
+    start_again(&mut engine, &spec, true);
+    let kept = show(&engine, "w").qos.unwrap().policy;
+    assert_eq!((kept.reaction, kept.ram_percent), (Reaction::Eager, 20));
+    assert_eq!(kept.fast_floor, (room / 3).next_multiple_of(4096));
     right(&engine);
 }
 

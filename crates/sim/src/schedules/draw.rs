@@ -1,7 +1,7 @@
 //! What a schedule consists of, drawn from its seed.
 
 use crate::random::Random;
-use format::QosPolicyConfig;
+use format::{QosPolicyConfig, ReactionConfig};
 use qos::Kind;
 
 pub const MS: u64 = 1_000_000;
@@ -107,6 +107,9 @@ fn policy(random: &mut Random, id: u32, most: f64, has_floor: bool) -> QosPolicy
             false => 0,
         },
         weight: *random.pick(&[50, 100, 100, 300]),
+        reaction: ReactionConfig::Normal,
+        fast_floor: 0,
+        ram_percent: 0,
     }
 }
 

@@ -16,6 +16,9 @@ pub fn policy() -> QosPolicy {
         burst_s: 0,
         max_latency_ns: 10_000_000,
         weight: 100,
+        reaction: engine::Reaction::Normal,
+        fast_floor: 0,
+        ram_percent: 0,
     }
 }
 

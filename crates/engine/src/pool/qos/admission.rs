@@ -50,8 +50,10 @@ fn percent(ppm: u64) -> String {
 }
 
 impl Pool {
-    /// Refuses a description in which more is promised than the pool has shown it can do, and than is promised now.
+    /// Refuses a description in which more is guaranteed than the pool has shown it can do, or than its fast tier has, and
+    /// than is guaranteed now.
     pub(super) fn refuse_overcommit(&self, planned: &PoolConfig) -> Result<()> {
+        self.check_floors(planned, 0)?;
         let before = self.check_with(&self.config(), None)?;
         let after = self.check_with(planned, None)?;
         match after.total_ppm > before.total_ppm {

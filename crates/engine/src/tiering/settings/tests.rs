@@ -43,7 +43,11 @@ fn config(id: u32, settings: KnobsConfig) -> VolumeConfig {
 fn set(probe: &Probe, volume: u32, settings: KnobsConfig) -> Arc<VolumeSettings> {
     let daily = settings.write_budget;
     let budget = (daily > 0).then(|| Arc::new(Budget::new(daily)));
-    let settings = Arc::new(VolumeSettings::new(&config(volume, settings), None, budget));
+    let settings = Arc::new(VolumeSettings::new(
+        &config(volume, settings),
+        PolicyHints::default(),
+        budget,
+    ));
     probe
         .shard
         .set_settings(&BTreeMap::from([(volume, settings.clone())]));
@@ -177,7 +181,7 @@ fn pins_are_found_by_chunk() {
         .pin(MIB + (128 << 10), 64 << 10, Some(TierConfig::Slow))
         .unwrap();
     settings.pin(7 * MIB, 0, Some(TierConfig::Slow)).unwrap();
-    let settings = VolumeSettings::new(&config(1, settings), None, None);
+    let settings = VolumeSettings::new(&config(1, settings), PolicyHints::default(), None);
     let of = |chunk| {
         let pinned = settings.pinned(chunk);
         (pinned.fast, pinned.slow)
@@ -486,7 +490,11 @@ fn an_eager_volume_promotes_what_others_leave_and_a_thrifty_one_does_not() {
             reaction,
             ..KnobsConfig::default()
         };
-        VolumeSettings::new(&config(1, settings), None, None).admission((1, 0), 0, 1)
+        VolumeSettings::new(&config(1, settings), PolicyHints::default(), None).admission(
+            (1, 0),
+            0,
+            1,
+        )
     };
     assert_eq!(admission(ReactionConfig::Normal), Admission::ByWorth(1.0));
     let (eager, thrifty) = (
@@ -503,7 +511,7 @@ fn placed_by(level: Option<u8>, reaction: ReactionConfig) -> (f32, f32) {
         reaction,
         ..KnobsConfig::default()
     };
-    let settings = VolumeSettings::new(&config(1, settings), level, None);
+    let settings = VolumeSettings::new(&config(1, settings), PolicyHints::by_level(level), None);
     match settings.admission((1, 0), 0, 1) {
         Admission::ByWorth(reluctance) => (reluctance, settings.weight()),
         other => panic!("{other:?}"),
@@ -549,8 +557,11 @@ fn what_level_1_has_in_ram_stays_for_a_round_longer() {
                 .await
                 .unwrap();
             shard.evict(u64::MAX).await.unwrap();
-            let settings =
-                VolumeSettings::new(&config(volume, KnobsConfig::default()), level, None);
+            let settings = VolumeSettings::new(
+                &config(volume, KnobsConfig::default()),
+                PolicyHints::by_level(level),
+                None,
+            );
             shard.set_settings(&BTreeMap::from([(volume, Arc::new(settings))]));
             for chunk in places {
                 if chunk == 200 {
@@ -569,5 +580,132 @@ fn what_level_1_has_in_ram_stays_for_a_round_longer() {
             stayed.push(there);
         }
         assert_eq!(stayed, [0, 2]);
+    });
+}
+
+#[test]
+fn a_policy_guarantees_space_and_promotes_eagerly_unless_the_volume_says_otherwise() {
+    let policy = format::QosPolicyConfig {
+        id: format::QOS_OWN_FROM,
+        name: "gold".to_owned(),
+        reaction: ReactionConfig::Eager,
+        fast_floor: 10 * MIB,
+        ram_percent: 30,
+        ..format::built_in_policies().nth(2).unwrap()
+    };
+    let group = format::QosGroupConfig {
+        id: 50,
+        name: "g".to_owned(),
+        policy: format::QOS_OWN_FROM,
+    };
+    let qos = QosConfig {
+        policies: vec![policy],
+        next: format::QOS_OWN_FROM + 1,
+        groups: vec![group],
+    };
+    let volume = |id, group| VolumeConfig {
+        policy: format::QOS_OWN_FROM * u32::from(group == 0),
+        group,
+        ..config(id, KnobsConfig::default())
+    };
+    let volumes = vec![volume(1, 0), volume(2, 50), volume(3, 50), volume(4, 50)];
+    let hints = |at: usize| PolicyHints::of(&qos, &volumes, &volumes[at]);
+    assert!(hints(0).affect_placement());
+    assert_eq!((hints(0).fast_floor, hints(0).ram_ppm), (10 * MIB, 300_000));
+    // Volumes of a group have equal parts, in whole blocks.
+    assert_eq!(
+        (hints(1).fast_floor, hints(1).ram_ppm),
+        (853 * 4096, 100_000)
+    );
+    let none = PolicyHints::of(&qos, &volumes, &config(9, KnobsConfig::default()));
+    assert!(none == PolicyHints::default() && !none.affect_placement());
+    let made = |settings| VolumeSettings::new(&config(1, settings), hints(0), None);
+    let by_policy = made(KnobsConfig::default());
+    assert_eq!(by_policy.floor as u64 * BLOCK as u64, 10 * MIB);
+    assert_eq!(by_policy.admission((1, 0), 0, 1), Admission::ByWorth(EAGER));
+    let by_itself = made(KnobsConfig {
+        reaction: ReactionConfig::Thrifty,
+        fast_floor: 20 * MIB,
+        ..KnobsConfig::default()
+    });
+    assert_eq!(by_itself.floor as u64 * BLOCK as u64, 20 * MIB);
+    assert_eq!(
+        by_itself.admission((1, 0), 0, 1),
+        Admission::ByWorth(THRIFTY)
+    );
+}
+
+/// Reads a block of each of these MiB of a volume, one after the other.
+async fn read_each(probe: &Probe, volume: u32, mib: impl Iterator<Item = u64>) {
+    for at in mib {
+        let mut buf = IoBuf::zeroed(BLOCK);
+        let read = probe
+            .shard
+            .look_and_read(By::read(volume), at * MIB, &mut buf);
+        read.await.unwrap();
+    }
+}
+
+/// Which of these MiB of a volume have their first extent in RAM.
+async fn in_ram(probe: &Probe, volume: u32, mib: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut there = Vec::new();
+    for chunk in mib {
+        let map_page = probe.shard.map_page(volume, chunk, false).await.unwrap();
+        if map_page.is_some_and(|page| page.ram[0].get() != 0) {
+            there.push(chunk);
+        }
+    }
+    there
+}
+
+#[test]
+fn a_volume_keeps_its_part_of_ram_while_another_one_reads_everything() {
+    run(|handle| async move {
+        let memory = crate::EngineConfig {
+            ram_tier: 8 * EXTENT as u64,
+            ..crate::EngineConfig::default()
+        };
+        let probe = Probe::open_with(&handle, "ram-part", &memory).await;
+        let (shard, volume) = (&probe.shard, probe.volume);
+        shard.set_volume(OTHER, OTHER);
+        // Far enough from one another not to be taken for one region.
+        let places = |count: u64| (0..count).map(|place| place * 100);
+        for (volume, count) in [(volume, 4), (OTHER, 40)] {
+            for at in places(count) {
+                let buf = IoBuf::zeroed(MIB as usize);
+                let write = shard.write(By::write(volume), at * MIB, &buf);
+                write.await.unwrap();
+            }
+        }
+        demote_all(&probe).await;
+        shard.evict(u64::MAX).await.unwrap();
+        read_each(&probe, volume, places(4)).await;
+        let mine = async || {
+            in_ram(&probe, volume, (0..4).map(|place| place * 100))
+                .await
+                .len()
+        };
+        assert_eq!(mine().await, 4);
+        // Guaranteed when it is there already: three of eight extents.
+        let hints = PolicyHints {
+            ram_ppm: 375_000,
+            ..PolicyHints::default()
+        };
+        let settings = Arc::new(VolumeSettings::new(
+            &config(volume, KnobsConfig::default()),
+            hints,
+            None,
+        ));
+        shard.set_settings(&BTreeMap::from([(volume, settings)]));
+        read_each(&probe, OTHER, places(40)).await;
+        assert_eq!(mine().await, 3);
+        // A smaller tier keeps the same part of it.
+        while shard.state.borrow_mut().ram.fit(4 * EXTENT as u64, 1) {}
+        read_each(&probe, OTHER, places(40)).await;
+        assert_eq!(mine().await, 1);
+        units::mutation::switch(Some(units::mutation::Mutation::PlacementUndue));
+        read_each(&probe, OTHER, places(40)).await;
+        units::mutation::switch(None);
+        assert_eq!(mine().await, 0);
     });
 }
