@@ -50,7 +50,7 @@ impl Harness {
     ) -> Result<Self, EngineError> {
         let mut pool_drives = Vec::new();
         for known in &config.drives {
-            let damaged = |_| EngineError::new(ErrorCode::Damaged, "a drive's id is no number");
+            let damaged = |_| EngineError::new(ErrorCode::Damaged, "a drive's id is malformed");
             let id: DriveId = known.id.parse().map_err(damaged)?;
             let here = drives.iter().find(|(given, _)| *given == id);
             pool_drives.push(PoolDrive {

@@ -76,9 +76,11 @@ impl Bound {
         may_wait();
         let explain = |error: io::Error| {
             let advice = match error.kind() {
-                ErrorKind::AddrInUse => "another program listens there: stop it or choose another",
+                ErrorKind::AddrInUse => {
+                    "in use by another program: stop the program or choose another"
+                }
                 ErrorKind::PermissionDenied => {
-                    "no permission: choose another or run as a user that may"
+                    "permission denied: choose another or run as a user with permission"
                 }
                 ErrorKind::AddrNotAvailable => "this host has no such address",
                 _ => "cannot listen there",

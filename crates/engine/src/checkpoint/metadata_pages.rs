@@ -143,20 +143,16 @@ pub(crate) fn chunk_page(space: &impl Bounds, page: Page) -> Result<ChunkPage, I
 }
 
 fn out_of_bounds(found: OutOfBounds) -> IoError {
-    let text = format!("the map names {found}: `convect check` tells what is whole");
+    let text = format!("the map refers to {found}: run `convect check` to see what is intact");
     IoError::new(ErrorKind::Medium, text)
 }
 
 pub(crate) fn unreadable_page(error: DriveError) -> IoError {
-    drive_error(error, "a page of the map cannot be read")
+    drive_error(error, "a map page cannot be read")
 }
 
 /// A page whose checksum is right, if it is the one that `header` says.
 pub(crate) fn opened_page(bytes: &[u8], header: PageHeader) -> Result<Page, IoError> {
-    Page::open_verified(bytes, header).ok_or_else(|| {
-        IoError::new(
-            ErrorKind::Medium,
-            "a page of the map is not the one that belongs there",
-        )
-    })
+    Page::open_verified(bytes, header)
+        .ok_or_else(|| IoError::new(ErrorKind::Medium, "a map page has another page's identity"))
 }

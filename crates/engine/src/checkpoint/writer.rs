@@ -134,7 +134,7 @@ impl Shard {
             flushed.map_err(|error| drive_error(error, "the metadata region cannot be flushed"))?;
             // An opening gives the record to every member that counts: one that lacks pages must not by then.
             if !is_on(Mutation::CheckpointAlone) && !self.shared.members.recorded().await {
-                let text = "no label can tell that a drive lacks pages of the checkpoint";
+                let text = "no label can record that a drive lacks pages of the checkpoint";
                 return Err(IoError::new(ErrorKind::Device, text));
             }
         }
@@ -405,7 +405,7 @@ impl Shard {
             if round == ROUNDS {
                 return Err(IoError::new(
                     ErrorKind::Device,
-                    "the bitmaps of space do not settle",
+                    "the space bitmaps do not converge",
                 ));
             }
             if !self.place_slots(work, &mut leaves, &mut nodes)? {

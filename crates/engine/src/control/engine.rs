@@ -51,7 +51,7 @@ impl Engine {
                 let advice = match failed.kind() {
                     // It says itself which core cannot be.
                     std::io::ErrorKind::InvalidInput => "",
-                    _ => "; io_uring has to be allowed (kernel.io_uring_disabled = 0) and a thread to be had",
+                    _ => "; io_uring must be permitted (kernel.io_uring_disabled = 0), and the thread limit not reached",
                 };
                 EngineError::new(
                     ErrorCode::Io,
@@ -102,7 +102,7 @@ impl Engine {
         if lock(&self.pools).contains_key(name) {
             return error(
                 ErrorCode::Exists,
-                format!("a pool '{name}' is open already: choose another name or export it"),
+                format!("a pool '{name}' is already open: choose another name or close that pool"),
             );
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Engine {
         let pools = std::mem::take(&mut *lock(&self.pools));
         for pool in pools.into_values() {
             if let Err(failed) = pool.close(false) {
-                tracing::error!(pool = pool.name, error = %failed, "a pool was not closed in order");
+                tracing::error!(pool = pool.name, error = %failed, "a pool was not closed cleanly");
             }
         }
     }
@@ -292,7 +292,7 @@ impl Engine {
             _ => {
                 return error(
                     ErrorCode::Invalid,
-                    format!("several pools are called '{pool}': name one by its id"),
+                    format!("several pools are called '{pool}': use the id of one of them"),
                 );
             }
         };
@@ -300,7 +300,7 @@ impl Engine {
         let id: PoolId = chosen
             .id
             .parse()
-            .map_err(|_| EngineError::new(ErrorCode::Damaged, "a pool's id is no number"))?;
+            .map_err(|_| EngineError::new(ErrorCode::Damaged, "a pool's id is malformed"))?;
         if options.missing == MissingDrives::Gone {
             options.missing = match passed_over.iter().all(|passed| passed.gone) {
                 true => MissingDrives::Allow,
@@ -729,7 +729,10 @@ impl Engine {
 /// A seed for a thread's random sequence, from the system.
 fn seed(number: usize) -> Result<u64> {
     let random = reactor::control::entropy().map_err(|failed| {
-        EngineError::new(ErrorCode::Io, format!("no random numbers: {failed}"))
+        EngineError::new(
+            ErrorCode::Io,
+            format!("the system returns no random numbers: {failed}"),
+        )
     })?;
     Ok(random as u64 ^ number as u64)
 }

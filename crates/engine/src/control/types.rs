@@ -96,13 +96,13 @@ pub struct VdriveSpec {
     pub drives: Vec<String>,
 }
 
-/// Where new, never-written space begins.
+/// Write-back policy: when written data is moved to the slow tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpacePolicy {
     /// Written data stays on the fast tier until its space is needed.
     FastFirst,
-    /// Written data is absorbed by the fast tier and is written back to its slow home soon.
+    /// Written data is absorbed by the fast tier and written back to its home location soon.
     #[default]
     SlowFirst,
 }

@@ -109,7 +109,7 @@ impl Operation {
     /// The next part that is to be done.
     fn next(&mut self) -> Option<Next> {
         if self.next < self.end && !self.done.is_wanted() {
-            let text = "who asked for it has disconnected";
+            let text = "the client has disconnected";
             self.error
                 .get_or_insert_with(|| IoError::new(ErrorKind::Gone, text));
         }

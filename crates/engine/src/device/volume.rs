@@ -106,7 +106,7 @@ impl VolumeDevice {
         if self.is_gone() {
             return Err(IoError::new(
                 ErrorKind::Gone,
-                "it was deleted, or its pool closed",
+                "it was deleted, or its pool was closed",
             ));
         }
         if op.kind == OpKind::Flush {
@@ -126,23 +126,23 @@ impl VolumeDevice {
             .checked_add(op.len)
             .is_none_or(|end| end > self.size.load(Ordering::Acquire))
         {
-            return invalid("past the end of the volume");
+            return invalid("beyond the end of the volume");
         }
         let reads = matches!(op.kind, OpKind::Read | OpKind::Status | OpKind::Changed(_));
         if geometry.read_only && !reads {
             return Err(IoError::new(
                 ErrorKind::ReadOnly,
-                "it is a snapshot: clone it",
+                "it is a read-only snapshot: clone it to write",
             ));
         }
         let is_whole = |bytes| div_rem(bytes, lba).1 == 0;
         if op.len == 0 || !is_whole(op.offset) || !is_whole(op.len) {
-            return invalid("not whole logical blocks");
+            return invalid("not a multiple of the logical block size");
         }
         if matches!(op.kind, OpKind::Read | OpKind::Write)
             && (op.buf.len() as u64 != op.len || op.len > LONGEST)
         {
-            return invalid("the buffer does not fit, or the request is too long");
+            return invalid("the buffer has another length, or the request is too long");
         }
         Ok(())
     }

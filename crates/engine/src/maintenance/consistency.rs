@@ -51,8 +51,9 @@ impl Audit {
         if mapped != sum.mapped as i64 {
             sum.count += 1;
             let has = sum.mapped;
-            sum.wrong
-                .push(format!("the pool counts {mapped} blocks stored of {has}"));
+            sum.wrong.push(format!(
+                "the pool counts {mapped} blocks as stored, and {has} are"
+            ));
         }
         sum
     }
@@ -110,7 +111,7 @@ impl Shard {
             let state = self.state.borrow();
             let known = state.volumes.get(&volume).map(|entry| entry.counts);
             if known != Some(counts) {
-                books.note(|| format!("volume {volume} counts {known:?} and has {counts:?}"));
+                books.note(|| format!("volume {volume} counts {known:?}, and has {counts:?}"));
             }
         }
         let state = self.state.borrow();
@@ -170,7 +171,8 @@ impl Shard {
         let counts = self.count(&page);
         // Writes of what the fast tier has alone go by that.
         if counts.fast > 0 && !state.tier_index.is_dirty(&(volume, chunk)) {
-            books.note(|| format!("chunk {chunk} of volume {volume} is not known to be dirty"));
+            books
+                .note(|| format!("chunk {chunk} of volume {volume} is missing in the dirty index"));
         }
         counts
     }

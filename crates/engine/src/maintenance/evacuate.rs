@@ -250,7 +250,7 @@ impl Shard {
         let _room = self.journal_room(Work::Mover).await?;
         let home = map_page.page.borrow().home();
         let valid: Vec<usize> = map_page.page.borrow().home_mask().blocks().collect();
-        let cannot = |error| drive_error(error, "a home cannot be dissolved");
+        let cannot = |error| drive_error(error, "a home location cannot be dissolved");
         let mut moved = 0;
         if !valid.is_empty() {
             let data = self.read_home(map_page, home).await.map_err(cannot)?;
@@ -263,7 +263,7 @@ impl Shard {
                 && !self.try_slots(Class::Fast, valid.len(), &mut runs)
             {
                 // No host's write has failed by that: the pool does not count as full.
-                let text = "there are not so many slots as a home has blocks";
+                let text = "there are fewer free slots than the home location has blocks";
                 return Err(IoError::new(ErrorKind::NoSpace, text));
             }
             if let Err(error) = self.write_runs(&runs, &packed, Purpose::Upkeep).await {

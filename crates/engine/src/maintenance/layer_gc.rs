@@ -36,7 +36,7 @@ impl<'a> Turns<'a> {
         if self.progress.is_cancelled() {
             return Err(IoError::new(
                 ErrorKind::Gone,
-                "it goes on when the pool is opened again",
+                "it continues when the pool is opened again",
             ));
         }
         match shard.space_waiters.are_any() || shard.lifecycle.is_closing() {

@@ -181,7 +181,7 @@ impl Shard {
                     Ok(true) => drop(asking.worked.fetch_add(1, Ordering::AcqRel)),
                     Ok(false) => {}
                     Err(error) => {
-                        tracing::warn!(shard = self.config.shard.0, %error, "space was not given up");
+                        tracing::warn!(shard = self.config.shard.0, %error, "space was not released");
                     }
                 }
                 asking.heed(self.config.shard.0, asked);

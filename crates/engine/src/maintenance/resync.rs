@@ -171,6 +171,6 @@ impl Shard {
 }
 
 fn member_failed(error: &DriveError) -> IoError {
-    let text = format!("the drive that is brought up to date has failed: {error}");
+    let text = format!("the drive being resynced has failed: {error}");
     IoError::new(ErrorKind::Device, text)
 }

@@ -51,7 +51,7 @@ impl State {
             at = entry.parent;
         }
         let text =
-            "it does not stand on the snapshot that it is compared with, which may be deleted";
+            "it does not descend from the snapshot that it is compared with, which may be deleted";
         Err(IoError::new(ErrorKind::Invalid, text))
     }
 

@@ -100,7 +100,7 @@ impl Shard {
                 self.dissolve_home(upper, chunk, &up, &mut unread).await?;
                 if unread.count > 0 {
                     let text = format!(
-                        "{} blocks of chunk {chunk} cannot be read and so cannot be moved",
+                        "{} blocks of chunk {chunk} cannot be read and therefore cannot be moved",
                         unread.count
                     );
                     return Err(IoError::new(ErrorKind::Medium, text));

@@ -171,8 +171,7 @@ impl Shard {
                         return Ok(());
                     }
                 }
-                let advice =
-                    "the metadata region is full: delete snapshots, clones or volumes, or discard";
+                let advice = "the metadata region is full: delete snapshots, clones or volumes, or discard data";
                 Err(IoError::new(ErrorKind::NoSpace, advice))
             }
         }

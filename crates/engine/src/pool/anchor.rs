@@ -18,7 +18,7 @@ impl Pool {
         if anchor.len() > ANCHOR_MAX {
             return error(
                 ErrorCode::Invalid,
-                format!("the end of a log is kept in at most {ANCHOR_MAX} bytes"),
+                format!("the anchor of a log has at most {ANCHOR_MAX} bytes"),
             );
         }
         let _changing = lock(&self.changing);

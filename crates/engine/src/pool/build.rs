@@ -49,7 +49,7 @@ impl Blueprint {
                 return error(
                     ErrorCode::Damaged,
                     format!(
-                        "the pool names a drive {} that it does not have",
+                        "the pool refers to a drive {} that it does not have",
                         part.drive
                     ),
                 );
@@ -280,7 +280,7 @@ pub(crate) fn place_shards(
             shards.iter().for_each(ShardHandle::remove);
             return error(
                 ErrorCode::Io,
-                format!("a drive cannot be reached from the engine: {failed}"),
+                format!("the engine cannot attach to a drive: {failed}"),
             );
         }
     }

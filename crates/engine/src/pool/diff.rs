@@ -74,12 +74,12 @@ impl Pool {
         let size = device.geometry().size;
         if !start.is_multiple_of(BLOCK as u64) || start > size {
             let text = format!(
-                "a difference begins at a multiple of 4096 of the {size} bytes, not at {start}"
+                "a difference begins at a multiple of 4096 below {size} bytes, not at {start}"
             );
             return error(ErrorCode::Invalid, text);
         }
         if !(1..=RANGES_MAX).contains(&limit) {
-            let text = format!("an answer has 1 to {RANGES_MAX} ranges, not {limit}");
+            let text = format!("a response has 1 to {RANGES_MAX} ranges, not {limit}");
             return error(ErrorCode::Invalid, text);
         }
         let since = match from {
@@ -120,8 +120,8 @@ impl Pool {
             None => format!("volume {}", volume.name),
         };
         let text = format!(
-            "{what} does not stand on snapshot {from}: a difference goes from a snapshot to a later \
-             one of the same volume, to the volume, or to a clone; see `convect snapshot list`"
+            "{what} does not descend from snapshot {from}: compare a snapshot with a later \
+             one of the same volume, with the volume, or with a clone; see `convect snapshot list`"
         );
         error(ErrorCode::Invalid, text)
     }
@@ -176,7 +176,7 @@ impl Pool {
 fn not_compared(failed: &IoError) -> EngineError {
     match failed.kind {
         ErrorKind::Gone | ErrorKind::Invalid => {
-            let text = "what was compared was deleted or rolled back meanwhile: see \
+            let text = "a compared snapshot or volume was deleted or rolled back meanwhile: see \
                         `convect snapshot list`";
             EngineError::new(ErrorCode::NotFound, text)
         }

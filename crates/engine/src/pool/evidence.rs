@@ -19,8 +19,8 @@ use units::format_bytes;
 use units::mutation::{Mutation, is_on};
 
 /// What is to be done about a pool of which something is old.
-const OLD_ADVICE: &str = "bring back the drives as they were last (an image, a snapshot of the storage, the other members of \
-     a mirror), or use --accept-old to open what there is: what was written since is lost, and the pool says so until \
+const OLD_ADVICE: &str = "attach the drives in their latest state (an image, a snapshot of the storage, the other members of \
+     a mirror), or use --accept-old to open the pool as it is: later writes are lost, and the pool reports so until \
      it has been scrubbed";
 
 /// Judges the pool's drives by its newest description, of `generation`, and notes in that which members of mirrors do not
@@ -70,7 +70,7 @@ pub(super) fn weigh(
         return error(
             ErrorCode::Refused,
             format!(
-                "{spec} was used without the pool's other drives, and they without it: import one side alone with --degraded, look at it, and bring the other side back with `convect pool online --force`, which overwrites it"
+                "{spec} and the pool's other drives were used separately (split brain): import one side alone with --degraded, inspect it, and bring the other side online with `convect pool online --force`, which overwrites it"
             ),
         );
     }
@@ -91,7 +91,7 @@ pub(super) fn weigh(
         return error(
             ErrorCode::Refused,
             format!(
-                "pool {pool} is older than it was: {}: {OLD_ADVICE}",
+                "pool {pool} is in an earlier state: {}: {OLD_ADVICE}",
                 old.join("; ")
             ),
         );
@@ -99,7 +99,7 @@ pub(super) fn weigh(
     for old in &evidence.old {
         let (spec, generation, expected) = (&old.spec, old.generation, old.expected);
         let pool = pool.as_str();
-        tracing::warn!(pool, %spec, generation, expected, "a drive was put back to an earlier state");
+        tracing::warn!(pool, %spec, generation, expected, "a drive was restored to an earlier state");
     }
     let mut accepted: Vec<OldConfig> = Vec::new();
     accepted.extend(evidence.lost().map(|old| OldConfig {
@@ -145,7 +145,7 @@ fn refuse_twins(mine: &[Found]) -> Result<()> {
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "{} and {} are copies of one drive: name the right one of them only",
+                    "{} and {} are copies of the same drive: name only one of them",
                     twin.spec, one.spec
                 ),
             );
@@ -200,18 +200,18 @@ pub(super) fn check_missing(
     let (pool, names, cut) = (&config.name, missing.join(", "), cut.join(", "));
     let message = match (is_lost, missing.is_empty()) {
         (true, true) => format!(
-            "pool {pool} cannot be opened: {cut}, and no other drive has what it held there: give it its size back \
-             as it was, or copy the volumes out with `convect restore`"
+            "pool {pool} cannot be opened: {cut}, and no other drive has the missing data: restore its size \
+             and content, or copy the volumes out with `convect restore`"
         ),
         (true, false) => format!(
-            "pool {pool} cannot be opened without {names}: no other drive has what they hold; attach them and name them with --drive{}",
+            "pool {pool} cannot be opened without {names}: no other drive has their data; attach them and name them with --drive{}",
             also(&cut)
         ),
         (false, true) => format!(
-            "pool {pool}: {cut}; the others can do without: use --degraded to open it so, and replace the drive"
+            "pool {pool}: {cut}; the pool can run without: use --degraded to open it, and replace the drive"
         ),
         (false, false) => format!(
-            "pool {pool} is missing {names}; the others can do without: use --degraded to open it so; what was written while {names} ran alone would be left behind{}",
+            "pool {pool} is missing {names}; the pool can run without: use --degraded to open it; data written only to {names} would be lost{}",
             also(&cut)
         ),
     };
@@ -281,7 +281,7 @@ impl Pool {
                 return Some(OldStatus {
                     drive: None,
                     message: format!(
-                        "the metadata of shard {shard} is of checkpoint {found} and was at {expected}"
+                        "the metadata of shard {shard} is at checkpoint {found} and was at {expected} before"
                     ),
                 });
             }
@@ -290,7 +290,7 @@ impl Pool {
             Some(OldStatus {
                 drive: Some(drive.spec.clone()),
                 message: format!(
-                    "drive {} was put back to an earlier state: its label was {found}, and {expected} at least before",
+                    "drive {} was restored to an earlier state: its label is {found} and was at least {expected} before",
                     drive.spec
                 ),
             })
@@ -308,7 +308,7 @@ impl Pool {
         });
         let told = short.map(|short| {
             format!(
-                "{}: labels at its end are gone, and nothing is written there: give it its size back, or replace it",
+                "{}: the labels at its end are missing, and nothing is written there: restore its size, or replace it",
                 shortage(&short)
             )
         });
@@ -334,6 +334,6 @@ pub(crate) fn because_of(
     let code = busy.map_or(failed.code, |busy| busy.error.code);
     EngineError::new(
         code,
-        format!("{}; passed over: {}", failed.message, reasons.join("; ")),
+        format!("{}; skipped: {}", failed.message, reasons.join("; ")),
     )
 }

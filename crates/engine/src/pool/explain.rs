@@ -18,7 +18,7 @@ impl Pool {
         let lbas = volume.size / u64::from(volume.lba_size);
         if lba >= lbas {
             let text = format!(
-                "volume {name} has the logical blocks 0 to {} of {} bytes, and no {lba}",
+                "volume {name} has logical blocks 0 to {} of {} bytes, not {lba}",
                 lbas - 1,
                 volume.lba_size
             );

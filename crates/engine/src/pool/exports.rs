@@ -41,10 +41,7 @@ impl Pool {
                 if !devices.has(&export.volume) {
                     return error(
                         ErrorCode::NotFound,
-                        format!(
-                            "export {}: there is no volume '{}'",
-                            export.name, export.volume
-                        ),
+                        format!("export {}: no volume '{}'", export.name, export.volume),
                     );
                 }
             }
@@ -72,7 +69,7 @@ impl Pool {
     /// What a drive said, `NoSpace` when the slow tier has no room, `Busy` when hosts have some of
     /// it in use all the time, or `Damaged` with the blocks that cannot be read.
     pub fn cool(&self) -> Result<()> {
-        let what = "the pool cannot be cooled";
+        let what = "the pool's fast tier cannot be flushed and dropped";
         let mut unread = UnreadableBlocks::default();
         let mut busy = 0;
         for result in ask_all(&self.shards, |shard| async move { shard.cool().await })? {
@@ -85,12 +82,12 @@ impl Pool {
         }
         if unread.count > 0 {
             let blocks = self.name_unread(&unread);
-            return error(ErrorCode::Damaged, format!("{what} as a whole: {blocks}"));
+            return error(ErrorCode::Damaged, format!("{what} completely: {blocks}"));
         }
         if busy > 0 {
             let text = format!(
-                "{what} as a whole: hosts, or other work, have {busy} chunks of 1 MiB in use all the \
-                 time; try again when less goes on"
+                "{what} completely: hosts or background work keep {busy} chunks of 1 MiB in use all the \
+                 time; try again under less load"
             );
             return error(ErrorCode::Busy, text);
         }

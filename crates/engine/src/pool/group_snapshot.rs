@@ -63,7 +63,7 @@ impl Pool {
         plan::check_name("snapshot", &new.name)?;
         if volumes.is_empty() || volumes.len() > GROUP_MAX {
             let count = volumes.len();
-            let text = format!("a snapshot is of 1 to {GROUP_MAX} volumes, not {count}");
+            let text = format!("a snapshot covers 1 to {GROUP_MAX} volumes, not {count}");
             return error(ErrorCode::Invalid, text);
         }
         let mut of: Vec<VolumeConfig> = Vec::new();
@@ -142,7 +142,7 @@ impl Pool {
         // What is written after a snapshot needs pages of its own: none is taken when there would soon be none left
         // for writes.
         if answers.contains(&Ready::Full) {
-            let text = "the metadata region is nearly full, and what is written after a snapshot needs \
+            let text = "the metadata region is nearly full, and writes after a snapshot need \
                         room there: delete snapshots, clones or volumes first";
             return error(ErrorCode::NoSpace, text);
         }
@@ -173,7 +173,7 @@ impl Pool {
         }
         let durable: std::result::Result<(), _> = results.into_iter().collect();
         Ok(durable.or_else(|failed| {
-            let text = format!("what is in the snapshot cannot be made durable: {failed}");
+            let text = format!("the snapshot's data cannot be made durable: {failed}");
             error(code_of(&failed), text)
         }))
     }

@@ -287,7 +287,7 @@ impl Keeper {
         for (id, _, _) in pool_drives.iter().filter(|(_, _, shared)| silent(shared)) {
             if self
                 .members
-                .take_drive_out(*id, "it does not answer", false)
+                .take_drive_out(*id, "it is not responding", false)
             {
                 left_out.insert(*id);
             }
@@ -328,7 +328,7 @@ impl Keeper {
                     round.taken.insert(id);
                 }
                 Err(failed) if leaving == Some(id) => {
-                    tracing::warn!(pool = self.name, error = %failed.error, "a drive that leaves does not know it");
+                    tracing::warn!(pool = self.name, error = %failed.error, "the label of a removed drive could not be updated");
                 }
                 Err(failed) => {
                     let error = failed.error;

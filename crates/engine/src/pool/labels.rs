@@ -266,7 +266,7 @@ pub(super) fn flush_all(
                     Ok(()) => Some(id),
                     Err(failed) => {
                         let spec = Drive::info(&*drive).spec;
-                        tracing::warn!(spec, error = %failed, "a drive's cache cannot be written: what its label says may not stay");
+                        tracing::warn!(spec, error = %failed, "a drive's cache cannot be flushed: its label may not be durable");
                         None
                     }
                 }
@@ -423,7 +423,7 @@ pub(crate) fn refuse_labelled(
         Ok(Some(label)) if !force => error(
             ErrorCode::Refused,
             format!(
-                "{spec} bears: convect pool '{}'; import it, or use --force to lose it",
+                "{spec} contains convect pool '{}': import it, or use --force to destroy it",
                 label.config.name
             ),
         ),

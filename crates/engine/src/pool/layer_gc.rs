@@ -13,7 +13,7 @@ use units::mutation::{Mutation, is_on};
 
 /// Kind of the job.
 const KIND: &str = "reclaim";
-const NOT_GIVEN_BACK: &str = "what was deleted cannot be given back";
+const NOT_GIVEN_BACK: &str = "the space of deleted data cannot be reclaimed";
 /// Layers that one checkpoint and one label do for, at most.
 const TOGETHER: usize = 256;
 
@@ -175,7 +175,7 @@ fn not_given_back(failed: &block::IoError) -> EngineError {
 }
 
 fn not_whole() -> EngineError {
-    let text = "a snapshot was not merged whole: its chunks are still there";
+    let text = "a snapshot was not merged completely: some of its chunks remain";
     EngineError::new(ErrorCode::Busy, text)
 }
 

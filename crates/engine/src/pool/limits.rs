@@ -34,14 +34,14 @@ pub(super) fn check(volume: &mut VolumeConfig) -> Result<()> {
     let (quota, reservation) = (volume.quota, volume.reservation);
     if volume.thick && reservation > 0 {
         let text = format!(
-            "volume {name} is thick, and all of its {} are promised: a reservation is for thin ones",
+            "volume {name} is thick, so all of its {} are reserved: only thin volumes have reservations",
             format_bytes(volume.size)
         );
         return error(ErrorCode::Invalid, text);
     }
     if volume.thick && quota > 0 && quota < volume.size {
         let text = format!(
-            "volume {name} is thick, and all of its {} are promised, more than a quota of {}: choose \
+            "volume {name} is thick, so all of its {} are reserved, more than a quota of {}: choose \
              a larger quota, or none",
             format_bytes(volume.size),
             format_bytes(quota)
@@ -50,7 +50,7 @@ pub(super) fn check(volume: &mut VolumeConfig) -> Result<()> {
     }
     if quota > 0 && quota < reservation {
         let text = format!(
-            "volume {name} may hold {} and {} would be reserved for it: choose a larger quota or a \
+            "volume {name} has a quota of {}, less than a reservation of {}: choose a larger quota or a \
              smaller reservation",
             format_bytes(quota),
             format_bytes(reservation)
@@ -81,8 +81,8 @@ impl Pool {
         error(
             ErrorCode::NoSpace,
             format!(
-                "{} more cannot be promised: pool {} has {} left that nobody has and nobody was \
-                 promised; choose less, or add a vdrive",
+                "{} more cannot be reserved: pool {} has {} that are neither used nor \
+                 reserved; choose less, or add a vdrive",
                 bytes(more),
                 self.name,
                 bytes(self.shared.space.available())
@@ -152,7 +152,7 @@ impl Pool {
         if !allowance.change(quota) && !is_on(Mutation::QuotaBelow) {
             let holds = limit(before) - allowance.room();
             let text = format!(
-                "volume {} and its snapshots hold {} already, more than {}: choose a larger quota, \
+                "volume {} and its snapshots already use {}, more than {}: choose a larger quota, \
                  discard data or delete snapshots",
                 before.name,
                 format_bytes(holds.max(0) as u64 * BLOCK as u64),
@@ -237,7 +237,7 @@ impl Pool {
             needed += unused(holds) - unused(held(&mine, volume.id, &shards));
             if holds > limit(volume) {
                 let text = format!(
-                    "volume {} would hold {}, more than its quota of {}: raise that with \
+                    "volume {} would use {}, more than its quota of {}: raise the quota with \
                      `convect volume set`",
                     volume.name,
                     format_bytes(holds as u64 * BLOCK as u64),
@@ -255,8 +255,8 @@ impl Pool {
                     .map(|volume| volume.name.as_str())
                     .collect();
                 let text = format!(
-                    "what is reserved for volume {} would hold less of its data than before, and the \
-                     pool has not the {} that this takes: make the reservation smaller with `convect \
+                    "the reservation of volume {} would cover less of its data than before, and the \
+                     pool lacks the {} that this takes: reduce the reservation with `convect \
                      volume set`",
                     names.join(" and "),
                     format_bytes(needed as u64 * BLOCK as u64)

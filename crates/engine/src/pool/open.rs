@@ -62,7 +62,7 @@ impl Pool {
         if spec.vdrives.is_empty() {
             return error(
                 ErrorCode::Invalid,
-                "a pool needs at least one vdrive: name a tier and its drives",
+                "a pool needs at least one vdrive: specify a tier and its drives",
             );
         }
         spec.vdrives.iter().try_for_each(plan::check_vdrive)?;
@@ -88,7 +88,7 @@ impl Pool {
         let pool = Self::assemble(host, id, config, 0, pool_drives, (BTreeMap::new(), left))?;
         let made = try_all(
             &pool.shards,
-            "the pool cannot be laid out",
+            "the pool's layout cannot be planned",
             |shard| async move { shard.format().await },
         )
         .and_then(|()| pool.begin_opening(|config| pool.save(config, false)));
@@ -117,7 +117,10 @@ impl Pool {
             .collect();
         let newest = mine.iter().max_by_key(|drive| drive.label.generation);
         let Some(newest) = newest else {
-            return error(ErrorCode::NotFound, "no drive of the pool is there");
+            return error(
+                ErrorCode::NotFound,
+                "no drive of the pool was found: attach its drives",
+            );
         };
         let (mut config, generation) = (newest.label.config.clone(), newest.label.generation);
         let evidence = evidence::weigh(&mut config, generation, &mine, &options)?;
@@ -127,7 +130,7 @@ impl Pool {
             let id: DriveId = known
                 .id
                 .parse()
-                .map_err(|_| EngineError::new(ErrorCode::Damaged, "a drive's id is no number"))?;
+                .map_err(|_| EngineError::new(ErrorCode::Damaged, "a drive's id is malformed"))?;
             let here = mine.iter().find(|drive| drive.label.drive == id);
             let here = here.filter(|_| !known.offline);
             let cut = evidence.is_cut(&known.id);
@@ -397,13 +400,13 @@ impl Pool {
         // Held operations proceed now.
         let none = Arc::default();
         if let Err(failed) = self.give_tenants(none) {
-            tracing::warn!(error = %failed, "shards do not hear of the end");
+            tracing::warn!(error = %failed, "shards could not be notified of the closing");
         }
         if !wait_for(|| devices.iter().all(|device| device.in_flight() == 0)) {
             let pool = self.name.as_str();
             tracing::error!(
                 pool,
-                "hosts' requests that do not end are given up: a drive does not answer them"
+                "hosts' requests are aborted: a drive is not responding"
             );
         }
         self.shards.iter().for_each(|shard| shard.port.close());
@@ -442,7 +445,7 @@ impl Pool {
             if let Some(drive) = &pool_drive.drive
                 && let Err(failed) = labels::clear(&self.remote, drive, pool_drive.size)
             {
-                tracing::warn!(error = %failed, "a drive of a destroyed pool keeps its label");
+                tracing::warn!(error = %failed, "the label of a destroyed pool's drive could not be removed");
             }
         }
         self.tails.forget();
@@ -461,7 +464,7 @@ impl Pool {
         if !wait_for(|| drives.iter().all(is_free)) {
             for drive in drives.iter().filter(|drive| !is_free(drive)) {
                 let (pool, spec) = (self.name.as_str(), Drive::info(&**drive).spec);
-                tracing::error!(pool, %spec, "a drive of a closed pool is locked until its last request ends");
+                tracing::error!(pool, %spec, "a drive of a closed pool stays locked until its last request ends");
             }
         }
         self.tails.close();
@@ -484,7 +487,7 @@ pub(super) fn new_drive(
     if others.iter().any(same) {
         return error(
             ErrorCode::Exists,
-            format!("{text} is named twice, or is a drive of this pool already"),
+            format!("{text} is given twice, or is already a drive of this pool"),
         );
     }
     let (spec, drive) = open_drive(text, force)?;

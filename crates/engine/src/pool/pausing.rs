@@ -32,7 +32,7 @@ impl Pool {
                 && pool.is_paused(kind, &of)
                 && let Err(failed) = pool.keep_paused(kind, &of, false)
             {
-                tracing::warn!(error = %failed, "the labels still tell of a paused job that has ended");
+                tracing::warn!(error = %failed, "the labels still list a paused job that has ended");
             }
             result
         };

@@ -71,7 +71,7 @@ pub fn check_vdrive(spec: &VdriveSpec) -> Result<()> {
         LayoutSpec::Mirror if !(2..=3).contains(&count) => error(
             ErrorCode::Invalid,
             format!(
-                "a mirror has 2 or 3 drives and {count} were given: use concat or stripe, or give other drives"
+                "a mirror has 2 or 3 drives, not {count}: use concat or stripe, or other drives"
             ),
         ),
         LayoutSpec::Stripe { .. } if count < 2 => error(
@@ -84,7 +84,7 @@ pub fn check_vdrive(spec: &VdriveSpec) -> Result<()> {
             error(
                 ErrorCode::Invalid,
                 format!(
-                    "a stripe's chunk is a power of two from 4 KiB to 1 MiB, not {}",
+                    "the chunk size of a stripe is a power of two from 4 KiB to 1 MiB, not {}",
                     format_bytes(chunk)
                 ),
             )
@@ -122,8 +122,8 @@ pub fn check_redundancy(spec: &PoolSpec) -> Result<()> {
     if has_slow && bare && !spec.accept_unmirrored {
         return error(
             ErrorCode::Refused,
-            "the fast tier is not mirrored: when one of its drives fails, data of the whole pool is lost; \
-             mirror it, or use --accept-unmirrored if that is meant",
+            "the fast tier is not mirrored: if one of its drives fails, data of the whole pool is lost; \
+             mirror it, or use --accept-unmirrored to accept the risk",
         );
     }
     Ok(())
@@ -156,7 +156,7 @@ pub fn vdrive(
             return error(
                 ErrorCode::Invalid,
                 format!(
-                    "{} of {} is too small: it has to have at least {} in this pool",
+                    "{} of {} is too small: the minimum in this pool is {}",
                     drive.spec,
                     format_bytes(drive.size),
                     format_bytes(least)
@@ -215,7 +215,7 @@ pub fn meta(
         return error(
             ErrorCode::Invalid,
             format!(
-                "the metadata of this pool takes {} on each of one or two drives of its fastest tier, \
+                "the metadata of this pool needs {} on each of one or two drives of its fastest tier, \
                  and the smallest has {}: use bigger drives or fewer shards",
                 format_bytes(bytes),
                 format_bytes(smallest)

@@ -42,9 +42,9 @@ pub(crate) fn open_error(error: &drives::OpenError) -> EngineError {
 pub(crate) fn known_error(spec: &str, failed: &drives::OpenError) -> EngineError {
     let message = match failed.kind {
         OpenErrorKind::NotFound => {
-            format!("{spec} is not there: attach it, or name it where it is now")
+            format!("{spec} does not exist: attach it, or specify its current path")
         }
-        OpenErrorKind::TooSmall => format!("{spec} was cut short: {failed}"),
+        OpenErrorKind::TooSmall => format!("{spec} was truncated: {failed}"),
         _ => return open_error(failed),
     };
     EngineError::new(open_error(failed).code, message)
@@ -92,7 +92,7 @@ impl MadeFiles {
         for file in &self.0 {
             if let Err(failed) = file.remove() {
                 let path = file.path().display();
-                tracing::warn!(%path, error = %failed, "a file that was made is left");
+                tracing::warn!(%path, error = %failed, "a newly created file could not be removed");
             }
         }
     }
@@ -103,9 +103,7 @@ fn refuse_bearing(spec: &str) -> Result<()> {
         None => Ok(()),
         Some(found) => error(
             ErrorCode::Refused,
-            format!(
-                "{spec} bears: {found}; its content would be lost: use --force if that is meant"
-            ),
+            format!("{spec} contains {found}: use --force to overwrite it (destroys its data)"),
         ),
     }
 }

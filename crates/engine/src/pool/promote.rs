@@ -22,7 +22,7 @@ impl Pool {
         let moving = config.to_promote(&volume);
         let Some(from) = moving.first() else {
             let text = format!(
-                "volume {clone} is no clone: it stands on no other volume's snapshot; see `convect \
+                "volume {clone} is not a clone: it has no other volume's snapshot as its origin; see `convect \
                  snapshot list`"
             );
             return error(ErrorCode::Invalid, text);
@@ -86,7 +86,7 @@ fn check_names(
         Some(twice) => error(
             ErrorCode::Exists,
             format!(
-                "volumes {} and {parent} both have a snapshot '{}', and one of them would have two: \
+                "volumes {} and {parent} both have a snapshot '{}', and both would belong to one volume: \
                  rename one with `convect snapshot rename`",
                 volume.name, twice.name
             ),
@@ -100,8 +100,8 @@ fn check_exports(config: &PoolConfig, moving: &[&SnapshotConfig], parent: &str) 
         let name = format!("{parent}@{}", known.name);
         if let Some(export) = config.exports.iter().find(|export| export.volume == name) {
             let text = format!(
-                "snapshot {name} is exported as {export}, and would be another volume's: first end \
-                 that with `convect export delete {export}`, and export it anew afterwards",
+                "snapshot {name} is exported as {export}, and would move to another volume: first delete \
+                 the export with `convect export delete {export}`, and create it again afterwards",
                 export = export.name
             );
             return error(ErrorCode::Busy, text);

@@ -79,7 +79,7 @@ impl Pool {
             true => error(
                 ErrorCode::Invalid,
                 format!(
-                    "policy {} is built in and stays as it is: create one of your own with `convect qos policy create`",
+                    "policy {} is built in and cannot be changed: create your own with `convect qos policy create`",
                     policy.name
                 ),
             ),
@@ -107,7 +107,7 @@ impl Pool {
         check_policy(&made)?;
         if self.find_policy(&made.name).is_ok() {
             let text = format!(
-                "pool {} has a policy '{}' already: choose another name",
+                "pool {} already has a policy '{}': choose another name",
                 self.name, made.name
             );
             return error(ErrorCode::Exists, text);
@@ -115,7 +115,7 @@ impl Pool {
         self.update_soon(|config| {
             if config.qos.policies.len() >= QOS_POLICIES_MAX {
                 let text = format!(
-                    "a pool has at most {QOS_POLICIES_MAX} policies of its own: delete one that no volume has"
+                    "a pool has at most {QOS_POLICIES_MAX} policies of its own: delete an unused one"
                 );
                 return error(ErrorCode::Invalid, text);
             }
@@ -163,7 +163,7 @@ impl Pool {
         let groups = config.qos.groups.iter();
         if let Some(group) = groups.clone().find(|group| group.policy == policy.id) {
             let text = format!(
-                "policy {} is that of group {}: give it another one with `convect qos group set`, or delete it",
+                "group {} uses policy {}: change that with `convect qos group set`, or delete the group",
                 policy.name, group.name
             );
             return error(ErrorCode::Busy, text);

@@ -102,7 +102,7 @@ impl Pool {
             return error(
                 ErrorCode::NotFound,
                 format!(
-                    "pool {} has no volume '{name}', and this stream has only what was changed since \
+                    "pool {} has no volume '{name}', and this stream is incremental: it contains the changes since \
                      another snapshot: receive that one first",
                     self.name
                 ),
@@ -130,8 +130,8 @@ impl Pool {
         error(
             ErrorCode::Invalid,
             format!(
-                "this stream goes on after {} bytes, of which volume {}/{name} has {done}: send it with \
-                 the token that `convect receive --status {}/{name}` prints, or from its beginning",
+                "this stream resumes after {} bytes, of which volume {}/{name} has {done}: send it with \
+                 the token that `convect receive --status {}/{name}` prints, or from the start",
                 spec.start, self.name, self.name
             ),
         )
@@ -154,14 +154,14 @@ impl Pool {
             Some(known) if self.identity(&config, known) == to => error(
                 ErrorCode::Exists,
                 format!(
-                    "volume {}/{} has this snapshot already, as {}: nothing is left to do",
+                    "volume {}/{} already has this snapshot, as {}: nothing to do",
                     self.name, volume.name, known.name
                 ),
             ),
             Some(known) => error(
                 ErrorCode::Exists,
                 format!(
-                    "volume {}/{} has another snapshot '{}': rename that one",
+                    "volume {}/{} has another snapshot named '{}': rename that one",
                     self.name, volume.name, known.name
                 ),
             ),
@@ -181,8 +181,8 @@ impl Pool {
             return error(
                 ErrorCode::Exists,
                 format!(
-                    "pool {} has a volume '{name}' already, and this stream has a whole one: choose \
-                     another name, or delete that one",
+                    "pool {} already has a volume '{name}', and this stream is a full one: choose \
+                     another name, or delete that volume",
                     self.name
                 ),
             );
@@ -201,7 +201,7 @@ impl Pool {
             return error(
                 ErrorCode::Busy,
                 format!(
-                    "volume {}/{name} has a part of another snapshot, {}: send that one on with the \
+                    "volume {}/{name} has partially received another snapshot, {}: resume that with the \
                      token that `convect receive --status {}/{name}` prints, or use --force to roll \
                      back to {base} first",
                     self.name, begun.snapshot, self.name
@@ -213,7 +213,7 @@ impl Pool {
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "volume {}/{name} was made smaller since {base}, from {} to {}: use --force to roll \
+                    "volume {}/{name} was shrunk since {base}, from {} to {}: use --force to roll \
                      back to {base}",
                     self.name,
                     format_bytes(size),
@@ -228,7 +228,7 @@ impl Pool {
                 return error(
                     ErrorCode::Refused,
                     format!(
-                        "volume {}/{name} was written since {base}, at {} first: keep that elsewhere \
+                        "volume {}/{name} was written since {base}, first at {}: copy the changes elsewhere \
                          and use --force to roll back to {base}",
                         self.name,
                         format_bytes(range.offset)
@@ -264,8 +264,8 @@ impl Pool {
             None => error(
                 ErrorCode::NotFound,
                 format!(
-                    "volume {}/{} does not stand on the snapshot that this stream goes from: send from \
-                     one that both have, or the whole into a new volume",
+                    "volume {}/{} does not descend from the base snapshot of this stream: send from \
+                     a snapshot that both have, or a full stream into a new volume",
                     self.name, volume.name
                 ),
             ),
@@ -326,7 +326,7 @@ impl Pool {
 }
 
 fn not_begun(name: &str) -> EngineError {
-    let text = format!("volume {name} is not being received any more: it was rolled back");
+    let text = format!("volume {name} is no longer being received: it was rolled back");
     EngineError::new(ErrorCode::NotFound, text)
 }
 

@@ -35,7 +35,7 @@ impl Pool {
             if volumes.contains(&volume.id) {
                 return error(
                     ErrorCode::Invalid,
-                    format!("volume {name} is named twice: name it once"),
+                    format!("volume {name} is given twice: specify it once"),
                 );
             }
             self.check_room(volume.id, name, &spec.name)?;
@@ -82,7 +82,7 @@ impl Pool {
             false => error(
                 ErrorCode::Refused,
                 format!(
-                    "volume {name} has {OF_VOLUME_MAX} schedules, and there can be no more: remove \
+                    "volume {name} has {OF_VOLUME_MAX} schedules, the maximum: delete \
                      one, see `convect snapshot schedule list`"
                 ),
             ),
@@ -104,7 +104,7 @@ impl Pool {
             None => error(
                 ErrorCode::NotFound,
                 format!(
-                    "there is no schedule '{name}' of this volume: see `convect snapshot schedule \
+                    "this volume has no schedule '{name}': see `convect snapshot schedule \
                      list`"
                 ),
             ),
@@ -203,20 +203,20 @@ fn check(spec: &ScheduleSpec) -> Result<()> {
     let refuse = |told: String| error(ErrorCode::Invalid, told);
     if spec.name.len() > NAME_MAX {
         return refuse(format!(
-            "'{}' is too long for a schedule's name: use at most {NAME_MAX} letters, since the \
+            "'{}' is too long for a schedule's name: use at most {NAME_MAX} characters, since the \
              names of its snapshots are longer",
             spec.name
         ));
     }
     if spec.volumes.is_empty() || spec.volumes.len() > GROUP_MAX {
         return refuse(format!(
-            "a schedule is of 1 to {GROUP_MAX} volumes, not {}: make several",
+            "a schedule covers 1 to {GROUP_MAX} volumes, not {}: create several",
             spec.volumes.len()
         ));
     }
     if !EVERY_S.contains(&spec.every_s) {
         return refuse(format!(
-            "a snapshot every {} s is out of bounds: choose 1m to 366d",
+            "an interval of {} s is out of range: choose 1m to 366d",
             spec.every_s
         ));
     }

@@ -33,7 +33,7 @@ impl Pool {
             return error(
                 ErrorCode::Invalid,
                 format!(
-                    "{} a second is too slow for a scrub to end: give it at least {}",
+                    "{} a second is too slow for a scrub to complete: allow at least {}",
                     units::format_bytes(spec.rate),
                     units::format_bytes(RATE_MIN)
                 ),
@@ -63,7 +63,7 @@ impl Pool {
             running.at = vec![Some((0, 0)); self.shards.len()];
         }
         if let Err(failed) = self.run_scrub(running) {
-            tracing::warn!(pool = self.name, error = %failed, "a scrub cannot go on");
+            tracing::warn!(pool = self.name, error = %failed, "a scrub cannot be resumed");
         }
     }
 
@@ -218,7 +218,7 @@ impl Pool {
             None => Ok(()),
             Some(failed) => error(
                 code_of(&failed),
-                format!("{failed}; mend the drive and scrub again"),
+                format!("{failed}; repair the drive and scrub again"),
             ),
         };
         (result, longest_ns)

@@ -154,7 +154,7 @@ pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<Kno
     for pin in &change.pins {
         if pin.length == Some(0) || pin.offset >= volume.size {
             return wrong(format!(
-                "a pin of {} bytes from byte {} on, and has {} bytes",
+                "a pin of {} bytes from byte {}, beyond its {} bytes",
                 pin.length
                     .map_or("all".to_owned(), |bytes| bytes.to_string()),
                 pin.offset,
@@ -255,7 +255,7 @@ impl Pool {
             let has = config.vdrives.iter().any(|vdrive| vdrive.tier == tier);
             if !has && settings.pins.iter().any(|pin| pin.tier == tier) {
                 let text = format!(
-                    "volume {name} cannot be pinned to the {word} tier, which pool {} has not: add a \
+                    "volume {name} cannot be pinned to the {word} tier, which pool {} does not have: add a \
                      {word} vdrive first",
                     self.name
                 );
@@ -271,7 +271,7 @@ impl Pool {
             };
             let text = format!(
                 "volume {name} would have {what} {} on the fast tier, above its ceiling of {}: choose a \
-                 larger ceiling, or less of the other",
+                 larger ceiling, or reduce the other",
                 format_bytes(more),
                 format_bytes(ceiling)
             );
@@ -288,8 +288,8 @@ impl Pool {
             return Ok(());
         }
         let text = format!(
-            "volume {name} would have {} of the fast tier for itself by pins or its floor; others have {}, \
-             and pool {} has {} for that beside what is kept for writes: choose less, or add a fast vdrive",
+            "volume {name} would claim {} of the fast tier by pins or its floor; other volumes claim {}, \
+             and pool {} has {} for that besides its reserve for writes: choose less, or add a fast vdrive",
             format_bytes(claimed),
             format_bytes(others),
             self.name,
@@ -312,8 +312,8 @@ impl Pool {
             return Ok(());
         }
         let text = format!(
-            "vdrive {vdrive} cannot leave: {} of the fast tier are volumes' by pins or floors, and {} would \
-             be left for that: first make those less with `convect volume set`",
+            "vdrive {vdrive} cannot be removed: pins and floors claim {} of the fast tier, and {} would \
+             remain for them: first reduce those with `convect volume set`",
             format_bytes(claimed),
             format_bytes(room)
         );

@@ -22,7 +22,7 @@ impl Pool {
         }
         if volume.thick {
             let text = format!(
-                "volume {name} is thick: its space is promised once, and a snapshot would need it \
+                "volume {name} is thick: its space is reserved once, and a snapshot would need it \
                  twice; copy it to a thin volume"
             );
             return error(ErrorCode::Refused, text);
@@ -33,7 +33,7 @@ impl Pool {
     pub(super) fn check_new_snapshot(&self, volume: &VolumeConfig, name: &str) -> Result<()> {
         if self.find_snapshot(volume, name).is_ok() {
             let text = format!(
-                "volume {} has a snapshot '{name}' already: choose another name",
+                "volume {} already has a snapshot '{name}': choose another name",
                 volume.name
             );
             return error(ErrorCode::Exists, text);
@@ -283,7 +283,7 @@ impl Pool {
                 // It stays as it is, so that this can be done again.
                 lock(&self.devices).insert(id, device);
                 lock(&self.readers).0.insert(layer, id);
-                let text = "requests to the snapshot have not ended, since a drive does not answer: try again later";
+                let text = "requests to the snapshot have not completed, since a drive is not responding: try again later";
                 return error(ErrorCode::Busy, text);
             }
         }
@@ -304,7 +304,7 @@ impl Pool {
         let snapshot = self.find_snapshot(&origin, name)?;
         if self.find_volume(clone).is_ok() {
             let text = format!(
-                "pool {} has a volume '{clone}' already: choose another name",
+                "pool {} already has a volume '{clone}': choose another name",
                 self.name
             );
             return error(ErrorCode::Exists, text);

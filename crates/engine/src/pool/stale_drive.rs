@@ -86,7 +86,7 @@ pub(super) fn refuse_older(
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "pool {} is not opened without {spec}: that drive has lost its labels, and what else it tells of \
+                    "pool {} is not opened without {spec}: that drive has lost its labels, and its other records \
                      cannot be read; take an image of it first, then detach it (or move its file) and import with \
                      --degraded to go on without it",
                     config.name
@@ -97,9 +97,9 @@ pub(super) fn refuse_older(
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "pool {} is not opened without {spec}: that drive has lost its labels, and still \
-                     tells of changes that the other drives lack; take an image of it first, then \
-                     detach it (or move its file) and import with --degraded to go on without them",
+                    "pool {} is not opened without {spec}: that drive has lost its labels, and \
+                     records changes that the other drives lack; take an image of it first, then \
+                     detach it (or move its file) and import with --degraded to continue without them",
                     config.name
                 ),
             );

@@ -129,8 +129,8 @@ pub(super) fn find(
         tracing::warn!(
             pool = config.name,
             tails = strangers,
-            "the pool was last in use with other drives than these on this host, and what was answered and not flushed \
-             then belongs to those: it is left alone, and these drives have what was flushed"
+            "this host last used the pool with other drives than these, and the journal tail with acknowledged, unflushed writes \
+             belongs to those: it is kept, and the pool opens with the flushed data on these drives"
         );
     }
     Ok(all)
@@ -144,7 +144,7 @@ fn refuse_open<T>(config: &PoolConfig, pool_drives: &[PoolDrive]) -> Result<T> {
     error(
         ErrorCode::Refused,
         format!(
-            "pool {} is open on this host already, from other drives than {}, which are copies of them: close that one \
+            "pool {} is already open on this host, from other drives than {}, which are copies of them: close that pool \
              first, or give the copies identities of their own with `convect reidentify`",
             config.name,
             specs.join(", ")
@@ -156,7 +156,7 @@ fn refuse_unreadable<T>(config: &PoolConfig, failed: &std::io::Error) -> Result<
     error(
         ErrorCode::Io,
         format!(
-            "pool {}: what its last opening left in memory cannot be read, and may hold writes that were answered: \
+            "pool {}: the journal tail of its last opening cannot be read, and may contain acknowledged writes: \
              {failed}; mend that, or remove it to lose what was not flushed",
             config.name
         ),
@@ -199,7 +199,7 @@ impl Tails {
         let is_free = |memory: &Arc<dyn LastingMemory>| Arc::strong_count(memory) == 1;
         if !wait_for(|| memories.iter().flatten().all(is_free)) {
             let pool = self.pool;
-            tracing::error!(%pool, "the memory of a closed pool's journal is locked until its last request ends");
+            tracing::error!(%pool, "the journal tail of a closed pool stays locked until its last request ends");
         }
     }
 }

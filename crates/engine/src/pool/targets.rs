@@ -27,7 +27,7 @@ pub(super) fn changed(volume: &VolumeConfig, change: &TargetsChange) -> Result<T
     let wrong = |what: &str, value: u64, range: &str| {
         let name = &volume.name;
         let text = format!(
-            "volume {name} cannot have a target of {value} {what}: choose {range}, or none"
+            "volume {name} cannot have a target of {value} {what}: choose {range}, or no target"
         );
         error(ErrorCode::Invalid, text)
     };

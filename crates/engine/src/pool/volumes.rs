@@ -23,7 +23,7 @@ fn check_size(size: u64) -> Result<()> {
     error(
         ErrorCode::Invalid,
         format!(
-            "a volume has from 1 MiB to 256 TiB in whole 4 KiB, and {size} bytes ({}) is not that",
+            "the size of a volume is 1 MiB to 256 TiB in multiples of 4 KiB, not {size} bytes ({})",
             format_bytes(size)
         ),
     )
@@ -93,7 +93,7 @@ impl Pool {
             return error(
                 ErrorCode::Exists,
                 format!(
-                    "pool {} has a volume '{}' already: choose another name",
+                    "pool {} already has a volume '{}': choose another name",
                     self.name, spec.name
                 ),
             );
@@ -176,7 +176,7 @@ impl Pool {
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "volume {name} would shrink from {} to {} and lose what lies beyond: use --shrink if that is meant",
+                    "volume {name} would shrink from {} to {} and lose the data beyond: use --shrink to confirm",
                     format_bytes(volume.size),
                     format_bytes(size)
                 ),
@@ -223,7 +223,7 @@ impl Pool {
         }
         try_all(
             &self.shards,
-            "the end of the volume cannot be freed",
+            "the space beyond the new end of the volume cannot be freed",
             move |shard| async move {
                 shard.trim_chunks(id, first_whole..last).await?;
                 // What was cut off must not come back when the volume grows again.
@@ -240,7 +240,7 @@ impl Pool {
         let _changing = lock(&self.changing);
         let volume = self.find_volume(name)?;
         if self.jobs.is_running("delete", &self.name, name) {
-            return Err(crate::control::busy("the volume is being deleted already"));
+            return Err(crate::control::busy("the volume is already being deleted"));
         }
         self.refuse_named(&volume)?;
         if volume.next != 0 {
@@ -267,8 +267,8 @@ impl Pool {
             device.end();
             if !wait_for(|| device.in_flight() == 0) {
                 let text = format!(
-                    "volume {name} is deleted when its pool is opened the next time: requests to it have not ended, \
-                     since a drive does not answer"
+                    "volume {name} will be deleted when its pool is next opened: requests to it have not completed, \
+                     since a drive is not responding"
                 );
                 return error(ErrorCode::Busy, text);
             }
@@ -356,12 +356,12 @@ impl Pool {
         }
         for volume in config.volumes.iter().filter(|volume| volume.deleting) {
             if let Err(failed) = self.start_deletion(volume.clone()) {
-                tracing::warn!(volume = volume.name, error = %failed, "a deletion cannot go on");
+                tracing::warn!(volume = volume.name, error = %failed, "a deletion cannot be resumed");
             }
         }
         for vdrive in config.vdrives.iter().filter(|vdrive| vdrive.evacuating) {
             if let Err(failed) = self.start_evacuation(vdrive.id) {
-                tracing::warn!(vdrive = vdrive.id, error = %failed, "an evacuation cannot go on");
+                tracing::warn!(vdrive = vdrive.id, error = %failed, "an evacuation cannot be resumed");
             }
         }
         self.resume_resyncs();

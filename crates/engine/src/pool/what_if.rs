@@ -28,7 +28,7 @@ impl Pool {
         let told: Vec<ShardForecast> = told.into_iter().flatten().collect();
         if told.is_empty() {
             let text = format!(
-                "pool {} has not both a fast and a slow tier, so there is nothing to forecast: add a vdrive of the \
+                "pool {} lacks a fast or a slow tier, so there is nothing to forecast: add a vdrive of the \
                  other tier first",
                 self.name
             );

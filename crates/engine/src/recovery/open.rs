@@ -74,9 +74,9 @@ impl Shard {
         }
         let journal = &self.state.borrow().journal;
         let text = format!(
-            "shard {}: the drives have its journal up to page {end} of opening {}, and the daemon that ended \
-             had made it durable up to page {durable} of opening {}: they were put back to an earlier \
-             state, and what was written since is not on them; attach the right drives, or open what there is \
+            "shard {}: the drives have its journal up to page {end} of opening {}, and the previous daemon \
+             had made it durable up to page {durable} of opening {}: they were restored to an earlier \
+             state and lack later writes; attach the right drives, or open the pool as it is \
              with --accept-old",
             self.config.shard,
             journal.bounds().epoch,
@@ -214,7 +214,7 @@ impl Shard {
         let text = format!(
             "shard {}: page {sequence} of its journal cannot be read on any drive that has it, and may hold writes that \
              were flushed: bring back a drive that has it, copy the volumes out as they are with `convect restore`, or \
-             open what there is with --accept-old",
+             open the pool as it is with --accept-old",
             self.config.shard
         );
         Err(IoError::new(ErrorKind::Medium, text))

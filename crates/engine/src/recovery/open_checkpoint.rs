@@ -60,7 +60,7 @@ impl Shard {
                 tracing::warn!(
                     shard = self.config.shard.0,
                     %damaged,
-                    "the newest checkpoint is damaged on every drive: the one before it is taken, and the journal since"
+                    "the newest checkpoint is damaged on every drive: the previous one is used, and the journal since"
                 );
                 from.checkpoint = before;
                 pages = older;
@@ -129,8 +129,7 @@ impl Shard {
         for (key, page) in &pages.directory {
             let (root, counts) = VolumePage::decode(page);
             if !counts.is_possible() || *key == 0 || *key >= NUMBERS_MAX {
-                let text =
-                    format!("the entry of volume {key} has a number or counts that cannot be");
+                let text = format!("the entry of volume {key} has an invalid number or counts");
                 return Err(IoError::new(ErrorKind::Medium, text));
             }
             let volume = Volume::new(*key, root, counts, state.dirty_pages.nodes());
@@ -192,7 +191,7 @@ impl Shard {
             Some(from) if end < from.needed => {
                 let text = format!(
                     "shard {}: its newest checkpoint is damaged on every drive, and the journal since the one before it is \
-                     not whole: bring back a drive that has them, or copy the volumes out as they are with `convect restore`",
+                     incomplete: bring back a drive that has them, or copy the volumes out as they are with `convect restore`",
                     self.config.shard
                 );
                 Err(IoError::new(ErrorKind::Medium, text))

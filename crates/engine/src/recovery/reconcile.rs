@@ -205,7 +205,7 @@ impl Shard {
         let Some(place) = found.next() else {
             let text = format!(
                 "shard {}: a flushed write of volume {volume} is lost and the shard has no free \
-                 block to note it in: copy the volumes out with `convect restore`",
+                 block to record it in: copy the volumes out with `convect restore`",
                 self.config.shard
             );
             return Err(IoError::new(ErrorKind::NoSpace, text));
@@ -215,8 +215,8 @@ impl Shard {
             volume,
             chunk,
             block,
-            "a block is lost: a drive lost a write that it had said was safe, and what was there \
-             before has been overwritten; write it anew or restore it"
+            "a block is lost: a drive lost a write that it had reported as durable, and the data \
+             before it has been overwritten; rewrite or restore it"
         );
         self.change(state, *volume, map_page, block, |page| {
             page.set_slot(block, place);

@@ -68,7 +68,7 @@ impl Shard {
         }
         if !left_out.elsewhere.is_empty() {
             let blocks = left_out.elsewhere.len();
-            tracing::info!(blocks, "unflushed writes of blocks did not survive");
+            tracing::info!(blocks, "unflushed writes of blocks were lost");
         }
         left_out.unreadable.tell(self);
         self.keep(&left_out.disputed).await?;
@@ -95,7 +95,7 @@ impl Shard {
             bounded.map_err(|found| {
                 let shard = self.config.shard;
                 wrong(format!(
-                    "shard {shard}: its journal names {found}: copy the volumes out with `convect restore`"
+                    "shard {shard}: its journal refers to {found}: copy the volumes out with `convect restore`"
                 ))
             })?;
         }

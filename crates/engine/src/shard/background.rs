@@ -51,7 +51,7 @@ impl Shard {
         let volumes: Vec<u32> = self.state.borrow().volumes.keys().copied().collect();
         for volume in volumes {
             if let Err(error) = self.survey_volume(volume).await {
-                tracing::warn!(volume, %error, "a map could not be looked through");
+                tracing::warn!(volume, %error, "a map could not be scanned");
             }
         }
         self.moves.set_surveying(false);

@@ -355,7 +355,8 @@ impl Shard {
     fn check_left(&self, id: VdriveId) {
         check(|| {
             let used = self.used_on(id);
-            (used > 0).then(|| format!("vdrive {id} leaves while {used} blocks of it are in use"))
+            (used > 0)
+                .then(|| format!("vdrive {id} is removed while {used} blocks of it are in use"))
         });
     }
 
@@ -373,7 +374,7 @@ impl Shard {
     pub(crate) fn fail(&self, error: &IoError) {
         let mut state = self.state.borrow_mut();
         if state.failed.is_none() {
-            tracing::error!(shard = self.config.shard.0, %error, "the shard stops");
+            tracing::error!(shard = self.config.shard.0, %error, "the shard has stopped");
             state.failed = Some(error.clone());
         }
         drop(state);

@@ -117,7 +117,7 @@ impl Shard {
                 Err(error) => {
                     // Told once: it is tried again and again.
                     if held_up.as_ref() != Some(&error) {
-                        tracing::warn!(shard = self.config.shard.0, %error, "the mover was held up");
+                        tracing::warn!(shard = self.config.shard.0, %error, "the mover was delayed");
                     }
                     held_up = Some(error);
                     idle_ns = (idle_ns * 2).min(HELD_UP_NS);
@@ -401,7 +401,7 @@ impl Shard {
             full_rounds += u32::from(demoted.full);
             if full_rounds > FULL_ROUNDS {
                 let text = format!(
-                    "the slow tier has no room for what is left on the fast one of {left} chunks: \
+                    "the slow tier has no room for {left} chunks that are still on the fast tier: \
                      add a slow vdrive or delete data"
                 );
                 return Err(IoError::new(ErrorKind::NoSpace, text));

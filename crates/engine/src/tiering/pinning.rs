@@ -183,7 +183,7 @@ impl Shard {
         let raised = self.raise_chunk(chunk).await;
         drop(promoting);
         let raised = raised.unwrap_or_else(|error| {
-            tracing::debug!(%error, "what is pinned could not be brought up");
+            tracing::debug!(%error, "pinned data could not be promoted");
             Raised::default()
         });
         let rate = RATE / u64::from(self.config.shards);

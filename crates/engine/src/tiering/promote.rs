@@ -88,7 +88,7 @@ impl Shard {
             let shard = self.clone();
             self.handle.spawn(async move {
                 if let Err(error) = shard.promote(&candidate).await {
-                    tracing::debug!(%error, "a promotion was given up");
+                    tracing::debug!(%error, "a promotion was abandoned");
                 }
                 shard.tell_promoted(&candidate);
                 drop(permit);

@@ -119,7 +119,7 @@ impl UnreadableBlocks {
             more => format!(" and {more} more"),
         };
         format!(
-            "{} blocks of {BLOCK} bytes cannot be read: {}{more}; write them anew, discard them or \
+            "{} blocks of {BLOCK} bytes cannot be read: {}{more}; rewrite them, discard them or \
              restore them, and try again",
             self.count,
             named.join("; ")
@@ -165,7 +165,7 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         if state.unreadable.note((volume, chunk), blocks, now_ns) {
             let text = unread.sentence(|volume| format!("volume {volume}"));
-            tracing::warn!("what is to be demoted stays where it is: {text}");
+            tracing::warn!("data cannot be demoted: {text}");
         }
     }
 

@@ -402,7 +402,7 @@ impl Shard {
         };
         result.map_err(|error| {
             job.late = error == DriveError::Timeout;
-            drive_error(error, "what moves cannot be written")
+            drive_error(error, "demoted data cannot be written")
         })
     }
 

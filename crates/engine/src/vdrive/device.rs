@@ -450,7 +450,7 @@ impl VdriveIo {
     /// Where a block lies, for people: the drives that hold it, and the byte on each.
     pub fn places_of(&self, block: u64) -> Vec<String> {
         if self.check_bounds(block, 1).is_err() {
-            return vec![format!("block {block}, which lies on no drive")];
+            return vec![format!("block {block}, which is on no drive")];
         }
         let copies = self.named_places_of(block).into_iter();
         let copies = copies.map(|(drive, byte)| format!("{drive} at byte {byte}"));
@@ -660,7 +660,7 @@ impl VdriveIo {
             };
             let member = *self.members_where(unnoted).first()?;
             Some(format!(
-                "member {member} of vdrive {} is out, and what it may lack is not noted",
+                "member {member} of vdrive {} is out, and the dirty-region log lacks a region",
                 self.id
             ))
         });

@@ -209,7 +209,10 @@ impl Watch {
         if slow {
             self.shared.slow.fetch_add(1, Ordering::Relaxed);
             let factor = self.limits.slow_factor;
-            tracing::warn!(drive = self.drive, "over {factor} times slower than usual");
+            tracing::warn!(
+                drive = self.drive,
+                "more than {factor} times slower than usual"
+            );
         } else {
             self.shared.slow.fetch_sub(1, Ordering::Relaxed);
             tracing::info!(drive = self.drive, "as fast as usual again");

@@ -68,7 +68,7 @@ impl Shard {
             state.failed = Some(error.clone());
             tracing::error!(
                 shard = self.config.shard.0,
-                "the journal is full: the shard stops"
+                "the journal is full: the shard has stopped"
             );
             return Err(error);
         }

@@ -170,7 +170,7 @@ impl World {
                 let found = self.all(&volume, Some(&from), to.as_deref());
                 if !model.stands_on.contains(&base) && base != number {
                     let failed = found.unwrap_err();
-                    assert!(failed.contains("does not stand on"), "{failed}");
+                    assert!(failed.contains("does not descend from"), "{failed}");
                     continue;
                 }
                 let what = format!("{from} to {volume} {to:?}");

@@ -457,7 +457,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         assert!(failed.message.contains(says), "{failed}: {says}");
         assert_eq!(listed(engine), before);
     };
-    refused("v", ErrorCode::Invalid, "is no clone");
+    refused("v", ErrorCode::Invalid, "is not a clone");
     refused("none", ErrorCode::NotFound, "none");
     // The older of the two is the one that both have.
     engine
@@ -479,7 +479,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     engine.pool_set_exports("tank", Vec::new()).unwrap();
     engine.volume_promote("tank", "c").unwrap();
     assert_eq!(listed(engine), ["c@a", "c@b", "c@own"]);
-    refused("c", ErrorCode::Invalid, "is no clone");
+    refused("c", ErrorCode::Invalid, "is not a clone");
     // And back.
     engine.volume_promote("tank", "v").unwrap();
     assert_eq!(listed(engine), ["v@a", "v@b", "c@own"]);

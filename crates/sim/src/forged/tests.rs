@@ -116,7 +116,7 @@ fn a_journal_that_frees_a_place_beyond_its_vdrive_is_refused() {
         let life = Life::new(&disks, 1);
         let refused = life.ask().pool_import(&specs(&disks), POOL, false);
         let said = refused.unwrap_err().to_string();
-        assert!(said.contains("journal names a block"), "{said}");
+        assert!(said.contains("journal refers to a block"), "{said}");
     }
 }
 

@@ -516,7 +516,7 @@ impl Shard {
                 if failures >= ATTEMPTS {
                     let chunk = (layer, piece.chunk);
                     self.tell_lost(chunk, run.first, run.place, &run.crcs).await;
-                    return Err(drive_error(error, "a read failed"));
+                    return Err(drive_error(error, "reading failed"));
                 }
             }
             if todo.is_empty() {

@@ -141,7 +141,7 @@ impl Shard {
                 chunk,
                 wrong,
                 mended,
-                "blocks cannot be read at home: they are read from the fast tier, and written anew"
+                "blocks cannot be read at their home location: they are read from the fast tier and rewritten"
             );
         }
     }

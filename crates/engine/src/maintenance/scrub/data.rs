@@ -160,7 +160,7 @@ impl Shard {
         let found = vdrive
             .verify(stretch.place.block(), stretch.count, &check, &counts)
             .await;
-        let found = found.map_err(|error| drive_error(error, "the scrub stops"))?;
+        let found = found.map_err(|error| drive_error(error, "the scrub has stopped"))?;
         Ok(Some((found, vdrive.copies())))
     }
 

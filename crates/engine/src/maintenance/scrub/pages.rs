@@ -56,7 +56,7 @@ impl Shard {
             let results = join_all(reads).await;
             self.end_read(read_epoch);
             for (page, result) in pages.iter().zip(results) {
-                let found = result.map_err(|error| drive_error(error, "the scrub stops"))?;
+                let found = result.map_err(|error| drive_error(error, "the scrub has stopped"))?;
                 part.count(found.bytes, found.bytes / PAGE as u64);
                 self.settle_page(which, *page, &found, meta.copies(), part);
             }

@@ -64,7 +64,8 @@ impl Shard {
         let mut bytes = 0;
         for member in 0..meta.parts_count() {
             let read = meta.bad_on(member, block, count, check).await;
-            let Some(bad) = read.map_err(|error| drive_error(error, "the scrub stops"))? else {
+            let Some(bad) = read.map_err(|error| drive_error(error, "the scrub has stopped"))?
+            else {
                 continue;
             };
             bytes += (count * BLOCK) as u64;

@@ -132,7 +132,7 @@ impl Pool {
         let name = &self.name;
         let Some((iops, total)) = shown else {
             let text = format!(
-                "pool {name} has not shown yet what it can do: use volumes that have policies, then check again"
+                "the capacity of pool {name} has not been measured yet: put load on volumes with policies, then check again"
             );
             let verdict = match volumes {
                 0 => QosVerdict::Accepted,
@@ -141,7 +141,7 @@ impl Pool {
             return (verdict, text);
         };
         let text = format!(
-            "the minimums of {volumes} volumes and groups take {} of what pool {name} has shown it can do, {iops} operations of 4 KiB a \
+            "the minimums of {volumes} volumes and groups take {} of the measured capacity of pool {name}, {iops} operations of 4 KiB a \
              second",
             percent(total)
         );

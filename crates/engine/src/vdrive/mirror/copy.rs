@@ -154,7 +154,7 @@ impl VdriveIo {
     async fn put(&self, member: usize, block: u64, data: DmaBuf) -> Result<(), DriveError> {
         let written = self.parts[member].write(block, data, Purpose::Upkeep).await;
         written.inspect_err(|error| {
-            let why = format!("bringing it up to date failed: {error}");
+            let why = format!("the resync failed: {error}");
             self.members.take_out((self.id.0, member), &why, false);
         })
     }

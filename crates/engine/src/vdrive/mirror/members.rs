@@ -258,7 +258,7 @@ impl Members {
             member.stale.set_all();
             let mut told = locked(&member.told);
             told.drive = drive;
-            told.why = "its drive was replaced".to_owned();
+            told.why = "replaced".to_owned();
         }
     }
 
