@@ -33,7 +33,7 @@ test("from a fresh start to a disk of a virtual machine in at most twelve clicks
     page.getByLabel("Slow drives, one a line"),
     `model:hdd-7200,seed=1:${daemon.file("c", "1G")}\nmodel:hdd-7200,seed=2:${daemon.file("d", "1G")}`,
   );
-  await click(page.getByRole("button", { name: "Make the pool" }));
+  await click(page.getByRole("button", { name: "Create pool" }));
   await expect(page.getByRole("region", { name: "Health" })).toContainText("1 pool");
 
   await click(page.getByRole("button", { name: "New volume" }));

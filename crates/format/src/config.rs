@@ -5,13 +5,13 @@ use crate::{Features, KnobsConfig, QosConfig, WearConfig};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Where new space begins.
+/// Write-back policy: when written data is moved from the fast to the slow tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// On the fast tier.
+    /// When the space on the fast tier is needed.
     FastFirst,
-    /// On the slow tier.
+    /// Soon after it was written.
     SlowFirst,
 }
 

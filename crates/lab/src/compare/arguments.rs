@@ -6,12 +6,12 @@ use crate::arguments::size;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// How writes are placed.
+/// When written data is moved to the slow tier.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policy {
-    /// They stay on the fast tier until its space is needed
+    /// It stays on the fast tier until its space is needed
     FastFirst,
-    /// They sink to the slow tier soon
+    /// It is written back to the slow tier soon
     SlowFirst,
 }
 

@@ -8,7 +8,7 @@ import { FreeDrives } from "./FreeDrives";
 import { CHUNK, LAYOUTS, layout, lines, type LayoutName } from "./layouts";
 
 const POLICIES = [
-  ["slow_first", "sinks from the fast tier to its slow home soon"],
+  ["slow_first", "is written back to the slow tier soon"],
   ["fast_first", "stays on the fast tier until its space is needed"],
 ] as const;
 type Policy = (typeof POLICIES)[number][0];
@@ -84,7 +84,7 @@ export function CreatePool({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="New pool" onClose={onClose} wide>
       <Form
-        action="Make the pool"
+        action="Create pool"
         danger={force}
         disabled={!ready}
         onSubmit={async () => {

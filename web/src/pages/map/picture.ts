@@ -44,7 +44,7 @@ export interface Cell {
   uses: number;
 }
 
-/** Shares of a part in sixteenths, and the uses. */
+/** Shares of a part in fifteenths (0 to 15, rounded up), and its accesses (15: 15 or more). */
 export function cellOf(code: number): Cell {
   return { ram: code >> 12, fast: (code >> 8) & 15, slow: (code >> 4) & 15, uses: code & 15 };
 }
