@@ -110,7 +110,7 @@ convect snapshot create pool/disk@d
 convect send pool/disk@d --from c >d.stream 2>/dev/null
 half=$(($(stat -c %s d.stream) / 2))
 head -c "$half" d.stream >half.stream
-refused "ends before its end.*--resume" receive lake/new <half.stream
+refused "is truncated after.*--resume" receive lake/new <half.stream
 grep -q "$(token lake/new)" refusal || fail "the refusal has not the token that is kept"
 [ "$(snapshots lake/new)" = "a b c" ] || fail "a cut stream named something"
 refused "contains an incomplete snapshot d" convect export create no lake/new nbd --listen "unix:$work/no.sock"
@@ -133,7 +133,7 @@ printf '%b' "\\x$(printf %02x $((0x$(xxd -s $at -l 1 -p e.stream) ^ 16)))" |
   dd of=damaged.stream bs=1 seek=$at conv=notrunc status=none
 if cmp -s e.stream damaged.stream; then fail "nothing was damaged"; fi
 refused "is damaged" receive lake/new <damaged.stream
-refused "no stream" receive lake/other <a.told
+refused "not a stream" receive lake/other <a.told
 [ "$(snapshots lake/new)" = "a b c d" ] || fail "a damaged stream named something"
 receive lake/new <e.stream
 same lake/new@e pool/disk@e

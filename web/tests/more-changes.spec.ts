@@ -92,7 +92,7 @@ test("a snapshot is renamed, saved as a file, and received as another volume; a 
   await dialog.getByLabel("Volume", { exact: true }).fill("never");
   await dialog.getByLabel("The file").setInputFiles(long);
   await receive.click();
-  await expect(dialog.getByRole("alert")).toContainText("it is no stream of `convect send`");
+  await expect(dialog.getByRole("alert")).toContainText("not a stream of `convect send`");
   await dialog.getByLabel("The file").setInputFiles(file);
   await dialog.getByLabel("Volume", { exact: true }).fill("copy");
   expect(await violations(page)).toEqual([]);

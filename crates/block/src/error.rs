@@ -48,7 +48,7 @@ impl fmt::Display for IoError {
             ErrorKind::ReadOnly => "read-only",
             ErrorKind::Medium => "unreadable data",
             ErrorKind::Device => "drive failure",
-            ErrorKind::Gone => "the volume is gone",
+            ErrorKind::Gone => "the volume no longer exists",
             ErrorKind::Unsupported => "not supported",
         };
         if self.context.is_empty() {
@@ -89,13 +89,13 @@ impl fmt::Display for DriveError {
             Self::Os(code) => write!(f, "{}", std::io::Error::from_raw_os_error(*code)),
             Self::Short { wanted, moved } => write!(
                 f,
-                "moved only {moved} of {wanted} bytes, as a file on a full file system does"
+                "moved only {moved} of {wanted} bytes, as with a file on a full file system"
             ),
             Self::Bounds => {
                 f.write_str("request outside of the drive or not aligned to its sectors")
             }
-            Self::Gone => f.write_str("the drive is gone"),
-            Self::Timeout => f.write_str("the drive did not answer in time"),
+            Self::Gone => f.write_str("the drive has disappeared"),
+            Self::Timeout => f.write_str("the drive did not respond in time"),
             Self::Checksum => f.write_str("the data does not match its checksum"),
         }
     }

@@ -36,7 +36,7 @@ impl LastingFiles {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
                 format!(
-                    "{} is not a folder of user {user} that nobody else can enter: remove it",
+                    "{} is not a directory accessible to user {user} alone: remove it",
                     folder.display()
                 ),
             ));
@@ -45,7 +45,7 @@ impl LastingFiles {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 format!(
-                    "{} lies on no file system in memory (tmpfs)",
+                    "{} is not on a memory file system (tmpfs)",
                     folder.display()
                 ),
             ));
@@ -133,7 +133,7 @@ impl LastingSource for LastingFiles {
                     folder = %self.folder.display(),
                     name,
                     %error,
-                    "there is no memory that outlives the daemon: each write's record goes to a drive"
+                    "no memory that outlives the daemon is available: each write's record is written to a drive"
                 );
                 None
             }
@@ -171,7 +171,7 @@ impl LastingSource for LastingFiles {
         let path = self.folder.join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(path = %path.display(), %error, "memory that nobody needs is kept");
+                tracing::warn!(path = %path.display(), %error, "unused shared memory could not be removed");
             }
             _ => {}
         }
@@ -291,12 +291,12 @@ mod tests {
         fs::create_dir(&made).unwrap();
         fs::set_permissions(&made, fs::Permissions::from_mode(0o755)).unwrap();
         let refused = |parent: &Path| LastingFiles::within(parent).err().unwrap().to_string();
-        assert!(refused(parent.path()).contains("nobody else can enter"));
+        assert!(refused(parent.path()).contains("is not a directory accessible"));
         fs::remove_dir(&made).unwrap();
         std::os::unix::fs::symlink("/dev/shm", &made).unwrap();
-        assert!(refused(parent.path()).contains("nobody else can enter"));
+        assert!(refused(parent.path()).contains("is not a directory accessible"));
         let on_a_drive = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        assert!(refused(on_a_drive.path()).contains("no file system in memory"));
+        assert!(refused(on_a_drive.path()).contains("not on a memory file system"));
         assert!(LastingFiles::within(Path::new("/nowhere")).is_err());
     }
 

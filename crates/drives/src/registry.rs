@@ -63,7 +63,7 @@ fn find(spec: &str) -> Result<(&'static DriveKind, &str), OpenError> {
         None => {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
             Err(OpenError::syntax(format!(
-                "'{spec}': there is no kind of drive '{name}'; the kinds are {}",
+                "'{spec}': unknown kind of drive '{name}': the kinds are {}",
                 names.join(", ")
             )))
         }

@@ -38,22 +38,22 @@ pub const KNOWN: Features = Features {
 pub enum Newer {
     /// The label's version.
     #[error(
-        "it was made by a newer version of Convect (its format is version {0}, this program knows 1): use that version"
+        "it was written by a newer version of Convect (format version {0}, this program supports 1): use that version"
     )]
     Version(u8),
     /// Unknown bits of [`Features::incompatible`].
     #[error(
-        "it was made by a newer version of Convect (with features {0:#x}, which this program does not know): use that version"
+        "it was written by a newer version of Convect (with features {0:#x}, which this program does not support): use that version"
     )]
     Incompatible(u64),
     /// Unknown bits of [`Features::read_only`].
     #[error(
-        "it was made by a newer version of Convect (with features {0:#x}, without which it may only be read, and a pool cannot be opened for reading alone): use that version, or copy its volumes out with `convect restore`"
+        "it was written by a newer version of Convect (with features {0:#x}, without which it may only be read, and a pool cannot be opened read-only): use that version, or copy its volumes out with `convect restore`"
     )]
     ReadOnly(u64),
     /// The checksum is right and the description says what this version cannot follow.
     #[error(
-        "its description of the pool cannot be followed ({0}): it was made by a newer version of Convect, or wrongly; use the version that made it"
+        "its description of the pool is invalid ({0}): it was written by a newer version of Convect, or incorrectly; use the version that wrote it"
     )]
     Description(String),
 }

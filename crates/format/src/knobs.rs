@@ -82,7 +82,7 @@ pub fn check_initiator(name: &str) -> Result<(), String> {
     };
     let short: String = name.chars().take(32).collect();
     Err(format!(
-        "{short:?} is no initiator's name, as {what}: write 1 to {INITIATOR_MAX} bytes without control \
+        "{short:?} is not an initiator's name, since {what}: use 1 to {INITIATOR_MAX} bytes without control \
          characters, like iqn.2026-01.com.example:backup"
     ))
 }
@@ -127,7 +127,7 @@ impl KnobsConfig {
         };
         let Some(end) = end else {
             return Err(format!(
-                "a pin of {length} bytes from byte {offset} on, beyond every volume"
+                "a pin of {length} bytes from byte {offset}, beyond the maximum size of a volume"
             ));
         };
         let mut pins: Vec<PinConfig> = Vec::new();
@@ -167,8 +167,8 @@ impl KnobsConfig {
         }
         need(bypass.len() <= BYPASS_MAX, || {
             format!(
-                "{} initiators cannot be bypassed, as a volume bypasses at most {BYPASS_MAX}: leave \
-                 some out",
+                "{} initiators cannot be bypassed: a volume bypasses at most {BYPASS_MAX}; remove \
+                 some",
                 bypass.len()
             )
         })?;
@@ -205,7 +205,7 @@ impl KnobsConfig {
                 }),
             || {
                 format!(
-                    "pins that are not at most {PINS_MAX} ranges of whole 64 KiB in order: {:?}",
+                    "pins that are not at most {PINS_MAX} ordered ranges of whole 64 KiB: {:?}",
                     self.pins
                 )
             },
@@ -301,7 +301,10 @@ mod tests {
         let wrong = knobs.pin(16 * 128 * KIB, 64 * KIB, Some(Fast)).unwrap_err();
         assert!(wrong.contains("at most 16"), "{wrong}");
         let wrong = knobs.pin(u64::MAX - 5, 3, Some(Fast)).unwrap_err();
-        assert!(wrong.contains("beyond every volume"), "{wrong}");
+        assert!(
+            wrong.contains("beyond the maximum size of a volume"),
+            "{wrong}"
+        );
         assert_eq!(knobs, before);
     }
 
@@ -339,13 +342,13 @@ mod tests {
         ] {
             let said = knobs.bypass(&names(&["c", wrong])).unwrap_err();
             assert!(
-                said.contains(why) && said.contains("write 1 to 223"),
+                said.contains(why) && said.contains("use 1 to 223"),
                 "{said}"
             );
         }
         let many: Vec<String> = (0..9).map(|at| at.to_string()).collect();
         let said = knobs.bypass(&many).unwrap_err();
-        assert!(said.contains("at most 8: leave some out"), "{said}");
+        assert!(said.contains("at most 8; remove some"), "{said}");
         assert_eq!(knobs.bypass, names(&["b", "a"]));
         knobs.bypass(&many[1..]).unwrap();
         assert_eq!(knobs.check(), Ok(()));

@@ -73,7 +73,7 @@ pub enum LabelError {
         why: Newer,
     },
     /// The pool's description does not fit.
-    #[error("the pool's description takes {0} bytes, {1} when packed, and a label holds {MAX_DESCRIPTION} and {packed}: remove snapshots, volumes or exports", packed = LABEL_SIZE - HEADER as u64)]
+    #[error("the pool's description has {0} bytes, {1} compressed, and a label holds {MAX_DESCRIPTION} and {packed}: remove snapshots, volumes or exports", packed = LABEL_SIZE - HEADER as u64)]
     TooLong(usize, usize),
 }
 
@@ -124,7 +124,7 @@ fn pack(description: Vec<u8>) -> Result<(Vec<u8>, bool), LabelError> {
 
 fn unpack(packed: &[u8]) -> Result<Vec<u8>, String> {
     decompress_to_vec_zlib_with_limit(packed, MAX_DESCRIPTION)
-        .map_err(|failed| format!("it cannot be unpacked: {:?}", failed.status))
+        .map_err(|failed| format!("it cannot be decompressed: {:?}", failed.status))
 }
 
 impl Label {
@@ -416,7 +416,7 @@ pub(crate) mod tests {
         let bytes = other.encode().unwrap();
         assert_eq!(u64::from(bytes[32]) & PACKED, PACKED);
         let damaged = changed(&bytes, |bytes| bytes[HEADER] ^= 0xff);
-        assert!(matches!(newer(&damaged), Newer::Description(why) if why.contains("unpacked")));
+        assert!(matches!(newer(&damaged), Newer::Description(why) if why.contains("decompressed")));
     }
 
     #[test]
@@ -492,10 +492,10 @@ pub(crate) mod tests {
             }),
             ("not on its drive", |config| config.meta.parts[0].offset = 0),
             ("not on its drive", |config| config.drives.clear()),
-            ("one place", |config| {
+            ("overlapping", |config| {
                 config.meta.parts.push(config.meta.parts[0].clone())
             }),
-            ("no name", |config| config.name = "../x".into()),
+            ("not a valid name", |config| config.name = "../x".into()),
             ("warnings at", |config| config.warn_at = vec![90, 80]),
             ("warnings at", |config| config.warn_at = vec![101]),
             ("a promotion budget of 4097 bytes", |config| {
@@ -522,7 +522,7 @@ pub(crate) mod tests {
                 config.volumes.push(volume(1));
                 config.volumes[0].quota = 4097;
             }),
-            ("no name", |config| {
+            ("not a valid name", |config| {
                 config.receiving.push(crate::ReceivingConfig {
                     volume: 1,
                     snapshot: "a/b".into(),

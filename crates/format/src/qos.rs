@@ -190,7 +190,7 @@ impl QosPolicyConfig {
         })?;
         let is_capped = self.max_iops > 0 || self.max_bandwidth > 0;
         need(self.burst_s == 0 || is_capped, || {
-            "a burst without a maximum: choose a maximum of IOPS or bandwidth, too".into()
+            "a burst without a maximum: set a maximum of IOPS or bandwidth, too".into()
         })?;
         let within = |min: u64, max: u64| max == 0 || min <= max;
         need(within(self.min_iops, self.max_iops), || {
@@ -257,7 +257,7 @@ impl QosConfig {
             let is_new = (self.groups[..at].iter())
                 .all(|other| other.id != group.id && other.name != group.name);
             need(is_new && (1..next_volume).contains(&group.id), || {
-                format!("two groups {}, or one that was never made", group.id)
+                format!("two groups {}, or one that was never created", group.id)
             })?;
         }
         need(self.policies.len() <= QOS_POLICIES_MAX, || {
@@ -272,7 +272,7 @@ impl QosConfig {
                 .into_iter()
                 .all(|other| other.id != policy.id && other.name != policy.name);
             need(is_own && is_new, || {
-                format!("two policies {}, or one that was never made", policy.id)
+                format!("two policies {}, or one that was never created", policy.id)
             })?;
         }
         Ok(())

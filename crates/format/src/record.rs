@@ -103,7 +103,7 @@ impl FromIterator<usize> for BlockMask {
 
 /// Why bytes are no record. The journal page's checksum was right: a newer or damaged writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("a journal page holds bytes that are no record of this version")]
+#[error("a journal page contains bytes that are not a record of this version")]
 pub struct RecordError;
 
 /// What a record lists for each of its blocks: mostly there is one.

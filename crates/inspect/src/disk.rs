@@ -67,11 +67,11 @@ impl Disk {
     pub async fn new(handle: &Handle, drive: &Arc<dyn OpenDrive>) -> Result<Self> {
         let info = Drive::info(&**drive);
         let queue = drive.queue(handle).map_err(|failed| {
-            InspectError::new(format!("{} cannot be reached: {failed}", info.spec))
+            InspectError::new(format!("{} cannot be attached: {failed}", info.spec))
         })?;
         if info.size < 6 * LABEL_SIZE {
             return Err(InspectError::new(format!(
-                "{} has {}, which is too small for a drive of a pool: name another",
+                "{} has {}, which is too small for a drive of a pool: specify another",
                 info.spec,
                 units::format_bytes(info.size)
             )));

@@ -132,7 +132,7 @@ impl<'a> Inspection<'a> {
         };
         let failure = match read {
             Ok(read) if read[..] == *bytes => return true,
-            Ok(_) => "it reads back otherwise".to_owned(),
+            Ok(_) => "reading it back returns other data".to_owned(),
             Err(error) => error.to_string(),
         };
         let text = format!(

@@ -103,8 +103,8 @@ pub async fn read(inspection: &Inspection<'_>, checkpoint: &Checkpoint) -> Journ
     if ring.unreadable.contains(&(next % length)) && !inspection.pool.label.exported {
         journal.cut = true;
         let text = format!(
-            "shard {}: page {next} of the journal cannot be read on any drive that has it: writes that were flushed \
-             may be lost with it",
+            "shard {}: page {next} of the journal cannot be read on any drive that has it: flushed writes \
+             may be lost",
             checkpoint.shard
         );
         inspection.find(Verdict::Lost, text);
@@ -199,22 +199,22 @@ fn tell(
     if ring.epoch > checkpoint.epoch {
         let text = format!(
             "shard {shard}: the journal is of opening {} and the newest checkpoint of opening {}: \
-             the checkpoint that belongs to it is lost, and changes with it",
+             its checkpoint is lost, and changes with it",
             ring.epoch, checkpoint.epoch
         );
         inspection.find(Verdict::Lost, text);
     } else if let Some(first) = lost.first() {
         let count = lost.len();
         let text = format!(
-            "shard {shard}: page {first} of the journal is lost on every drive and was durable, {count} such pages in all: \
-             what they told is lost, and the pool does not open; `convect restore` goes by the pages up to {next} that \
-             are left, and lists what may be older"
+            "shard {shard}: page {first} of the journal was durable and is lost on every drive, {count} such pages in total: \
+             their records are lost, and the pool cannot be opened; `convect restore` uses the remaining pages up to {next}, \
+             and lists data that may be older"
         );
         inspection.find(Verdict::Lost, text);
     }
     if ring.strange > 0 {
         let text = format!(
-            "shard {shard}: {} pages of the journal hold what is no record of this version",
+            "shard {shard}: {} pages of the journal contain invalid records",
             ring.strange
         );
         inspection.find(Verdict::Lost, text);

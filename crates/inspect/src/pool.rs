@@ -119,7 +119,7 @@ impl Pool {
         let newest = disks.iter().filter_map(Disk::newest);
         let Some(label) = newest.max_by_key(|label| label.generation).cloned() else {
             return Err(InspectError::new(format!(
-                "{}: no label of a pool is left on any of the drives: name more of the pool's drives",
+                "{}: none of the drives has a readable label of a pool: specify more of its drives",
                 unlabelled.join(", ")
             )));
         };
@@ -225,7 +225,7 @@ fn check_members(disks: &[Disk], label: &Label) -> Result<()> {
         let Some(own) = disk.newest() else { continue };
         if own.pool != label.pool {
             return Err(InspectError::new(format!(
-                "{} is of pool '{}' ({}) and others are of pool '{}' ({}): name the drives of one pool",
+                "{} belongs to pool '{}' ({}) and others belong to pool '{}' ({}): specify the drives of one pool only",
                 disk.spec, own.config.name, own.pool, label.config.name, label.pool
             )));
         }
@@ -234,7 +234,7 @@ fn check_members(disks: &[Disk], label: &Label) -> Result<()> {
             .find(|other| other.newest().is_some_and(|other| other.drive == own.drive));
         if let Some(twin) = twin {
             return Err(InspectError::new(format!(
-                "{} and {} bear the same drive id, so that one is a copy of the other: name one of them",
+                "{} and {} have the same drive id, so one is a copy of the other: specify only one of them",
                 twin.spec, disk.spec
             )));
         }

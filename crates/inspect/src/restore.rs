@@ -71,7 +71,7 @@ pub async fn restore_volume(
     let Some(volume) = volumes.iter().find(|known| known.name == volume) else {
         let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
         return Err(InspectError::new(format!(
-            "the pool has no volume '{name}'; it has {}",
+            "the pool has no volume '{name}': its volumes are {}",
             names.join(", ")
         )));
     };
@@ -116,7 +116,7 @@ pub async fn restore_volume(
     for shard in 0..inspection.pool.config().shards {
         let done = restore.shard(shard, sink).await;
         done.map_err(|error| {
-            InspectError::new(format!("what was read cannot be written: {error}"))
+            InspectError::new(format!("writing the restored data failed: {error}"))
         })?;
     }
     restore.restored.volume.settle();

@@ -32,7 +32,7 @@ pub fn open_drives(specs: &[String], mode: Mode) -> Result<Vec<Arc<dyn OpenDrive
         let canonical =
             drives::canonical(spec).map_err(|error| InspectError::new(error.to_string()))?;
         if known.contains(&canonical) {
-            return Err(InspectError::new(format!("{spec} is named twice")));
+            return Err(InspectError::new(format!("{spec} is given twice")));
         }
         let drive = match mode {
             Mode::Look => drives::open_read_only(&canonical),
@@ -40,11 +40,11 @@ pub fn open_drives(specs: &[String], mode: Mode) -> Result<Vec<Arc<dyn OpenDrive
         };
         let explain = |error: drives::OpenError| match error.kind {
             // Nobody makes a file in the place of a pool's drive.
-            OpenErrorKind::NotFound => {
-                InspectError::new(format!("{spec} is not there: name the drives that are"))
-            }
+            OpenErrorKind::NotFound => InspectError::new(format!(
+                "{spec} does not exist: specify existing drives only"
+            )),
             OpenErrorKind::TooSmall => InspectError::new(format!(
-                "{error}: it was cut short and holds nothing of a pool; leave it out"
+                "{error}: it was truncated and has no data of a pool; omit it"
             )),
             _ => InspectError::new(error.to_string()),
         };
@@ -58,7 +58,7 @@ pub fn open_drives(specs: &[String], mode: Mode) -> Result<Vec<Arc<dyn OpenDrive
 pub(crate) fn reactor() -> Result<Reactor> {
     Reactor::new(1).map_err(|error| {
         InspectError::new(format!(
-            "the system gives no io_uring, which drives are read by: {error}"
+            "io_uring, which is needed to read drives, is not available: {error}"
         ))
     })
 }
@@ -79,7 +79,7 @@ pub async fn inspect_drives(
         let writable = pool.config().features.check_writable();
         writable.map_err(|newer| {
             InspectError::new(format!(
-                "pool {} cannot be mended: {newer}",
+                "pool {} cannot be repaired: {newer}",
                 pool.config().name
             ))
         })?;

@@ -42,7 +42,7 @@ impl ShardView {
     pub async fn read(inspection: &Inspection<'_>, id: u16) -> Option<Self> {
         let Some(checkpoint) = checkpoint::newest(inspection, id).await else {
             let text = format!(
-                "shard {id} has no checkpoint on any drive: every part of a volume that it has is lost"
+                "shard {id} has no checkpoint on any drive: every part of a volume in this shard is lost"
             );
             inspection.find(Verdict::Lost, text);
             return None;
@@ -91,8 +91,8 @@ impl ShardView {
         };
         let text = || {
             format!(
-                "shard {}: its metadata was put back to an earlier state: checkpoint {} of opening {}, and the newest label \
-                 knows of {} of opening {}. What was written since is lost or older",
+                "shard {}: its metadata was restored to an earlier state: checkpoint {} of opening {}, and the newest label \
+                 records {} of opening {}. Later writes are lost or older",
                 self.id, found.generation, found.epoch, told.generation, told.epoch
             )
         };
@@ -164,8 +164,8 @@ impl ShardView {
                         let (root, counts) = VolumePage::decode(&page);
                         if !counts.is_possible() || header.key == 0 || header.key >= NUMBERS_MAX {
                             let text = format!(
-                                "shard {}: the entry of volume {} has a number or counts that cannot be: the \
-                                 pool does not open",
+                                "shard {}: the entry of volume {} has an invalid number or counts: the \
+                                 pool cannot be opened",
                                 self.id, header.key
                             );
                             inspection.find(Verdict::Repairable, text);

@@ -168,7 +168,7 @@ fn random(bytes: &mut [u8]) -> io::Result<()> {
                 error if error.kind() == io::ErrorKind::WouldBlock => {
                     return Err(io::Error::new(
                         io::ErrorKind::WouldBlock,
-                        "the system has no random numbers yet, as it has just started: try again in a minute",
+                        "the system has no random numbers yet, since it has just started: try again in a minute",
                     ));
                 }
                 error => return Err(error),

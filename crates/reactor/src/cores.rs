@@ -28,7 +28,7 @@ impl fmt::Display for CoresError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "'{}' names no cores: write auto, free, or a list like 0-3,8 in which each comes once",
+            "'{}' is not a list of cores: use auto, free, or a list like 0-3,8 with each core once",
             self.0
         )
     }
@@ -90,7 +90,7 @@ impl Cores {
             Self::Own(cores) if cores.len() < threads => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!(
-                    "{} cores are named for {threads} threads: name as many, or set fewer threads",
+                    "{} cores are listed for {threads} threads: list as many, or set fewer threads",
                     cores.len()
                 ),
             )),
@@ -140,7 +140,7 @@ pub(crate) fn keep_to(cores: &[usize]) -> io::Result<()> {
     Err(io::Error::new(
         error.kind(),
         format!(
-            "it cannot run on core {}: {error}; name cores that this machine has and this process may use",
+            "cannot run on core {}: {error}; list cores that this machine has and this process may use",
             names.join(", ")
         ),
     ))

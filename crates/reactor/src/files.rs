@@ -20,7 +20,7 @@ pub fn open_regular(path: &Path, options: &OpenOptions) -> io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
     let opened = options.clone().custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::ELOOP) => wrong(path, "is a symbolic link: name the file itself"),
+        Some(libc::ELOOP) => wrong(path, "is a symbolic link: use the path of the file itself"),
         // A FIFO or socket opened for writing, with nobody at its other end.
         Some(libc::ENXIO) => wrong(path, "is not a regular file"),
         _ => error,
@@ -40,7 +40,7 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
-        true => Err(wrong(path, &format!("is longer than {most} bytes"))),
+        true => Err(wrong(path, &format!("is larger than {most} bytes"))),
         false => Ok(bytes),
     }
 }

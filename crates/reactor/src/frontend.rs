@@ -163,8 +163,8 @@ pub trait Export: Send {
     fn change(&self, _parameters: &BTreeMap<String, String>) -> io::Result<()> {
         Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "parameters of this front end cannot be changed while it runs: delete the export and make \
-             it anew",
+            "parameters of this protocol cannot be changed on a running export: delete the export and create \
+             it again",
         ))
     }
 }

@@ -59,11 +59,11 @@ pub fn resolve(name: &str) -> io::Result<Vec<SocketAddr>> {
     }
     may_wait();
     if name.len() > NAME_MAX {
-        let why = format!("a name of a host has at most {NAME_MAX} bytes with its port");
+        let why = format!("a host name with its port has at most {NAME_MAX} bytes");
         return Err(io::Error::new(ErrorKind::InvalidInput, why));
     }
     let explain = |(kind, why): (ErrorKind, String)| {
-        io::Error::new(kind, format!("{name} cannot be looked up: {why}"))
+        io::Error::new(kind, format!("{name} cannot be resolved: {why}"))
     };
     within(name, TIME_MAX, ask).map_err(explain)
 }
@@ -75,7 +75,7 @@ fn within(name: &str, limit: Duration, ask: fn(&str) -> Answer) -> Answer {
         return answer.clone();
     }
     if known.running >= LOOKUPS_MAX {
-        let why = format!("{LOOKUPS_MAX} look-ups are not answered yet: see to the resolver");
+        let why = format!("{LOOKUPS_MAX} queries are pending: check the resolver");
         return Err((ErrorKind::TimedOut, why));
     }
     known.running += 1;
@@ -95,7 +95,7 @@ fn within(name: &str, limit: Duration, ask: fn(&str) -> Answer) -> Answer {
     }
     let answer = take.recv_timeout(limit).unwrap_or_else(|_| {
         let why = format!(
-            "the resolver did not answer within {} s: write an address, or see to the resolver",
+            "the resolver did not respond within {} s: use an IP address, or check the resolver",
             limit.as_secs()
         );
         Err((ErrorKind::TimedOut, why))

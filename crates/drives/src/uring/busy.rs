@@ -44,7 +44,7 @@ pub(super) fn lock(path: &Path, file: &File, alone: bool) -> Result<(), OpenErro
         OpenError::new(
             OpenErrorKind::Busy,
             format!(
-                "{} is locked by {}: it belongs to a pool that is in use; export that pool or stop that program",
+                "{} is locked by {}: it belongs to an open pool; close that pool or stop that program",
                 path.display(),
                 holder.unwrap_or_else(|| "another program".to_owned())
             ),
@@ -109,7 +109,7 @@ pub(super) fn device_user(meta: &Metadata) -> Option<String> {
             (fields.next() == Some(&number)).then(|| fields.nth(1).unwrap_or("?").to_owned())
         });
         if let Some(place) = mounted {
-            return Some(format!("it is mounted on {place}"));
+            return Some(format!("it is mounted at {place}"));
         }
     }
     if let Ok(table) = fs::read_to_string("/proc/swaps") {
@@ -118,7 +118,7 @@ pub(super) fn device_user(meta: &Metadata) -> Option<String> {
             fs::metadata(path).is_ok_and(|other| other.rdev() == meta.rdev())
         });
         if swap {
-            return Some("the system swaps to it".to_owned());
+            return Some("it is used as swap space".to_owned());
         }
     }
     let holders = fs::read_dir(format!("/sys/dev/block/{number}/holders")).ok()?;

@@ -123,8 +123,8 @@ impl Reservations {
             None => State::default(),
             Some(kept) => decode(&kept).ok_or_else(|| {
                 io::Error::other(
-                    "what the pool keeps of this volume's reservations cannot be read, and without \
-                     it hosts that were shut out could write: a newer version may read it",
+                    "the stored reservations of this volume cannot be read, and without \
+                     them fenced hosts could write: use the version that stored them",
                 )
             })?,
         };
