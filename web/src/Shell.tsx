@@ -81,7 +81,7 @@ export function Shell({ onLogOut }: { onLogOut: () => void }) {
           document.getElementById("content")?.focus();
         }}
       >
-        Skip to the content
+        Skip to content
       </a>
       <header className="top">
         <a className="brand" href={href("")}>

@@ -99,11 +99,10 @@ export function upload<P extends PathsWith<"post">>(
       failed(problemOf(request.status, request.responseText));
     });
     request.addEventListener("error", () => {
-      const why =
-        "the connection ended before the daemon said why: its page of jobs and its log may say more";
+      const why = "the connection was closed without a response: see the daemon's jobs and log";
       failed(new Problem(0, "unreachable", why));
     });
-    request.addEventListener("abort", () => failed(new Problem(0, "cancelled", "it was cancelled")));
+    request.addEventListener("abort", () => failed(new Problem(0, "cancelled", "cancelled")));
     signal.addEventListener("abort", () => request.abort());
     request.send(file);
   });

@@ -29,7 +29,7 @@ export function Confirm({ of, onClose }: { of: Confirmation; onClose: () => void
       >
         <p>{of.what}</p>
         <TextField
-          label={`Type ${of.name} to go on`}
+          label={`Type ${of.name} to confirm`}
           value={typed}
           onChange={setTyped}
           autoFocus

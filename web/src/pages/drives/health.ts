@@ -13,9 +13,9 @@ export function numbersOf(health: Health): string {
     [health.used_percent, (value) => `${value} % of its endurance used`],
     [health.spare_percent, (value) => `${value} % spare`],
     [health.temperature_c, (value) => `${value} °C`],
-    [health.power_on_hours, (value) => `on for ${value.toLocaleString("en")} h`],
-    [health.reallocated, (value) => `${value} sectors replaced`],
-    [health.pending, (value) => `${value} cannot be read`],
+    [health.power_on_hours, (value) => `powered on for ${value.toLocaleString("en")} h`],
+    [health.reallocated, (value) => `${value} sectors reallocated`],
+    [health.pending, (value) => `${value} sectors pending`],
     [health.media_errors, (value) => `${value} media errors`],
   ];
   const words = told.flatMap(([value, say]) => (typeof value === "number" ? [say(value)] : []));

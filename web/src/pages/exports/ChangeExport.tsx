@@ -16,7 +16,7 @@ export function ChangeExport({ of, onClose }: { of: Export; onClose: () => void 
   return (
     <Dialog title={`Change ${of.name}`} onClose={onClose}>
       <Form
-        action="Change it"
+        action="Save changes"
         disabled={Object.keys(change).length === 0}
         onSubmit={async () => {
           await api.put("/v1/exports/{export}/parameters", {
@@ -28,8 +28,8 @@ export function ChangeExport({ of, onClose }: { of: Export; onClose: () => void 
         }}
       >
         <p>
-          Hosts go on meanwhile. What cannot change while they do is refused; an empty field takes a value
-          away.
+          Hosts stay connected. Parameters that cannot be changed meanwhile are rejected; an empty field
+          removes a value away.
         </p>
         {parameters.map((parameter) => (
           <TextField

@@ -30,7 +30,7 @@ interface Past {
 }
 
 const NOT_YET =
-  "Nothing of it was kept yet: the daemon looks at each volume every ten seconds at most, from its start on.";
+  "Nothing recorded yet: the daemon records each volume at most every ten seconds while it runs.";
 
 /** The last hour of a volume's map. */
 export function usePlayback(pool: string, volume: string, range: { start: number; length: number }): Past {

@@ -34,9 +34,9 @@ export function expectedOf(targets: Targets | null | undefined): string {
   if (!targets) return "";
   const { iops, bandwidth, latency_ns: latency } = targets;
   const parts = [
-    iops && `${iops} operations a second`,
+    iops && `${iops} IOPS`,
     bandwidth && `${bytes(bandwidth)}/s`,
-    latency && `99 of 100 within ${inMilliseconds(latency)} ms`,
+    latency && `p99 within ${inMilliseconds(latency)} ms`,
   ];
   return parts.filter(Boolean).join(", ");
 }
