@@ -38,7 +38,7 @@ impl Manifest {
     /// The folder as the workspace names it, `crates/engine` say.
     ///
     /// # Panics
-    /// When the crate lies outside the workspace.
+    /// When the crate is outside the workspace.
     #[must_use]
     pub fn relative_folder(&self) -> String {
         let folder = self

@@ -126,7 +126,7 @@ impl CompletionQueue {
         Arc::default()
     }
 
-    /// Nobody can be answered any more: what operations have not begun need not be done. Completions arrive all the same.
+    /// Nobody can be answered any longer: what operations have not begun need not be done. Completions arrive all the same.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }

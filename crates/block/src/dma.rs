@@ -182,13 +182,13 @@ impl DmaBuf {
     /// The same memory, `start..start + len` of it.
     ///
     /// # Panics
-    /// When the range lies outside of this buffer.
+    /// When the range is outside of this buffer.
     pub fn slice(&self, start: usize, len: usize) -> Self {
         assert!(
             start.checked_add(len).is_some_and(|end| end <= self.len),
             "slice outside of the buffer"
         );
-        // SAFETY: `start` lies within the allocation.
+        // SAFETY: `start` is within the allocation.
         let ptr = unsafe { self.ptr.add(start) };
         Self {
             shared: self.shared.clone(),

@@ -49,7 +49,7 @@ pub enum DriveIoKind {
     Write,
     /// Make every write that completed before durable.
     Flush,
-    /// The range's content is not needed any more; it may read as anything afterwards.
+    /// The range's content is not needed any longer; it may read as anything afterwards.
     Discard,
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum ErrorKind {
     /// The operation is malformed: outside of the volume, not aligned to the LBA, too long.
     Invalid,
-    /// The pool has no space left for this write; reads go on.
+    /// The pool has no space left for this write; reads continue.
     NoSpace,
     /// The volume or its pool may only be read.
     ReadOnly,
@@ -73,7 +73,7 @@ pub enum DriveError {
         /// Bytes moved.
         moved: u32,
     },
-    /// The request lies outside of the drive or is not aligned to its logical sector.
+    /// The request is outside of the drive or is not aligned to its logical sector.
     Bounds,
     /// The drive was taken away or its queue closed before the request ended.
     Gone,

@@ -40,7 +40,7 @@ pub trait LastingSource: Send + Sync {
     /// Every name that begins so.
     fn names(&self, prefix: &str) -> Vec<String>;
 
-    /// Nobody needs the memory of that name any more.
+    /// Nobody needs the memory of that name any longer.
     fn forget(&self, name: &str);
 }
 

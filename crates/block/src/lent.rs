@@ -40,7 +40,7 @@ impl<'a> Shown<'a> {
     /// Copies a part of one block into `buf` from `at` on, and returns the CRC32C of all of it.
     ///
     /// # Panics
-    /// When it is longer than a block, or the part lies outside of it or does not fit.
+    /// When it is longer than a block, or the part is outside of it or does not fit.
     pub fn read_into(self, part: Range<usize>, buf: &mut IoBuf, at: usize) -> u32 {
         if part == (0..self.len)
             && let Some(to) = buf.one_piece(at, self.len)
@@ -51,7 +51,7 @@ impl<'a> Shown<'a> {
                 return sum;
             }
         }
-        // SAFETY: valid for the length; `to` lies elsewhere.
+        // SAFETY: valid for the length; `to` is elsewhere.
         let fill = |to: *mut u8| unsafe { std::ptr::copy_nonoverlapping(self.ptr, to, self.len) };
         at_hand(self.len, fill, |block| {
             buf.write(at, &block[part]);
@@ -162,7 +162,7 @@ impl<'a> From<&'a mut [u8]> for Lent<'a> {
     }
 }
 
-/// What `then` makes of `len` bytes, a block at most, that `fill` puts elsewhere, where nobody can change them any more:
+/// What `then` makes of `len` bytes, a block at most, that `fill` puts elsewhere, where nobody can change them any longer:
 /// two passes are made of them.
 fn at_hand<T>(len: usize, fill: impl FnOnce(*mut u8), then: impl FnOnce(&[u8]) -> T) -> T {
     assert!(len <= BLOCK, "a block at most");

@@ -43,7 +43,7 @@ pub struct DriveKind {
     pub(crate) open_read_only: fn(&str) -> Result<Arc<dyn OpenDrive>, OpenError>,
     /// The canonical form of what follows the colon, with the kind.
     pub(crate) canonical: fn(&str) -> Result<String, OpenError>,
-    /// What the drive already bears.
+    /// What the drive already has.
     pub(crate) found_on: fn(&str) -> Result<Option<String>, OpenError>,
     /// The file or block device in which its data lie, if there is one.
     pub(crate) path: fn(&str) -> Option<PathBuf>,
@@ -108,7 +108,7 @@ pub fn canonical(spec: &str) -> Result<String, OpenError> {
     (kind.canonical)(rest)
 }
 
-/// Names what a drive bears (a file system, a partition table, ...), by reading only and without
+/// Names what a drive has (a file system, a partition table, ...), by reading only and without
 /// a lock. `None` when nothing known is there, or the drive would be created when opened.
 ///
 /// # Errors

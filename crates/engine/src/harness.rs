@@ -24,7 +24,7 @@ pub struct Harness {
     shared: Arc<crate::shard::PoolShared>,
     config: PoolConfig,
     allowances: Allowances,
-    /// Drives of each vdrive's parts, by the vdrive's number: no member of an opened pool comes to lie on another one.
+    /// Drives of each vdrive's parts, by the vdrive's number: no member of an opened pool comes to be on another one.
     drives: Vec<Vec<DriveId>>,
     /// The first layers of volumes, by which their chunks are divided.
     roots: BTreeMap<u32, u32>,

@@ -1,4 +1,4 @@
-//! Whether places lie where a pool can have them: the second step after decoding.
+//! Whether places are where a pool can have them: the second step after decoding.
 //!
 //! A checksum says that a structure is what somebody wrote, not that it makes sense. Every place that comes from a
 //! drive is held against the pool's vdrives here, once, before anything is computed from it or read there. Leaves
@@ -86,7 +86,7 @@ pub trait Bounds {
         Some((space.base, space.base.checked_add(blocks)?))
     }
 
-    /// Whether `count` blocks from `place` on lie in groups of a vdrive of such a class.
+    /// Whether `count` blocks from `place` on are in groups of a vdrive of such a class.
     fn has_run(&self, place: Place, count: usize, fits: impl Fn(SpaceClass) -> bool) -> bool {
         let end = place.block().checked_add(count as u64);
         self.range_of(place.vdrive(), fits)
@@ -118,7 +118,7 @@ pub trait Bounds {
         need(meta, "a page of a map", ptr.place)
     }
 
-    /// Refuses a map that says that data lies where none can be.
+    /// Refuses a map that says that data is where none can be.
     ///
     /// # Errors
     /// The first such place.

@@ -185,7 +185,7 @@ impl VolumeConfig {
 pub struct LayerConfig {
     /// Its number, from the same counter as volumes'.
     pub id: u32,
-    /// The layer that it stands on; 0: none.
+    /// The layer that it is based on; 0: none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub parent: u32,
     /// The first layer of its family, by whose number its chunks are divided among shards.
@@ -315,7 +315,7 @@ pub struct ScrubTotals {
 pub struct ScrubRunning {
     /// Bytes a second that it may read.
     pub rate: u64,
-    /// Where each shard goes on: the owner of a tree and a key in it; none when it has ended.
+    /// Where each shard continues: the owner of a tree and a key in it; none when it has ended.
     pub at: Vec<Option<(u32, u32)>>,
     /// What it read and found so far.
     pub totals: ScrubTotals,
@@ -327,7 +327,7 @@ pub struct ScrubConfig {
     /// Since when the schedule counts when there was none yet: seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_s: Option<u64>,
-    /// The one that goes on when the pool is opened.
+    /// The one that continues when the pool is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<ScrubRunning>,
     /// The last one that ended.

@@ -35,7 +35,7 @@ pub(crate) fn need(holds: bool, reason: impl FnOnce() -> String) -> Result<(), S
     if holds { Ok(()) } else { Err(reason()) }
 }
 
-/// Names become parts of paths and of messages; what is chosen anew is held to stricter rules.
+/// Names become parts of paths and of messages; what is chosen again is held to stricter rules.
 fn check_name(name: &str) -> Result<(), String> {
     let fits = (1..=NAME_MAX).contains(&name.len())
         && !name.chars().any(|c| c == '/' || c.is_control())
@@ -188,7 +188,7 @@ impl PoolConfig {
         })
     }
 
-    /// Parts lie on drives of the pool, within them, and apart from each other.
+    /// Parts are on drives of the pool, within them, and apart from each other.
     fn check_parts(&self) -> Result<(), String> {
         let mut drives = BTreeMap::new();
         for drive in &self.drives {

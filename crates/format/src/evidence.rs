@@ -4,7 +4,7 @@
 //! The newest label names for every drive the label that it has at least ([`DriveConfig::oldest_label`]): a drive with an
 //! older one was put back to an earlier state. Where a mirror has another member that is up to date, the old one is out and
 //! is copied again; where none has, what was flushed since is gone, and that is for a person to decide. An import and the tools
-//! for pools that are not in use judge by this. Leaves out: what lies on drives beside their labels.
+//! for pools that are not in use judge by this. Leaves out: what is on drives beside their labels.
 
 use crate::config::LegId;
 use crate::{DriveConfig, Label, LayoutConfig, PartConfig, PoolConfig};
@@ -70,7 +70,7 @@ impl Evidence {
         short.any(|short| short.cut && short.drive == drive)
     }
 
-    /// Old drives that no other stands in for.
+    /// Old drives that no other is in for.
     pub fn lost(&self) -> impl Iterator<Item = &OldDrive> {
         self.old.iter().filter(|old| old.alone)
     }

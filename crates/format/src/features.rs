@@ -2,7 +2,7 @@
 //!
 //! Responsible for: which bits this version knows, and refusing the others by name. A feature is
 //! one bit in one of the sets, a constant here and a row in docs/format.md; whoever writes a label
-//! sets the bit while the pool needs it and clears it when it does not any more.
+//! sets the bit while the pool needs it and clears it when it does not any longer.
 
 use thiserror::Error;
 
@@ -22,8 +22,8 @@ pub struct Features {
 /// number.
 pub const LAYERS: u64 = 1;
 
-/// Of [`Features::incompatible`]: the label's description is packed. It stands in labels alone: one
-/// that is read does not have it any more.
+/// Of [`Features::incompatible`]: the label's description is packed. It is in labels alone: one
+/// that is read does not have it any longer.
 pub(crate) const PACKED: u64 = 2;
 
 /// What this version knows.

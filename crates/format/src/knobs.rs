@@ -39,7 +39,7 @@ pub enum ReactionConfig {
     Thrifty,
 }
 
-/// The knobs of a volume; without any it is placed by what hosts use alone.
+/// The settings of a volume; without any it is placed by what hosts use alone.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct KnobsConfig {
     /// Reads promote nothing.

@@ -39,7 +39,7 @@ pub fn label_offsets(size: u64) -> [u64; 4] {
 }
 
 /// First bytes of the labels of a drive that had `known` bytes when it joined and has `present` now: the second end is where it
-/// was, and what lies beyond the present end is none. At another end there are data.
+/// was, and what is beyond the present end is none. At another end there are data.
 pub fn label_places(known: u64, present: u64) -> [Option<u64>; 4] {
     let fits = |offset: &u64| {
         let end = offset.checked_add(LABEL_SIZE);
@@ -64,7 +64,7 @@ pub enum LabelError {
     #[error("no label")]
     None,
     /// A whole label of a version that this one cannot follow. It counts by its generation, as
-    /// every other: an older label beside it says what is not so any more.
+    /// every other: an older label beside it says what is not so any longer.
     #[error("{why}")]
     Newer {
         /// Its generation.
@@ -82,7 +82,7 @@ pub enum LabelError {
 pub struct Label {
     /// Pool.
     pub pool: PoolId,
-    /// The drive that bears it.
+    /// The drive that has it.
     pub drive: DriveId,
     /// The highest wins.
     pub generation: u64,
@@ -128,7 +128,7 @@ fn unpack(packed: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 impl Label {
-    /// Size in bytes that the drive that bears it had when it joined, if its description names that drive.
+    /// Size in bytes that the drive that has it had when it joined, if its description names that drive.
     pub fn own_size(&self) -> Option<u64> {
         let own = self.drive.to_string();
         let known = self.config.drives.iter().find(|known| known.id == own);

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is to be done with a layer that nobody names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reap {
-    /// Nothing stands on it: all that it has is freed.
+    /// Nothing is based on it: all that it has is freed.
     Free(u32),
-    /// One layer, `upper`, stands on it: that one's pages go into its own.
+    /// One layer, `upper`, is based on it: that one's pages go into its own.
     Merge {
         /// The layer whose pages go.
         upper: u32,
@@ -29,7 +29,7 @@ pub struct Owner {
     pub viewers: Vec<Viewer>,
 }
 
-/// A layer that stands on another, and sees what that has as far as it does not hide it.
+/// A layer that is based on another, and sees what that has as far as it does not hide it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Viewer {
     /// Its number.
@@ -52,7 +52,7 @@ pub enum Reader {
 }
 
 /// Who sees what the layer `of` has, by way of the layers on it. There may be tens of thousands in a row that nobody
-/// names any more: nothing here goes deeper with each.
+/// names any longer: nothing here goes deeper with each.
 fn viewers(
     children: &BTreeMap<u32, Vec<u32>>,
     named: &BTreeSet<u32>,
@@ -111,7 +111,7 @@ impl PoolConfig {
         self.layer(layer).map_or(layer, |entry| entry.root)
     }
 
-    /// A layer and those that it stands on, from the top down.
+    /// A layer and those that it is based on, from the top down.
     pub fn path(&self, layer: u32) -> Vec<u32> {
         let parents = self.layers.iter().filter(|entry| entry.parent != 0);
         let parents: BTreeMap<u32, u32> = parents.map(|entry| (entry.id, entry.parent)).collect();
@@ -119,7 +119,7 @@ impl PoolConfig {
         std::iter::successors(Some(layer), below).collect()
     }
 
-    /// The snapshots that a layer of `volume` stands on, and its own, the latest one first: their
+    /// The snapshots that a layer of `volume` is based on, and its own, the latest one first: their
     /// names, with other volumes' as `volume@snapshot`, and their layers' epochs. No epoch comes
     /// twice: what it names never changes, and is not found any more once the snapshot is deleted.
     pub fn beneath(&self, volume: u32, layer: u32) -> Vec<(String, u32)> {
@@ -316,7 +316,7 @@ impl PoolConfig {
         self.forget_lone_layers();
     }
 
-    /// A layer that stands on nothing, with nothing on it, is as any volume's.
+    /// A layer that is based on nothing, with nothing on it, is as any volume's.
     fn forget_lone_layers(&mut self) {
         let parents: BTreeSet<u32> = self.layers.iter().map(|layer| layer.parent).collect();
         let snapshots: BTreeSet<u32> = self.snapshots.iter().map(|name| name.layer).collect();

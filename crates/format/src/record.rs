@@ -188,7 +188,7 @@ pub enum Record {
         /// First block of the old home.
         old: Place,
     },
-    /// The chunk's page of layer `volume` goes into the page of the layer that it stands on: what it
+    /// The chunk's page of layer `volume` goes into the page of the layer that it is based on: what it
     /// has replaces what is there, and what it inherits stays. No checkpoint is between the pages
     /// and this record, so that playing it again does the same.
     Merge {

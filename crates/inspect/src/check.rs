@@ -37,7 +37,7 @@ struct Maps {
     partial: bool,
 }
 
-/// Looks at a pool, and mends as it goes when the pass may. The report is in the inspection.
+/// Examines a pool, and repairs as it goes when the pass may. The report is in the inspection.
 pub async fn inspect(inspection: &Inspection<'_>) {
     begin(inspection);
     membership::check(inspection).await;

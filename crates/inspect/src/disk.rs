@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Bytes read first of a label; the rest only when there is one and it is longer.
 const HEAD: usize = 64 << 10;
 
-/// What lies where a label belongs.
+/// What is where a label belongs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LabelState {
     /// A label.
@@ -39,7 +39,7 @@ impl LabelState {
     }
 }
 
-/// Whether a label was written for this place: what lies at the end of a drive of another size than it had is data.
+/// Whether a label was written for this place: what is at the end of a drive of another size than it had is data.
 fn belongs(label: &Label, index: usize, offset: u64) -> bool {
     let size = label.own_size();
     size.is_none_or(|size| format::label_offsets(size)[index] == offset)

@@ -23,7 +23,7 @@ pub enum What {
     Checkpoint(Option<u16>),
     /// The records that an opening would play.
     Journal(Option<u16>),
-    /// What lies at a block of the metadata region.
+    /// What is at a block of the metadata region.
     Page(u64),
     /// The map of a volume, a line a chunk; or one chunk, a line for blocks that lie together.
     Map(String, Option<u32>),

@@ -19,7 +19,7 @@ pub enum Mode {
 /// How far a pass is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Blocks whose map was looked at, and with data read.
+    /// Blocks whose map was examined, and with data read.
     pub blocks: u64,
     /// Blocks that the pool says it stores.
     pub total: u64,
@@ -65,7 +65,7 @@ impl<'a> Inspection<'a> {
         self.report.borrow_mut().find(verdict, text);
     }
 
-    /// There are so many more blocks to look at.
+    /// There are so many more blocks to examine.
     pub fn expect(&self, blocks: u64) {
         let mut progress = self.progress.get();
         // What a pool says that it stores is no more than a word of its drives.
@@ -73,7 +73,7 @@ impl<'a> Inspection<'a> {
         self.progress.set(progress);
     }
 
-    /// So many blocks were looked at.
+    /// So many blocks were examined.
     pub fn passed(&self, blocks: u64) {
         let mut progress = self.progress.get();
         progress.blocks = progress.blocks.saturating_add(blocks);
@@ -81,7 +81,7 @@ impl<'a> Inspection<'a> {
         (self.on_progress)(progress);
     }
 
-    /// Mends copies that were found wrong when a right one was, else only notes them.
+    /// Repairs copies that were found wrong when a right one was, else only notes them.
     pub async fn mend(&self, what: &'static str, place: Place, got: &Got) {
         if let Some(bytes) = &got.bytes {
             self.mend_parts(what, place.vdrive(), place.block(), bytes, &got.wrong)

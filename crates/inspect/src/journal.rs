@@ -30,7 +30,7 @@ pub struct Journal {
     /// Numbers of pages that were durable and are lost. What they said of a block counts no more only where a later page
     /// tells of that block.
     pub lost: BTreeSet<u64>,
-    /// The newest checkpoint is lost, and the journal goes on from that.
+    /// The newest checkpoint is lost, and the journal continues from that.
     pub later: bool,
     /// The last page says that all before it was durable, and has no records: nothing came after it for a moment at least.
     pub ended: bool,
@@ -81,7 +81,7 @@ impl Ring {
 }
 
 /// Reads what an opening from `checkpoint` would play. Legs that lack a page, or have it as it was
-/// before it was full, are mended: a crash leaves the last page so, and it may have been durable.
+/// before it was full, are repaired: a crash leaves the last page so, and it may have been durable.
 pub async fn read(inspection: &Inspection<'_>, checkpoint: &Checkpoint) -> Journal {
     let config = inspection.pool.config();
     let shard = checkpoint.shard.0;

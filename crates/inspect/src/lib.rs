@@ -1,4 +1,4 @@
-//! Pools that are not in use, read from their drives alone: checked, shown, mended, copied out.
+//! Pools that are not in use, read from their drives alone: checked, shown, repaired, copied out.
 //!
 //! Responsible for: telling what of a pool is whole and what is lost, writing good copies over
 //! bad ones, and getting data out of a pool that cannot be opened.

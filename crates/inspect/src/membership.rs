@@ -6,7 +6,7 @@ use crate::report::{DriveReport, Verdict};
 use format::{Label, label_slots_for};
 use units::DriveId;
 
-/// Looks at every drive, and writes the newest label where it belongs and is not.
+/// Examines every drive, and writes the newest label where it belongs and is not.
 pub async fn check(inspection: &Inspection<'_>) {
     let pool = inspection.pool;
     for index in 0..pool.disks.len() {

@@ -44,7 +44,7 @@ pub struct Vdrive {
 }
 
 impl Vdrive {
-    /// The parts that have `block`, which lies within it, and the byte on each one's drive.
+    /// The parts that have `block`, which is within it, and the byte on each one's drive.
     pub fn copies(&self, block: u64) -> impl Iterator<Item = (usize, u64)> + '_ {
         let fragment = self.layout.fragment(block, 1);
         let parts = if self.layout.is_mirror() {
@@ -82,7 +82,7 @@ pub struct Pool {
     pub id: PoolId,
     /// The newest label, with members of mirrors marked as out that it does not know to be old.
     pub label: Label,
-    /// The same as it lies on the drives.
+    /// The same as it is on the drives.
     pub written: Label,
     /// Its vdrives, the metadata region first.
     pub vdrives: BTreeMap<VdriveId, Vdrive>,
@@ -96,7 +96,7 @@ impl Pool {
     /// Reads labels and puts the pool together.
     ///
     /// # Errors
-    /// When no drive bears a label, or they are of two pools, or one is there twice.
+    /// When no drive has a label, or they are of two pools, or one is there twice.
     pub async fn open(handle: &Handle, drives: &[Arc<dyn OpenDrive>]) -> Result<Self> {
         let mut disks = Vec::new();
         let mut unlabelled = Vec::new();
@@ -160,7 +160,7 @@ impl Pool {
         old.chain(short).any(|drive| Some(drive) == id.as_ref())
     }
 
-    /// The vdrive that has this place, if it lies within one.
+    /// The vdrive that has this place, if it is within one.
     pub fn vdrive_of(&self, place: Place) -> Option<&Vdrive> {
         let vdrive = self.vdrives.get(&place.vdrive())?;
         (place.block() < vdrive.layout.blocks()).then_some(vdrive)
@@ -171,7 +171,7 @@ impl Pool {
         &self.vdrives[&VdriveId(0)]
     }
 
-    /// The group that a place lies in, and its block within the group.
+    /// The group that a place is in, and its block within the group.
     pub fn group_of(&self, place: Place) -> Option<(GroupKey, usize)> {
         let vdrive = self.vdrive_of(place)?;
         let block = place.block().checked_sub(vdrive.base)?;

@@ -63,7 +63,7 @@ pub(crate) fn reactor() -> Result<Reactor> {
     })
 }
 
-/// Looks at the pool on these drives, and with [`Mode::Mend`] mends what can be.
+/// Examines the pool on these drives, and with [`Mode::Mend`] repairs what can be.
 ///
 /// # Errors
 /// When there is no pool on them, or they cannot be opened.
@@ -103,7 +103,7 @@ fn pass(
     ended.map_err(|error| InspectError::new(format!("the loop failed: {error}")))?
 }
 
-/// Looks at the pool on these drives, and writes nothing.
+/// Examines the pool on these drives, and writes nothing.
 ///
 /// # Errors
 /// When a drive is in use or cannot be opened, or no pool is on them.
@@ -115,7 +115,7 @@ pub fn check(
     pass(specs, Mode::Look, options, progress)
 }
 
-/// Looks at the pool on these drives and mends what can be. The report says what was found, as
+/// Examines the pool on these drives and repairs what can be. The report says what was found, as
 /// [`check`]'s would have; check again to see what is left.
 ///
 /// # Errors
@@ -193,7 +193,7 @@ pub fn restore(
             Ok((restored, report))
         }
         Err(error) => {
-            // It holds nothing, or not all that could be had: a second try makes it anew.
+            // It holds nothing, or not all that could be had: a second try makes it again.
             if let Ok(meta) = file.metadata() {
                 let _ = reactor::remove_file_if(to, FileIdentity::of(&meta));
             }

@@ -24,7 +24,7 @@ pub enum Claim {
     New,
     /// Something has it already.
     Taken,
-    /// It lies outside of every group.
+    /// It is outside of every group.
     Nowhere,
 }
 

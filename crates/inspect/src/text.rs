@@ -63,7 +63,7 @@ fn volume(out: &mut String, volume: &VolumeReport) -> fmt::Result {
     Ok(())
 }
 
-/// What was mended, or can be.
+/// What was repaired, or can be.
 pub fn mends(report: &Report, repaired: bool) -> String {
     let mut out = String::new();
     if !report.mends.is_empty() {
@@ -81,7 +81,7 @@ pub fn mends(report: &Report, repaired: bool) -> String {
     out
 }
 
-/// The whole report. `repaired`: copies were mended, not only found.
+/// The whole report. `repaired`: copies were repaired, not only found.
 pub fn report(report: &Report, repaired: bool) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.

@@ -56,7 +56,7 @@ impl Walk {
         }
     }
 
-    /// The next pages, about in the order of their keys. Copies that are wrong are mended.
+    /// The next pages, about in the order of their keys. Copies that are wrong are repaired.
     pub async fn next(&mut self, inspection: &Inspection<'_>) -> Option<Vec<Found>> {
         if self.waiting.is_empty() {
             return None;

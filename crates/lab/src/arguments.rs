@@ -189,7 +189,7 @@ pub struct Moving {
     /// Size of the fast drive, instead of twice the hot set and 1 GiB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub fast: Option<u64>,
-    /// Seconds after each move that are looked at, at least
+    /// Seconds after each move that are examined, at least
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
     /// Seconds after which a set that is not warm is given up, instead of 120 for each GiB

@@ -39,7 +39,7 @@ pub struct Load {
     pub offset: u64,
     /// How long its region is, in bytes.
     pub size: u64,
-    /// How long it goes on; a fill ends when it is through.
+    /// How long it continues; a fill ends when it is through.
     pub seconds: u64,
     /// Requests after which it ends, whatever the time.
     pub requests: Option<u64>,

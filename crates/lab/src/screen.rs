@@ -30,7 +30,7 @@ impl Progress {
     /// Draws the line.
     pub fn draw(&mut self, text: &str) {
         self.drawn = Some(Instant::now());
-        // A terminal that went away shows nothing; the measuring goes on.
+        // A terminal that went away shows nothing; the measuring continues.
         let _ = write!(std::io::stdout(), "\r\x1b[2K{text}");
         let _ = std::io::stdout().flush();
     }

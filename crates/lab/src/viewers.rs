@@ -104,7 +104,7 @@ fn follow(mut stream: UnixStream, seen: &Seen, mut part: impl FnMut(&[u8])) -> R
     Ok(())
 }
 
-/// So many viewers that look at the state and at the volume's map, as the page does: all on one thread, which sleeps until
+/// So many viewers that examine the state and at the volume's map, as the page does: all on one thread, which sleeps until
 /// something comes, so that they take as little as can be of the processors that they share with what is measured.
 fn view(socket: &Path, viewers: u32, seen: &Seen) -> Result<()> {
     let path = format!("/v1/live?maps={VOLUME}&cells=1024");

@@ -1,4 +1,4 @@
-//! What the machine itself withholds: time in which a program that only looks at the clock does not run, as the host of a
+//! What the machine itself withholds: time in which a program that only examines the clock does not run, as the host of a
 //! virtual machine gives the core to others.
 
 use crate::failure::Result;
@@ -16,7 +16,7 @@ pub struct Withheld {
     pub longest: Duration,
 }
 
-/// Looks at these cores at the same time, for three seconds in which nothing else is to run: how often somebody would
+/// Examines these cores at the same time, for three seconds in which nothing else is to run: how often somebody would
 /// wait longer than `limit` for each.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ pub(crate) const UNLEARNT: u8 = u8::MAX;
 /// What is known of the surroundings of a miss.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Scene {
-    /// The block before was used of late.
+    /// The block before was used recently.
     pub before: bool,
     /// The block after was.
     pub after: bool,

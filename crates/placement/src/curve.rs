@@ -162,7 +162,7 @@ impl Curve {
         &self.counts
     }
 
-    /// Begins to count anew; what was used stays known. True when most of the tracked blocks were used since this was
+    /// Begins to count again; what was used stays known. True when most of the tracked blocks were used since this was
     /// done last: otherwise others should be tracked in their place.
     pub(crate) fn count_anew(&mut self) -> bool {
         self.counts = Counts::new(self.counts.below);
@@ -233,7 +233,7 @@ fn start(group: usize) -> f64 {
     }
 }
 
-/// The order of the last uses of the tracked blocks: how many lie between two of them in O(log n).
+/// The order of the last uses of the tracked blocks: how many are between two of them in O(log n).
 struct Order {
     /// Sums of the places in use, as P. M. Fenwick has them.
     sums: Vec<u32>,

@@ -15,7 +15,7 @@ const WORTH_NEAR: f32 = 0.1;
 const NEAR: u64 = 100;
 
 impl Policy {
-    /// Blocks of a read that [`Found`](crate::Found) says that hosts come to anew: what may follow is foreseen.
+    /// Blocks of a read that [`Found`](crate::Found) says that hosts come to again: what may follow is foreseen.
     pub fn follow(&mut self, blocks: Blocks) {
         let cell = self.cells.find(blocks.extent).map(|at| self.cells.get(at));
         let entry = cell.and_then(|cell| self.present.get(cell.at()));

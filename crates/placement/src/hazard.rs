@@ -8,7 +8,7 @@
 //! and is not, and one whose time has passed is worth little, however often it was used.
 //!
 //! Extents of a class that were last used in the same tick are a **cohort**. Often they share their fate: what a scan
-//! passes is not used again though its class usually is, and where a loop begins anew the rest of it is near. So
+//! passes is not used again though its class usually is, and where a loop begins again the rest of it is near. So
 //! each cohort has a **frailty** (J. W. Vaupel, K. G. Manton, E. Stallard, "The Impact of Heterogeneity in
 //! Individual Frailty on the Dynamics of Mortality", Demography 16(3), 1979): how many of its waits ended, to how
 //! many its class made expect. Indices are multiplied by it.
@@ -88,7 +88,7 @@ impl Memory {
 struct Cohorts {
     /// Extents that wait.
     waiting: [u32; AGES],
-    /// Waits that ended with a use of late, and ...
+    /// Waits that ended with a use recently, and ...
     ended: [f32; AGES],
     /// ... those that the class made expect.
     expected: [f32; AGES],
@@ -129,7 +129,7 @@ fn frailty(ended: f32, expected: f32) -> f32 {
 }
 
 /// The counts of all classes, and the indices that follow. A tick goes through all of it while hosts wait: each loop does
-/// the same to what lies side by side, so that the processor takes several at a time.
+/// the same to what is side by side, so that the processor takes several at a time.
 pub(crate) struct Hazard {
     /// Extents that wait for their next use, by class.
     cohorts: Box<[Cohorts]>,
@@ -168,7 +168,7 @@ impl Hazard {
         self.cohorts[class].ended[usize::from(age)] += 1.0;
     }
 
-    /// An extent with so many uses waits anew: its last use, `age` ticks ago, went on.
+    /// An extent with so many uses waits again: its last use, `age` ticks ago, went on.
     pub(crate) fn went_on(&mut self, uses: u8, age: u16) {
         self.cohorts[class(uses)].stop(age);
         self.began(uses);

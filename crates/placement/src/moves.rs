@@ -84,7 +84,7 @@ impl Policy {
     /// A miss reads the blocks `first` to `end` of a volume, without `end`: what to read in their stead and in
     /// one go, which includes them. `head`: the block after the last that the disk read, if it is of this
     /// volume. What of it is to be kept in RAM goes to `keep`, which is
-    /// emptied before; [`Policy::arrived`] is to be told of each when its data is there. The end may lie beyond
+    /// emptied before; [`Policy::arrived`] is to be told of each when its data is there. The end may be beyond
     /// the volume's.
     pub fn fetch(
         &mut self,
@@ -410,7 +410,7 @@ impl Policy {
         }
     }
 
-    /// Blocks are not on the fast tier any more, or never came to be.
+    /// Blocks are not on the fast tier any longer, or never came to be.
     pub fn left_fast(&mut self, blocks: Blocks) {
         let Some(cell) = self.cells.find(blocks.extent) else {
             return;
@@ -422,7 +422,7 @@ impl Policy {
         }
     }
 
-    /// Looks at what a victim would be worth now: nothing may have left for long.
+    /// Examines what a victim would be worth now: nothing may have left for long.
     pub(crate) fn look_at_bar(&mut self) {
         if let Some((_, worth)) = self.draw(|_, _| Some(1.0)) {
             self.raise_or_lower_bar(worth);
@@ -461,7 +461,7 @@ impl Policy {
     }
 }
 
-/// The blocks of an extent that lie in a range.
+/// The blocks of an extent that are in a range.
 fn within(number: u64, range: &Range<u64>) -> u16 {
     let size = EXTENT_BLOCKS as u64;
     let low = range.start.saturating_sub(number * size).min(size);

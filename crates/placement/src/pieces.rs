@@ -1,6 +1,6 @@
 //! A table that grows piece by piece, in memory that the system may come to back with huge pages.
 //!
-//! For tables of which any place may be looked at next: with pages of 4 KiB each look waits for the page tables as well,
+//! For tables of which any place may be examined next: with pages of 4 KiB each look waits for the page tables as well,
 //! which are in no cache of the processor either. Nothing is moved once the table has more than one piece, so growing never
 //! takes longer than copying 1 MiB.
 //!
@@ -126,7 +126,7 @@ impl<T: Copy> IndexMut<usize> for Pieces<T> {
     }
 }
 
-/// A vector with room for so many and no more, which may come to lie on a huge page where it fills one.
+/// A vector with room for so many and no more, which may come to be on a huge page where it fills one.
 struct Piece<T: Copy> {
     start: NonNull<T>,
     len: usize,

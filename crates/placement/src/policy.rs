@@ -15,7 +15,7 @@ use crate::trail::Trail;
 use std::ops::Range;
 use units::EXTENT_BLOCKS;
 
-/// Ticks between looks at the margin: a quarter of the fast tier.
+/// Ticks between examines the margin: a quarter of the fast tier.
 const LOOK_TICKS: u32 = TICKS_PER_FILL / 4;
 /// Uses that follow each other while hosts use this part of what RAM holds, a half, are one: RAM answers those by
 /// itself. A longer time would take uses that the slow tier had to answer for nothing, and what is
@@ -56,7 +56,7 @@ pub struct Found {
     pub fast: u16,
     /// On the slow tier alone.
     pub absent: u16,
-    /// Hosts come to the extent anew: some are on the slow tier alone, or the extent came to RAM unasked and none of it
+    /// Hosts come to the extent again: some are on the slow tier alone, or the extent came to RAM unasked and none of it
     /// was asked for since. [`Policy::follow`] may be told of them.
     pub is_new: bool,
 }
@@ -70,7 +70,7 @@ pub struct Heat {
     pub idle_blocks: u64,
     /// Uses to be expected while hosts use a block, and for each block that it keeps there.
     pub worth: f32,
-    /// What those are worth, in the same unit, that leave the fast tier of late.
+    /// What those are worth, in the same unit, that recently left the fast tier.
     pub bar: f32,
     /// What one has to be worth to be promoted now; 0 while there is room.
     pub wanted: f32,
@@ -287,7 +287,7 @@ impl Policy {
         before.is_some_and(|(of, range)| *of == volume && range.contains(&number))
     }
 
-    /// Blocks have no content any more, or another one that is on the slow tier.
+    /// Blocks have no content any longer, or another one that is on the slow tier.
     pub fn discarded(&mut self, blocks: Blocks) {
         let Some(cell) = self.cells.find(blocks.extent) else {
             return;

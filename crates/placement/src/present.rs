@@ -121,8 +121,8 @@ impl Present {
         }
     }
 
-    /// Has the processor fetch what taking the extent that RAM lets go next will look at: its cell, and the entry
-    /// after it. Its own entry is near, as it was linked anew when the one before it left.
+    /// Has the processor fetch what taking the extent that RAM lets go next will examine: its cell, and the entry
+    /// after it. Its own entry is near, as it was linked again when the one before it left.
     pub(crate) fn prefetch_oldest(&self, cells: &Cells) {
         let Some(oldest) = self.get(self.oldest) else {
             return;

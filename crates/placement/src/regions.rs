@@ -75,7 +75,7 @@ pub struct Fetch {
     pub extents: u16,
 }
 
-/// Where misses were of late, and what fetching ahead has cost and saved.
+/// Where misses were recently, and what fetching ahead has cost and saved.
 pub struct Regions {
     /// Misses, by volume and extent.
     recent: BTreeMap<(u32, u64), u32>,

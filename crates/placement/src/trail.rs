@@ -3,7 +3,7 @@
 //! A **step** is an extent that hosts come to: nothing of it was there, or what was there had come unasked. Steps are
 //! kept in the order in which they were taken, each with the place of the extent's step before, as in a global
 //! history buffer (K. J. Nesbit, J. E. Smith, "Data Cache Prefetching Using a Global History Buffer", HPCA 2004).
-//! Whoever comes to an extent again may go on as the last times. How often that
+//! Whoever comes to an extent again may continue as the last times. How often that
 //! comes true depends on how alike the steps before were, how many of the last times it went on so, and how
 //! far ahead that was; so what is foreseen is told apart by these. All of it is **watched**, whether it is read or
 //! not: what is not worth it costs no read to learn that, nor that it has come to be.
@@ -16,7 +16,7 @@ use units::hash::mix;
 const STEPS: usize = 1 << 15;
 /// Steps before one that are compared.
 const CONTEXT: u32 = 12;
-/// Times before that are looked at.
+/// Times before that are examined.
 const TIMES: usize = 8;
 /// Steps after those that are foreseen.
 const AHEAD: u32 = 4;
@@ -70,7 +70,7 @@ struct Share {
     foreseen: f32,
 }
 
-/// The steps of late, and what they make foresee.
+/// Recent steps, and what they make foresee.
 pub(crate) struct Trail {
     steps: Vec<Step>,
     /// The number of the last step of extents, by hash; another one's where two share a place.
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(masks, [0b111, 1]);
     }
 
-    /// How likely it is that hosts go on from extent 0 to extent 1, after 400 times for which `next` says to what they did.
+    /// How likely it is that hosts continue from extent 0 to extent 1, after 400 times for which `next` says to what they did.
     fn chance(next: impl Fn(u64) -> u64) -> f32 {
         let mut trail = Trail::new();
         let mut chance = 0.0;

@@ -2,7 +2,7 @@
 //!
 //! Of uses a sample is looked up: [`Curve`]s say what LRU would keep, of all and of each volume, and [`Miniature`]s what
 //! the policy itself would, with half of the fast tier, with all and with twice as much. Both count in windows, so that
-//! they tell of the traffic of late. What is kept is bounded whatever hosts do.
+//! they tell of recent traffic. What is kept is bounded whatever hosts do.
 
 use crate::curve::{Counts, Curve};
 use crate::miniature::Miniature;
@@ -42,7 +42,7 @@ pub struct Told {
     pub missed: f64,
 }
 
-/// A curve of late: of the last whole window of uses, or as long as there is none of the one under way.
+/// A recent curve: of the last whole window of uses, or as long as there is none of the one in progress.
 struct Recent {
     samples: usize,
     curve: Curve,
@@ -124,7 +124,7 @@ impl Seen {
     }
 }
 
-/// What is looked at of the traffic of one owner: a shard.
+/// What is examined of the traffic of one owner: a shard.
 pub struct WhatIf {
     all: Recent,
     volumes: Vec<OfVolume>,
@@ -256,7 +256,7 @@ impl WhatIf {
         self.all.told(blocks)
     }
 
-    /// The same of one volume with each of these numbers of blocks for itself; nothing when it was not used of late.
+    /// The same of one volume with each of these numbers of blocks for itself; nothing when it was not used recently.
     pub fn of_volume<const N: usize>(
         &mut self,
         volume: u32,

@@ -37,17 +37,17 @@ use units::mutation::{Mutation, is_on};
 /// What a shard has to give away, in nanoseconds a second.
 const CAPACITY: u64 = 1_000_000_000;
 /// Cost of what passes in one turn while several volumes are busy, in nanoseconds, and how many operations at most. Who
-/// arrives meanwhile is looked at after it.
+/// arrives meanwhile is examined after it.
 const TURN_NS: u64 = 250_000;
 const TURN_OPERATIONS: usize = 64;
 /// Ticks without work after which a volume's entry is given up: until then two whole windows of 100 ms have been reported
 /// as idle.
 const IDLE_TICKS: u8 = 15;
-/// Operations under way on average with which a volume asks for more than one after the other.
+/// Operations in progress on average with which a volume asks for more than one after the other.
 const ASKS: u64 = 4;
 /// A loop that sleeps for less than a fourth of a tick is saturated.
 const AWAKE: u64 = 4;
-/// While volumes are paced, bounds of the time between two looks at whether some may pass, in nanoseconds: what arrives
+/// While volumes are paced, bounds of the time between two checks whether some may pass, in nanoseconds: what arrives
 /// meanwhile may be the first to wait, and not every operation is worth a look of its own.
 const LOOK_LEAST_NS: u64 = 50_000;
 const LOOK_MOST_NS: u64 = 500_000;
@@ -78,7 +78,7 @@ pub struct Gate<T> {
     pace: Pace,
     virtual_ns: VirtualTimes,
     held: usize,
-    /// In this tick, something was held for what others had under way, and not for its volume's maximum alone.
+    /// In this tick, something was held for what others had in progress, and not for its volume's maximum alone.
     was_blocked: bool,
     window: Window,
     costs: Costs,
@@ -176,7 +176,7 @@ impl<T> Gate<T> {
         &self.costs
     }
 
-    /// Whether somebody missed what its policy promises in the last tick, though it asked for it: whatever goes on beside
+    /// Whether somebody missed what its policy promises in the last tick, though it asked for it: whatever runs beside
     /// hosts' operations is to do with less.
     pub fn is_hurt(&self) -> bool {
         self.is_hurt
@@ -204,7 +204,7 @@ impl<T> Gate<T> {
         self.window.step_aside();
     }
 
-    /// It does not any more.
+    /// It does not any longer.
     pub fn come_back(&mut self) {
         self.window.come_back();
     }
@@ -265,7 +265,7 @@ impl<T> Gate<T> {
         slot
     }
 
-    /// So many that are alike are under way from now on.
+    /// So many that are alike are in progress from now on.
     fn begin(&mut self, like: Option<Request>, count: usize) {
         let Some(like) = like else {
             return;
@@ -276,7 +276,7 @@ impl<T> Gate<T> {
         self.window.enter(count);
     }
 
-    /// Whether an operation may pass at once. It counts as under way then, until [`Gate::done`]; else it is to be given
+    /// Whether an operation may pass at once. It counts as in progress then, until [`Gate::done`]; else it is to be given
     /// to [`Gate::hold`].
     pub fn admit(&mut self, request: Request, now_ns: u64) -> bool {
         let has_room = self.window.has_room() && !self.is_over();
@@ -349,7 +349,7 @@ impl<T> Gate<T> {
         next.map(|Reverse((_, slot))| slot)
     }
 
-    /// Counts an operation as under way and charges its volume for it.
+    /// Counts an operation as in progress and charges its volume for it.
     fn charge(&mut self, slot: usize, request: Request, now_ns: u64) {
         let cost = self.costs.of(class(request.kind, request.bytes));
         if let Some(entry) = self.entries.at(slot) {
@@ -380,13 +380,13 @@ impl<T> Gate<T> {
         Due::new(policy.level, deadline_ns)
     }
 
-    /// Whether one for whom others are paced is next: what is under way is mostly its own, and it would have all of it if it
+    /// Whether one for whom others are paced is next: what is in progress is mostly its own, and it would have all of it if it
     /// were alone.
     fn is_next_exempt(&self) -> bool {
         self.is_pacing() && !self.queue.is_empty()
     }
 
-    /// Releases what may go on in this turn; it counts as under way from then on.
+    /// Releases what may continue in this turn; it counts as in progress from then on.
     pub fn release(&mut self, now_ns: u64, mut out: impl FnMut(T)) {
         while self.is_next_exempt() || self.window.has_room() && !self.is_over() {
             let Some(slot) = self.dequeue(now_ns) else {
@@ -565,7 +565,7 @@ impl<T> Gate<T> {
         slots.into_iter().for_each(|slot| self.enqueue(slot));
     }
 
-    /// What volumes do not get that they were promised, for what others have under way; and whether some do not for
+    /// What volumes do not get that they were promised, for what others have in progress; and whether some do not for
     /// whatever reason, though they ask for it.
     fn hurt(&self, length_ns: u64) -> (Hurt, bool) {
         let all: u64 = self.entries.iter().map(|entry| entry.seen.cost_ns).sum();
@@ -576,7 +576,7 @@ impl<T> Gate<T> {
             at_all |= missed > Hurt::Below || missed == Hurt::Below && asks;
             // What it does to itself is no reason to hold others.
             let others = all.saturating_sub(entry.seen.cost_ns);
-            // Who is below the minimum and has operations held has too small a share, whatever is under way.
+            // Who is below the minimum and has operations held has too small a share, whatever is in progress.
             let is_beneath = missed != Hurt::Below || entry.held.is_empty();
             if others * 10 >= all && is_beneath {
                 by_others = by_others.max(missed);

@@ -1,7 +1,7 @@
 //! What everybody else may take while volumes miss their minimums though nothing holds them here.
 //!
 //! A gate orders what has arrived at it. But its loop also does the front ends' work, and a machine has other processes:
-//! where hundreds of sessions have their turn before a volume's next requests are looked at, these never wait at the gate,
+//! where hundreds of sessions have their turn before a volume's next requests are examined, these never wait at the gate,
 //! and its order is of no use. What helps is that the others send less, so they are **paced**: together they may pass so
 //! much of the shard's time a second, in the order of the gate, and those who miss their minimum are exempt.
 //!
@@ -19,7 +19,7 @@
 
 use units::mutation::{Mutation, is_on};
 
-/// Minimums of fewer operations a second are not looked at.
+/// Minimums of fewer operations a second are not examined.
 pub const JUDGED: f64 = 100.0;
 /// What is aimed at, as a part of the minimum: a window that is judged should not miss it by chance.
 pub const AIM: f64 = 1.08;

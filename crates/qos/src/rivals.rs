@@ -7,7 +7,7 @@
 //!
 //! Leaves out: what operations wait for beneath the gate.
 
-/// Tenants that are looked at in a tick, and that a tenant remembers.
+/// Tenants that are examined in a tick, and that a tenant remembers.
 const RIVALS: usize = 4;
 const REMEMBERED: usize = 8;
 /// Part of a decayed sum that is forgotten with each window: half of it in about 350 of them.

@@ -15,7 +15,7 @@ const WINDOW_NS: u64 = 100_000_000;
 const STALE_NS: u64 = 3 * WINDOW_NS;
 /// Operations in a window that say something about latency.
 const ENOUGH: u64 = 20;
-/// What is missed by so little counts as met: counting ends at ticks, and operations under way do not count yet.
+/// What is missed by so little counts as met: counting ends at ticks, and operations in flight do not count yet.
 const NEARLY: f64 = 0.97;
 
 /// What one gate saw of a volume since its last report.

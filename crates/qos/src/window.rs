@@ -1,20 +1,20 @@
-//! How many operations a shard has under way at a time.
+//! How many operations a shard has in flight at a time.
 //!
 //! Drives serve what they have in an order of their own, so whatever is beneath the gate is beyond its reach. While one
 //! volume alone is busy, everything passes. While several are, as many pass as keep the shard busy for half a
-//! millisecond, which is more than what a fast drive has under way when it does all that it can. When somebody who was
+//! millisecond, which is more than what a fast drive has in progress when it does all that it can. When somebody who was
 //! promised something is hurt by that, it becomes less by a quarter at each tick, and then grows again by an eighth: for
 //! latency no further than to what is a quarter of the maximum latency, since less would not help who waits for a disk.
 //! Operations that wait for a slow drive or for room have stepped aside: they keep the shard from nothing, and do not count.
 
-/// Work under way while several volumes are busy, in nanoseconds of the shard's time.
+/// Work in progress while several volumes are busy, in nanoseconds of the shard's time.
 const WORK_NS: u64 = 500_000;
-/// Fewest operations under way, unless somebody's are late: enough for a drive that sorts them or has several channels.
+/// Fewest operations in flight, unless somebody's are late: enough for a drive that sorts them or has several channels.
 const FEW: usize = 16;
 /// Fewest when somebody's are late.
 const LEAST: usize = 2;
 
-/// What a volume that was promised something does not get because of what is under way.
+/// What a volume that was promised something does not get because of what is in progress.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Hurt {
     /// Everyone gets what they were promised, as far as this matters.
@@ -25,7 +25,7 @@ pub enum Hurt {
     Late(u64),
 }
 
-/// The limit, and what is under way.
+/// The limit, and what is in progress.
 #[derive(Clone, Debug)]
 pub struct Window {
     limit: usize,
@@ -50,7 +50,7 @@ impl Window {
         self.under_way.saturating_sub(self.aside) < self.limit
     }
 
-    /// Operations under way.
+    /// Operations in progress.
     pub fn under_way(&self) -> usize {
         self.under_way
     }
@@ -60,7 +60,7 @@ impl Window {
         self.limit != usize::MAX
     }
 
-    /// So many more are under way.
+    /// So many more are in progress.
     pub fn enter(&mut self, count: usize) {
         self.under_way += count;
     }
@@ -70,12 +70,12 @@ impl Window {
         self.under_way = self.under_way.saturating_sub(count);
     }
 
-    /// One that is under way waits for something else from now on.
+    /// One that is in progress waits for something else from now on.
     pub fn step_aside(&mut self) {
         self.aside += 1;
     }
 
-    /// It does not any more.
+    /// It does not any longer.
     pub fn come_back(&mut self) {
         self.aside = self.aside.saturating_sub(1);
     }

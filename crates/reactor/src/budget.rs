@@ -1,6 +1,6 @@
 //! Bytes of memory that hosts make the daemon hold: limits, and an account of each session.
 //!
-//! Whatever a host can make a front end keep in memory (requests under way, answers that it does not read) is taken from
+//! Whatever a host can make a front end keep in memory (requests in flight, answers that it does not read) is taken from
 //! [`Budget`]s before it is allocated: that of the host's address, that of the volume, and that of the whole daemon, of
 //! which the volume's is a part. A session that finds too little waits and does not read its socket meanwhile, which is
 //! back-pressure. Requests wait in the order in which they came, so that small ones cannot starve a large one.
@@ -34,7 +34,7 @@ struct Node {
     most: usize,
     whole: Option<Budget>,
     used: AtomicUsize,
-    /// How many wait: the length of `queue`, which is only looked at when this is not 0.
+    /// How many wait: the length of `queue`, which is only examined when this is not 0.
     waiting: AtomicUsize,
     queue: Mutex<Queue>,
 }

@@ -56,7 +56,7 @@ pub fn take_work() -> Option<Work> {
 }
 
 /// Makes the calling thread a simulation's. `step` lets its loops go on a little; it returns false
-/// when nothing can ever happen any more. `seed` begins the sequence of [`entropy`].
+/// when nothing can ever happen any longer. `seed` begins the sequence of [`entropy`].
 pub fn simulate(seed: u64, step: impl Fn() -> bool + 'static) -> Simulation {
     let simulated = Simulated {
         step: Rc::new(step),

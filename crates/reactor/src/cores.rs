@@ -10,8 +10,8 @@ const MOST: usize = 4096;
 /// Which cores the loops of an engine run on.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Cores {
-    /// On a machine whose memory lies in several nodes (NUMA) each loop runs on the cores of one node, the nodes in
-    /// turn, so that its memory lies there, too. Elsewhere wherever the system puts it.
+    /// On a machine whose memory is in several nodes (NUMA) each loop runs on the cores of one node, the nodes in
+    /// turn, so that its memory is there, too. Elsewhere wherever the system puts it.
     #[default]
     Auto,
     /// Wherever the system puts them.

@@ -59,7 +59,7 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// [`sync_folder`] of the folder that a path lies in.
+/// [`sync_folder`] of the folder that a path is in.
 ///
 /// # Errors
 /// What the system says.

@@ -17,7 +17,7 @@ pub struct Parameter {
     pub required: bool,
 }
 
-/// Gives the volume as the initiator of a name has it open; none when it cannot be opened any more.
+/// Gives the volume as the initiator of a name has it open; none when it cannot be opened any longer.
 /// It may wait: not to be called on a loop.
 pub type OpenFor = Arc<dyn Fn(&str) -> Option<Arc<dyn BlockDevice>> + Send + Sync>;
 
@@ -156,7 +156,7 @@ pub trait Export: Send {
     /// front ends whose users can be told.
     fn note_stored(&self, _bytes: u64) {}
 
-    /// Takes over parameters that have changed, while hosts go on; all of them are given.
+    /// Takes over parameters that have changed, while hosts continue; all of them are given.
     ///
     /// # Errors
     /// One sentence that says what to do; then nothing has changed.

@@ -52,7 +52,7 @@ fn ask(name: &str) -> Answer {
 /// loop.
 ///
 /// # Errors
-/// When the name has no address, or the resolver does not answer in time.
+/// When the name has no address, or the resolver does not respond in time.
 pub fn resolve(name: &str) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = name.parse() {
         return Ok(vec![address]);

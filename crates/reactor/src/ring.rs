@@ -204,7 +204,7 @@ impl Ring {
         }
     }
 
-    /// Number of the registered buffer that `buf` lies in.
+    /// Number of the registered buffer that `buf` is in.
     pub(crate) fn registered_buffer(&self, buf: &DmaBuf) -> Option<u16> {
         let start = buf.as_raw() as usize;
         let within = self.registered.contains(&start) && start + buf.len() <= self.registered.end;

@@ -27,7 +27,7 @@ const BUFFER: usize = 256 << 10;
 pub enum Ends {
     /// The drive interrupts.
     Told,
-    /// The loop looks, as long as requests are under way.
+    /// The loop looks, as long as requests are in progress.
     Polled,
 }
 
@@ -110,7 +110,7 @@ impl SideRing {
         })
     }
 
-    /// Number of the registered buffer that `buf` lies in.
+    /// Number of the registered buffer that `buf` is in.
     pub(crate) fn registered_buffer(&self, buf: &DmaBuf) -> Option<u16> {
         let start = buf.as_raw() as usize;
         if !self.registered.contains(&start) || start + buf.len() > self.registered.end {
@@ -287,7 +287,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Number of the buffer that is registered with a side ring and that all of `buf` lies in, if it does.
+    /// Number of the buffer that is registered with a side ring and that all of `buf` is in, if it does.
     pub fn side_buffer(&self, ends: Ends, buf: &DmaBuf) -> Option<u16> {
         self.0.sides.of(ends).get()?.registered_buffer(buf)
     }
@@ -296,7 +296,7 @@ impl Handle {
     /// [`RingFile::descriptor`]. Until it ends it holds a handle on `file`.
     ///
     /// # Safety
-    /// The memory that `entry` names, if any, lies within `buf`.
+    /// The memory that `entry` names, if any, is within `buf`.
     pub unsafe fn side_io(
         &self,
         ends: Ends,

@@ -162,7 +162,7 @@ fn checked(result: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Whether no program has this socket any more. It never waits: with a full backlog the answer is `EAGAIN`.
+/// Whether no program has this socket any longer. It never waits: with a full backlog the answer is `EAGAIN`.
 fn is_dead(path: &Path) -> io::Result<bool> {
     let (address, length) = address(path)?;
     let socket = socket()?;

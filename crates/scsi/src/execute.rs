@@ -60,7 +60,7 @@ pub(crate) struct Call<'a> {
     pub data: IoBuf,
     /// Counts as running until this is dropped.
     pub running: Option<Running>,
-    /// Nobody waits for its end any more.
+    /// Nobody waits for its end any longer.
     pub stop: Stop,
 }
 
@@ -133,7 +133,7 @@ pub fn memory_of(cdb: &[u8; 16], block_size: u64) -> u64 {
     bytes.min(TRANSFER_MAX)
 }
 
-/// Whether what a command has begun goes on when it is aborted: then nobody waits for its end.
+/// Whether what a command has begun continues when it is aborted: then nobody waits for its end.
 pub fn outlives_abort(cdb: &[u8; 16]) -> bool {
     find(cdb).is_some_and(|row| row.run == Run::Sanitize)
 }
@@ -229,7 +229,7 @@ fn needs_medium(run: Run) -> bool {
     )
 }
 
-/// Is answered while SANITIZE is under way (SBC-3 4.11.3).
+/// Is answered while SANITIZE is in progress (SBC-3 4.11.3).
 fn goes_on_while_sanitizing(run: Run) -> bool {
     matches!(
         run,

@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// Highest number of a unit.
 pub const LUN_MAX: u16 = 255;
 
-/// A unit's number as it stands in eight bytes: peripheral device or flat space addressing.
+/// A unit's number as it is in eight bytes: peripheral device or flat space addressing.
 pub fn parse_lun(bytes: [u8; 8]) -> Option<u16> {
     let number = u16::from_be_bytes([bytes[0], bytes[1]]);
     let rest = bytes[2..].iter().any(|byte| *byte != 0);

@@ -22,7 +22,7 @@ const LONG_MAX: usize = 4;
 /// The two ports of a nexus. A registration belongs to them, whether or not a session is there.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Ports {
-    /// The initiator port's name, as it stands in its transport identifier.
+    /// The initiator port's name, as it is in its transport identifier.
     pub initiator: String,
     /// The target's name.
     pub target: String,
@@ -85,7 +85,7 @@ impl Member {
         first
     }
 
-    /// Aborts what was begun so far, and waits until none of it runs any more.
+    /// Aborts what was begun so far, and waits until none of it runs any longer.
     pub(crate) async fn abort_all(&self, unit: &Unit) {
         self.watched.fetch_add(1, Ordering::SeqCst);
         let ended = self.generation.fetch_add(1, Ordering::SeqCst);

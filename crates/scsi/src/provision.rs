@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(crate) const SAME_BLOCKS_MAX: u64 = 65_535;
 pub(crate) const UNMAP_BLOCKS_MAX: u64 = 1 << 20;
 pub(crate) const UNMAP_DESCRIPTORS_MAX: usize = 256;
-/// Descriptors of one GET LBA STATUS, and bytes of the volume that it looks at.
+/// Descriptors of one GET LBA STATUS, and bytes of the volume that it examines.
 const STATUS_DESCRIPTORS_MAX: usize = 256;
 const STATUS_MAX: u64 = 16 << 30;
 /// Zeroes that take space are written so many bytes at a time.

@@ -150,7 +150,7 @@ impl Ranges {
                 state.alone += 1;
             }
             let all = state.waiting.len();
-            // One that wants to be alone is counted already: then everything is looked at.
+            // One that wants to be alone is counted already: then everything is examined.
             if !state.is_blocked(&claim, all) {
                 let slot = state.hold(claim);
                 let ranges = self.clone();

@@ -14,7 +14,7 @@ use crate::unit::Switches;
 pub(crate) enum Changes {
     /// Nothing, or nothing but what belongs to the nexus itself.
     Nothing,
-    /// What lies on the medium.
+    /// What is on the medium.
     Medium,
     /// Mode pages, states or reservations of the unit.
     Unit,

@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 /// drives beneath.
 const RATE: u64 = 256 << 20;
 
-/// What is under way, free of the nexus that began it: it goes on when that is gone or reset.
+/// What is in progress, free of the nexus that began it: it continues when that is gone or reset.
 struct Work {
     handle: Handle,
     device: Arc<dyn BlockDevice>,
@@ -61,7 +61,7 @@ impl Work {
                 run(&self.handle, &self.device, step, IoBuf::empty()).await?;
             }
         }
-        // The pattern begins anew with every block.
+        // The pattern begins again with every block.
         let lba_size = self.unit.lba_size() as usize;
         let block: Vec<u8> = self
             .pattern

@@ -1,4 +1,4 @@
-//! Tells a command that nobody waits for its end any more.
+//! Tells a command that nobody waits for its end any longer.
 
 use std::cell::Cell;
 use std::rc::Rc;

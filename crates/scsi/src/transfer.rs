@@ -1,4 +1,4 @@
-//! Commands that move or look at data (SBC-3 5.8 to 5.44, SBC-4 for WRITE ATOMIC).
+//! Commands that move or examine data (SBC-3 5.8 to 5.44, SBC-4 for WRITE ATOMIC).
 
 use crate::blocks::{Blocks, Flags};
 use crate::execute::{Answer, Call};
@@ -7,7 +7,7 @@ use crate::sense::Sense;
 use block::{IoBuf, OpKind};
 use std::ops::Range;
 
-/// Data that is read only to be looked at comes in pieces of this size, in bytes.
+/// Data that is read only to be examined comes in pieces of this size, in bytes.
 pub(crate) const PIECE: u64 = 1 << 20;
 /// What the engine keeps together of a volume, in bytes: a piece within it waits for nothing else.
 pub(crate) const TOGETHER: u64 = 256 << 20;

@@ -23,7 +23,7 @@ pub(crate) struct Switches {
     pub write_protect: AtomicBool,
     /// Stopped by START STOP UNIT.
     pub stopped: AtomicBool,
-    /// SANITIZE is under way.
+    /// SANITIZE is in progress.
     pub sanitizing: AtomicBool,
 }
 

@@ -13,7 +13,7 @@ use std::rc::Rc;
 pub enum Aim {
     /// A volume whose homes are being written is deleted.
     Deletion,
-    /// A vdrive leaves while hosts' writes to it are under way.
+    /// A vdrive leaves while hosts' writes to it are in progress.
     Departure,
     /// A member goes away with what nobody flushed, and comes back beneath writes.
     Absence,

@@ -158,7 +158,7 @@ impl Run {
     }
 
     /// One loop stands still for seconds under load, or everything for hours while nothing is
-    /// under way.
+    /// in progress.
     fn stop(&mut self) -> Step {
         if self.random.one_in(2) {
             self.world
@@ -368,7 +368,7 @@ impl Run {
         if self.is_excused() {
             return Ok(());
         }
-        // What is under way in the background ends within this, on drives that take no longer
+        // What is in progress in the background ends within this, on drives that take no longer
         // than usual; of mirrors one may still keep it waiting.
         self.fault(false);
         self.slow(false);
@@ -408,7 +408,7 @@ impl Run {
             .for_each(|volume| self.client.remove(*volume));
         let exported = self.engine().pool_export(POOL);
         self.granted("it does not close", exported)?;
-        // When a flush failed in that, what it gave up seems to be there, and nobody knows any more.
+        // When a flush failed in that, what it abandoned seems to be there, and nobody knows any longer.
         match self.client.lenient.get() && !self.plan.wild {
             true => self.cut_power(),
             false => self.import(),

@@ -17,7 +17,7 @@ use units::{BLOCK, invariant};
 
 /// Blocks read together.
 pub const LONGEST: u64 = 16;
-/// First blocks of a label that are looked at to see whether it is the one that is known.
+/// First blocks of a label that are examined to see whether it is the one that is known.
 const LABEL_BLOCKS: u64 = 4;
 /// Labels that are remembered.
 const LABELS: usize = 64;
@@ -79,7 +79,7 @@ pub struct Checker {
     shared: Cell<u64>,
     /// Snapshots of several volumes that a crash left when they had just been taken.
     pub(crate) groups: Cell<u64>,
-    /// Which moment is looked at: the oracle says the same of all states of one.
+    /// Which moment is examined: the oracle says the same of all states of one.
     moment: Cell<u64>,
     /// It is rare.
     rare: Cell<bool>,
@@ -146,14 +146,14 @@ impl Checker {
         self.moment.set(self.moment.get() + 1);
     }
 
-    /// Which moment is looked at.
+    /// Which moment is examined.
     pub(crate) fn moment(&self) -> u64 {
         self.moment.get()
     }
 
     /// Opens the pool that these drives bear, and compares it; then, perhaps, what a crash during
     /// that opening would have left. Whether there is a pool at all is the caller's to know:
-    /// `wanted`. A `rare` moment is looked at in every way more often.
+    /// `wanted`. A `rare` moment is examined in every way more often.
     ///
     /// # Errors
     /// What is wrong.

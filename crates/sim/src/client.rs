@@ -24,10 +24,10 @@ const HALVED: u64 = 220;
 /// is no space does not ask again at once, and for ever.
 const REST_NS: u64 = 1_000_000;
 /// Failures of a life in which everything may fail, after which nothing more is asked for: what each of them
-/// may have left has to be remembered until a flush, and there may be none any more.
+/// may have left has to be remembered until a flush, and there may be none any longer.
 const HOPELESS: u64 = 512;
 
-/// What was answered and not looked at yet.
+/// What was answered and not examined yet.
 #[derive(Default)]
 pub struct Answers(Mutex<Vec<Completion>>);
 
@@ -52,7 +52,7 @@ struct Asked {
     fua: bool,
     /// The oracle's number, or the moment of a flush.
     id: u64,
-    /// Of a read: what writes that were under way with it give its sectors, or took from them.
+    /// Of a read: what writes that were in progress with it give its sectors, or took from them.
     also: BTreeMap<u64, Vec<u32>>,
 }
 
@@ -288,7 +288,7 @@ impl Client {
         self.failing.set(0);
     }
 
-    /// Whether too much failed to go on, as when shards have stopped.
+    /// Whether too much failed to continue, as when shards have stopped.
     pub fn is_hopeless(&self) -> bool {
         self.failing.get() > HOPELESS
     }
@@ -351,7 +351,7 @@ impl Client {
         *self.chains.borrow_mut() = (0..count).map(chain).collect();
     }
 
-    /// Each chain whose last operation has ended goes on: a write that is FUA, or one and a flush, then
+    /// Each chain whose last operation has ended continues: a write that is FUA, or one and a flush, then
     /// the same on another volume.
     fn pull_chains(&self) {
         let targets = self.targets.borrow();
@@ -429,7 +429,7 @@ impl Client {
         oracle.volumes.get(&volume).map_or(0, |known| known.size)
     }
 
-    /// Whether what is under way forbids an operation: two that change the same sectors. What a
+    /// Whether what is in progress forbids an operation: two that change the same sectors. What a
     /// read may see then is known.
     fn is_busy(&self, target: &Target, kind: OpKind, sectors: &Range<u64>) -> bool {
         let asked = self.asked.borrow();
@@ -507,7 +507,7 @@ impl Client {
         (target, target.chunks[chunk])
     }
 
-    /// Asks for a change, which the oracle is told of, and every read of the same that is under way.
+    /// Asks for a change, which the oracle is told of, and every read of the same that is in progress.
     fn change(&self, target: &Target, kind: OpKind, sectors: Range<u64>, fua: bool) {
         let mut oracle = self.oracle.borrow_mut();
         let version = if kind == OpKind::Write {

@@ -32,7 +32,7 @@ pub struct Look {
 type Range = ((u32, u32), u64, u64);
 
 impl Checker {
-    /// Looks at what `look` says, and makes a `digest` of it where one is wanted.
+    /// Examines what `look` says, and makes a `digest` of it where one is wanted.
     pub(crate) fn compare_volumes(
         &self,
         opened: &Opened,
@@ -96,7 +96,7 @@ impl Checker {
         })
     }
 
-    /// Whether all blocks lie where the map says, with content that they may have; what they hold goes into the digest
+    /// Whether all blocks are where the map says, with content that they may have; what they hold goes into the digest
     /// then, and where they lie to what is `right`, as far as a crash left it there.
     async fn lies_right(
         &self,

@@ -69,7 +69,7 @@ impl Oracle {
         })
     }
 
-    /// Snapshots that still exist, and that a volume or snapshot stands on.
+    /// Snapshots that still exist, and that a volume or snapshot is based on.
     pub(crate) fn bases(&self, number: u32) -> Vec<u32> {
         let known = self.volumes.get(&number);
         let mut bases = known.map_or_else(Vec::new, |known| known.bases.clone());

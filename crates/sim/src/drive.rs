@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::BLOCK;
 
-/// What a drive tells of, so that the simulation can look at what a crash would leave right then.
+/// What a drive tells of, so that the simulation can examine what a crash would leave right then.
 #[derive(Clone, Copy, Debug)]
 pub enum Moment {
     /// A write was handed to the drive: first block, number of blocks, a digest of the content.
@@ -34,9 +34,9 @@ pub enum Moment {
     Hit(u32, u64),
     /// The drive did not take data of this block.
     Refused(u32, u64),
-    /// A write of this block begins while another one to it is under way: which of them lasts is the drive's to say.
+    /// A write of this block begins while another one to it is in progress: which of them lasts is the drive's to say.
     Twice(u64),
-    /// A flush has failed, or a request hangs: no operation is sure to work any more.
+    /// A flush has failed, or a request hangs: no operation is sure to work any longer.
     Stopped,
 }
 

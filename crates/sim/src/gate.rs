@@ -245,13 +245,13 @@ const SEEDS: usize = 60;
 /// States of each of those others: many short runs find more than a long one.
 const SHORT: u64 = 2_000;
 
-/// States that are looked at without the bug beyond those that showed it.
+/// States that are examined without the bug beyond those that showed it.
 const FURTHER: u64 = 50;
 
 /// How a bug was found.
 struct Found {
     seed: u64,
-    /// States of crashes that were looked at until then, or schedules.
+    /// States of crashes that were examined until then, or schedules.
     states: u64,
     what: String,
     /// By a seed that is tried first, or there is none.
@@ -280,7 +280,7 @@ pub fn gate(
         "known bug", "seed", "states", "seconds"
     );
     let (next, missed) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    // Found, but by no seed that is tried first, though there are some: those are of no use any more.
+    // Found, but by no seed that is tried first, though there are some: those are of no use any longer.
     let stale = AtomicUsize::new(0);
     let work = || {
         while let Some(mutation) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 /// Volumes of a group.
 const VOLUMES: u64 = 8;
-/// Writes under way of which each waits for the one before, on another volume.
+/// Writes in progress of which each waits for the one before, on another volume.
 const CHAINS: u64 = 4;
 /// Groups at a time.
 const MANY: usize = 4;
 
-/// Snapshots of one moment that were not looked at yet.
+/// Snapshots of one moment that were not examined yet.
 pub struct Group {
     /// What was asked for meanwhile.
     pub given: Vec<Given>,
@@ -28,7 +28,7 @@ fn models(taking: &Taking, given: &[Given], now: u64) -> BTreeMap<u32, Volume> {
         snapshot.snapshot = Some((*number, taking.name.clone()));
         (snapshot.bases, snapshot.taken) = (volume.bases.clone(), volume.taken);
         snapshot.changed = volume.changed.clone();
-        // What is under way may be written before or after the moment that counts.
+        // What is in progress may be written before or after the moment that counts.
         let open = |(at, sector): (u64, &Sector)| sector.is_open().then_some((at / 8, now));
         let open = volume.sectors.iter().filter_map(open);
         snapshot.changed.extend(open);
@@ -130,7 +130,7 @@ impl Oracle {
 }
 
 impl Run {
-    /// Snapshots of one moment that were read are looked at together.
+    /// Snapshots of one moment that were read are examined together.
     pub fn check_groups(&mut self) -> Step {
         self.found()?;
         let groups = std::mem::take(&mut self.groups);

@@ -153,7 +153,7 @@ pub enum Content {
 
 impl Content {
     /// Whether both are the same to an engine that finds them: of the same blocks in the same way, or torn so that no
-    /// checksum fits, which is all that is ever looked at of such a block, but for what a page says at its beginning: that
+    /// checksum fits, which is all that is ever examined of such a block, but for what a page says at its beginning: that
     /// tells that a page of the journal was there.
     pub fn is_same(&self, other: &Self) -> bool {
         let same = |one: &Option<Arc<Block>>, other: &Option<Arc<Block>>| {

@@ -1,7 +1,7 @@
 //! A drive that answers while it is asked: what a crash left, being opened again.
 //!
 //! It is used for one state after the other, and keeps its memory. What an opening writes is
-//! logged, so that afterwards every moment of it can be looked at as if the power had been cut then.
+//! logged, so that afterwards every moment of it can be examined as if the power had been cut then.
 
 use crate::content::{Facts, Sectors};
 use crate::image::{Block, Content, Crashed, Image};
@@ -236,7 +236,7 @@ impl Instant {
         held.crashed = crashed;
     }
 
-    /// What it holds, to look at often.
+    /// What it holds, to examine often.
     pub fn sight(&self) -> Sight {
         Sight(self.state())
     }

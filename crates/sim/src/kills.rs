@@ -22,7 +22,7 @@ thread_local! {
     static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
 
-/// Memory that outlives engines, each step of which the run that goes on on this thread may look at.
+/// Memory that outlives engines, each step of which the run that continues on this thread may examine.
 pub fn memory() -> Arc<HostMemory> {
     Arc::new(HostMemory::that_tells(|| {
         let hook = HOOK.with_borrow(Option::clone);
@@ -44,7 +44,7 @@ pub struct Kills {
     /// Writes and flushes of drives, and steps of the memory, until it comes; never at 0.
     to_go: Cell<u64>,
     left: RefCell<Option<Killed>>,
-    /// What is on the drives is not what hosts know: nobody looks at crashes.
+    /// What is on the drives is not what hosts know: nobody examines crashes.
     blind: Cell<bool>,
     /// The host's memory of this life.
     memory: RefCell<Option<Arc<HostMemory>>>,
@@ -83,7 +83,7 @@ impl Watch {
         self.kills.blind.get()
     }
 
-    /// What crashes leave is looked at from now on, or not.
+    /// What crashes leave is examined from now on, or not.
     pub fn see_crashes(&self, seen: bool) {
         self.kills.blind.set(!seen);
     }
@@ -130,7 +130,7 @@ impl Watch {
 }
 
 impl Run {
-    /// The engine ends, in whatever it does, and begins again over drives that go on.
+    /// The engine ends, in whatever it does, and begins again over drives that continue.
     pub fn kill(&mut self) -> Step {
         if !self.may_be_killed() {
             return self.cut_power();
@@ -174,8 +174,8 @@ impl Run {
         }
     }
 
-    /// Whether an engine may end and begin again over drives that go on: nobody knows any more then that a flush has failed,
-    /// and what it gave up seems to be there.
+    /// Whether an engine may end and begin again over drives that continue: nobody knows any more then that a flush has failed,
+    /// and what it abandoned seems to be there.
     pub fn may_be_killed(&self) -> bool {
         let forgotten = self.plan.faulty.or(self.plan.bad);
         forgotten.is_none_or(|(_, faults)| faults.flush_error == 0)

@@ -1,4 +1,4 @@
-//! Knobs of volumes that change in a run, under load: none of them changes what hosts read.
+//! Settings of volumes that change in a run, under load: none of them changes what hosts read.
 
 use crate::oracle::Wrong;
 use crate::random::Random;

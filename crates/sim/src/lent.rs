@@ -16,7 +16,7 @@ thread_local! {
     static ZEROES: OnceCell<Arc<Block>> = const { OnceCell::new() };
 }
 
-/// The block is kept: no other one can lie where it does.
+/// The block is kept: no other one can be where it is.
 struct Slot {
     block: Arc<Block>,
     memory: DmaBuf,

@@ -51,6 +51,6 @@ mod young;
 
 pub use command::main;
 
-/// A state is opened, looked at and dropped in a fraction of a millisecond, a sixth of which the system's allocator took.
+/// A state is opened, examined and dropped in a fraction of a millisecond, a sixth of which the system's allocator took.
 #[global_allocator]
 static ALLOCATOR: memory::Lifo = memory::Lifo;

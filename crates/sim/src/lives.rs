@@ -17,7 +17,7 @@ use reactor::control;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// Pages of a journal and flushes of a life's first load that are all looked at.
+/// Pages of a journal and flushes of a life's first load that are all examined.
 pub const FRESH: u64 = 16;
 /// Pages of a journal that a short life leaves unflushed, if it can.
 const PAGES: usize = 2;

@@ -223,7 +223,7 @@ impl Medium {
         }
     }
 
-    /// The drive goes on, while who used it has ended: each write under way happens, or never does.
+    /// The drive continues, while who used it has ended: each write in progress happens, or never does.
     pub fn killed(&self, random: &mut Random) -> Self {
         let mut medium = self.clone();
         let flying = self

@@ -89,7 +89,7 @@ pub struct Opening {
     turns: Turns,
     labels: Labels,
     opened: Option<Opened>,
-    /// The books of it were looked at.
+    /// The books of it were examined.
     pub audited: bool,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Taking {
     pub name: String,
     /// The volumes as they were when that began.
     pub before: BTreeMap<u32, Volume>,
-    /// What was under way then, and asked for since.
+    /// What was in progress then, and asked for since.
     pub given: Vec<Given>,
 }
 
@@ -56,7 +56,7 @@ pub struct Volume {
     pub snapshot: Option<(u32, String)>,
     /// A volume that is being promoted, whose it may be by now.
     pub moving: Option<u32>,
-    /// Snapshots that it stands on, by number, oldest first; some may be gone.
+    /// Snapshots that it is based on, by number, oldest first; some may be gone.
     pub bases: Vec<u32>,
     /// It is a snapshot: the moment at which it was asked for.
     pub taken: u64,
@@ -86,7 +86,7 @@ pub struct Oracle {
     /// Blocks (volume, block) whose data a drive lost or damaged where nothing else has it: they
     /// may be unreadable, or as old as they please, but nothing else.
     pub hits: BTreeSet<(u32, u64)>,
-    /// The same of the state that is looked at alone.
+    /// The same of the state that is examined alone.
     pub state_hits: BTreeSet<(u32, u64)>,
     /// Blocks that a drive did not take.
     pub refused: BTreeSet<(u32, u64)>,
@@ -96,7 +96,7 @@ pub struct Oracle {
     pub wild: bool,
     /// Snapshots that are being taken.
     pub(crate) taking: Option<Taking>,
-    /// Changes that are under way.
+    /// Changes that are in progress.
     pub(crate) open: BTreeMap<u64, Given>,
     /// A volume that is being made as a snapshot is.
     pub(crate) copying: Option<Copying>,
@@ -285,7 +285,7 @@ impl Oracle {
         self.hits.extend(lied);
     }
 
-    /// After the end of the engine alone: what it was told stays, what was under way may have
+    /// After the end of the engine alone: what it was told stays, what was in progress may have
     /// happened.
     pub fn killed(&mut self) {
         self.ended += 1;
@@ -311,7 +311,7 @@ impl Oracle {
         self.version > then.version
     }
 
-    /// The volume is cut to `size` bytes: what lies beyond is nobody's any more.
+    /// The volume is cut to `size` bytes: what is beyond is nobody's any longer.
     pub fn cut(&mut self, volume: u32, size: u64) {
         if let Some(volume) = self.volumes.get_mut(&volume) {
             let first = size / SECTOR as u64;
@@ -411,7 +411,7 @@ impl Oracle {
             return self.check(volume, offset, bytes, Sector::may_be);
         }
         for (block, bytes) in (offset / BLOCK as u64..).zip(blocks) {
-            // Mostly it fits as a whole; what does not is looked at sector by sector.
+            // Mostly it fits as a whole; what does not is examined sector by sector.
             let found = Sectors::of(bytes);
             if !found.is_some_and(|found| self.fits(volume, block, &found)) {
                 self.check(volume, block * BLOCK as u64, bytes, Sector::may_be)?;
@@ -487,7 +487,7 @@ impl Oracle {
     }
 
     /// As [`Oracle::ranges`], of blocks with something that no flush has covered, or that were
-    /// changed of late.
+    /// changed recently.
     pub fn young(&self, volume: u32, longest: u64) -> Vec<(u64, u64)> {
         let known = self.volumes.get(&volume);
         known.map_or_else(Vec::new, |known| {

@@ -62,7 +62,7 @@ pub struct DrivePlan {
     pub slow: bool,
     /// How long a request takes at least and at most, in microseconds.
     pub latency_us: (u64, u64),
-    /// How its answers lie in time.
+    /// How its answers are in time.
     pub tempo: Tempo,
     /// It reads and writes in place, where that goes well.
     pub in_memory: bool,
@@ -108,7 +108,7 @@ pub struct Plan {
     pub calm: Faults,
     /// What happens most.
     pub bent: Bent,
-    /// A small pool with small volumes, of which each state is quickly looked at.
+    /// A small pool with small volumes, of which each state is quickly examined.
     pub tiny: bool,
     /// A volume that is written once takes most of the fast tier.
     pub tight: bool,
@@ -143,10 +143,10 @@ pub struct Plan {
     /// Groups of space below which shards give up what they can for one another: by itself hardly any pool comes to
     /// that.
     pub spare_groups: u64,
-    /// A crash is looked at once in so many writes and flushes of drives: the others let more
+    /// A crash is examined once in so many writes and flushes of drives: the others let more
     /// happen.
     pub every: u64,
-    /// Crashes that are looked at in the moment of a checkpoint's record.
+    /// Crashes that are examined in the moment of a checkpoint's record.
     pub looks: u64,
     /// How long nothing happens now and then, in nanoseconds.
     pub pause_ns: u64,
@@ -266,7 +266,7 @@ impl Plan {
         plan.snapshots |= groups;
         plan.scarce &= !groups;
         let mirrored = random.one_in(2) || mirrors;
-        // Metadata lies on the first two drives: of three, one has data alone.
+        // Metadata is on the first two drives: of three, one has data alone.
         let fast = if mirrored {
             let legs = random.within(2..=3) as usize;
             plan.legs = legs;
@@ -277,7 +277,7 @@ impl Plan {
         };
         let two = fast.drives.len() >= 2;
         plan.vdrives.push(fast);
-        // Data lies on drives without metadata, too.
+        // Data is on drives without metadata, too.
         if two && random.one_in(2) {
             let fast = plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, 1);
             plan.vdrives.push(fast);
@@ -358,7 +358,7 @@ impl Plan {
             .iter()
             .filter(|drive| !drive.slow)
             .count();
-        // Metadata lies on the first two fast drives, or on the first two of all.
+        // Metadata is on the first two fast drives, or on the first two of all.
         let metadata = drive < fast.min(2);
         self.wild = metadata && fast == 1 && random.one_in(3);
         let mut faults = Faults {

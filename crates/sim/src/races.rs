@@ -104,7 +104,7 @@ impl Together {
         self.once.take()
     }
 
-    /// This is the engine from now on, and nothing is under way.
+    /// This is the engine from now on, and nothing is in progress.
     pub fn begin(&self, engine: &Rc<Engine>) {
         self.wanted.set(false);
         self.once.take();
@@ -269,7 +269,7 @@ impl Run {
         let Some(status) = self.granted("no scrub", status)? else {
             return Ok(());
         };
-        // What a drive gave while it was wrong was mended.
+        // What a drive gave while it was wrong was repaired.
         if self.watch.alone || self.plan.faulty.is_some() {
             return Ok(());
         }

@@ -117,7 +117,7 @@ pub enum End {
     Nothing,
 }
 
-/// A request under way.
+/// A request in progress.
 pub struct Begun {
     /// What it will do.
     pub end: End,

@@ -1,4 +1,4 @@
-//! One seed: a pool's lives, each ended by a power cut, with every crash in between looked at.
+//! One seed: a pool's lives, each ended by a power cut, with every crash in between examined.
 
 use crate::check::Checker;
 use crate::client::{Answers, Client, MIXES, Mix, PARTS, Target, UNFLUSHED, USUAL};
@@ -28,7 +28,7 @@ use units::invariant;
 
 /// Virtual time after which an operation without faults has to have ended, in nanoseconds.
 const PATIENCE_NS: u64 = 600_000_000_000;
-/// One moment in so many is looked at while a snapshot of a group is taken.
+/// One moment in so many is examined while a snapshot of a group is taken.
 const GROUP_LOOKS: u64 = 64;
 /// Steps without an end that are a hang.
 const STEPS: u64 = 50_000_000;
@@ -50,12 +50,12 @@ pub struct Outcome {
     pub cuts: u64,
     /// Changes of the pool.
     pub changes: u64,
-    /// Differences of snapshots that were looked at.
+    /// Differences of snapshots that were examined.
     pub differences: u64,
     /// Snapshots that were received.
     pub received: u64,
-    /// Snapshots of several volumes at one moment whose order was looked at, and those that fell between
-    /// changes that were under way meanwhile.
+    /// Snapshots of several volumes at one moment whose order was examined, and those that fell between
+    /// changes that were in progress meanwhile.
     pub groups: u64,
     pub between: u64,
     /// Such snapshots that crashes left when they had just been taken.
@@ -66,10 +66,10 @@ pub struct Outcome {
     pub trace: u64,
 }
 
-/// How long a run is and what is looked at.
+/// How long a run is and what is examined.
 #[derive(Clone, Copy, Debug)]
 pub struct Length {
-    /// States to look at; the run ends when there were so many.
+    /// States to examine; the run ends when there were so many.
     pub states: u64,
     /// Changes of the pool at most.
     pub changes: u64,
@@ -122,9 +122,9 @@ pub struct Watch {
     pub cuts: u64,
     /// The drive that goes wrong has no copy.
     pub alone: bool,
-    /// Nothing but snapshots of groups are looked at.
+    /// Nothing but snapshots of groups are examined.
     pub groups: bool,
-    /// Moments of a life's first load that are all looked at: what is left of the life before is
+    /// Moments of a life's first load that are all examined: what is left of the life before is
     /// near.
     pub fresh: Cell<u64>,
     pub trace: Cell<u64>,
@@ -207,7 +207,7 @@ impl Watch {
         }
     }
 
-    /// Looks at what a crash right now leaves.
+    /// Examines what a crash right now leaves.
     fn look(&self, drive: usize, moment: Moment) {
         let losses: &[Loss] = match moment {
             Moment::Write(..) | Moment::Journal(..) => {
@@ -262,11 +262,11 @@ impl Watch {
     }
 }
 
-/// A run under way.
+/// A run in progress.
 pub struct Run {
     pub plan: Plan,
     pub random: Random,
-    /// Knobs of volumes are turned by chances of their own: the rest of the run is drawn as without.
+    /// Settings of volumes are turned by chances of their own: the rest of the run is drawn as without.
     pub knobs: Random,
     /// The same of races.
     pub races: Random,
@@ -288,7 +288,7 @@ pub struct Run {
     pub named: u64,
     /// Snapshots, by the oracle's numbers.
     pub snapshots: Vec<u32>,
-    /// Snapshots that were taken together and not looked at yet.
+    /// Snapshots that were taken together and not examined yet.
     pub groups: Vec<Group>,
     /// Clones, and the snapshots that they were made from.
     pub clones: BTreeMap<u32, u32>,
@@ -304,7 +304,7 @@ pub struct Run {
     pub returned: Option<usize>,
     /// A drive of another pool.
     pub foreign: Option<Image>,
-    /// The pool does not open any more, and may do so.
+    /// The pool does not open any longer, and may do so.
     pub lost: bool,
     /// More was promised than there is when this life began.
     pub over: bool,
@@ -505,7 +505,7 @@ impl Run {
             if self.lost {
                 continue;
             }
-            // The power goes when little is under way, in the middle of a load, or when several
+            // The power goes when little is in progress, in the middle of a load, or when several
             // pages of the journal are not flushed.
             match self.random.below(3) {
                 0 => {}
@@ -591,7 +591,7 @@ impl Run {
         )))
     }
 
-    /// Waits for so many answers, while the client goes on.
+    /// Waits for so many answers, while the client continues.
     pub fn wait_for(&self, answers: &Answers, count: usize) -> Result<Vec<Completion>, Wrong> {
         self.world.wait();
         let (mut found, began) = (answers.take(), self.world.now_ns());

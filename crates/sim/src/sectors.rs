@@ -73,12 +73,12 @@ impl Sector {
         }
     }
 
-    /// Whether something that changes it is under way.
+    /// Whether something that changes it is in progress.
     pub fn is_open(&self) -> bool {
         self.issued.iter().any(|issued| issued.ended.is_none())
     }
 
-    /// What it may hold when everything stops: what is under way counts, or does not.
+    /// What it may hold when everything stops: what is in progress counts, or does not.
     pub fn possible(&self) -> Versions {
         let open = self.issued.iter().filter(|issued| issued.ended.is_none());
         let open = open.flat_map(|issued| issued.may_be.all());
@@ -128,7 +128,7 @@ impl Sector {
         self.durable = MayBe::of(all.into_iter().collect());
     }
 
-    /// Who asked has ended at `moment`: what was under way may have happened.
+    /// Who asked has ended at `moment`: what was in progress may have happened.
     pub fn stop(&mut self, moment: u64) {
         let before = self.current().to_vec();
         let open = |issued: &&mut Issued| issued.ended.is_none();

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use units::BLOCK;
 
 /// Blocks of the longest reads: of journals, and of all others. A window has twice as many, and so many on the next
-/// begins: any such read lies within one.
+/// begins: any such read is within one.
 const LONG: u64 = 128;
 const SHORT: u64 = 16;
-/// Blocks that the windows of a drive have at most, of each kind; then all of that kind begin anew.
+/// Blocks that the windows of a drive have at most, of each kind; then all of that kind begin again.
 const MOST: u64 = 8192;
 /// Memory for windows that a thread has at hand, in bytes.
 const ARENA: usize = 1 << 30;
@@ -96,7 +96,7 @@ pub enum Known<'a> {
     Else,
 }
 
-/// What the memory holds of a block. The block itself is kept: no other one can lie where it does.
+/// What the memory holds of a block. The block itself is kept: no other one can be where it is.
 #[derive(Clone)]
 enum Holds {
     Zeroes,
@@ -146,7 +146,7 @@ impl Default for Shadow {
 
 impl Shadow {
     /// `len` bytes from the block `first` on, given what is `known` of each block, and a way to `read` one. None when
-    /// they are too many, or while what was given before is looked at and would change.
+    /// they are too many, or while what was given before is examined and would change.
     pub fn read<'a>(
         &mut self,
         (first, len): (u64, usize),

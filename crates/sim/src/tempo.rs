@@ -7,7 +7,7 @@ use reactor::Handle;
 /// Longest that a request takes by this, in nanoseconds: far less than the engine waits.
 const LONGEST_NS: u64 = 10_000_000_000;
 
-/// How a drive's answers lie in time.
+/// How a drive's answers are in time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Tempo {
     /// Each after a time of its own.

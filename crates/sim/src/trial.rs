@@ -47,7 +47,7 @@ struct Told {
 }
 
 impl Run {
-    /// A life ends, somebody changes drives, and what comes of that is looked at; then the right drives are there, or those
+    /// A life ends, somebody changes drives, and what comes of that is examined; then the right drives are there, or those
     /// that an opening has taken.
     pub fn tamper(&mut self) -> Step {
         if self.tampering.random.one_in(3) {
@@ -174,7 +174,7 @@ impl Run {
     }
 
     /// Opens the pool from the drives of a case, by one word after the other; what drives hold afterwards, with the right ones in
-    /// the place of those that are not the pool's any more.
+    /// the place of those that are not the pool's any longer.
     fn try_out(
         &mut self,
         case: &Case,

@@ -42,7 +42,7 @@ pub struct Begin {
     pub from: Option<SnapshotId>,
     /// Size of the volume, in bytes: whole blocks of 4 KiB.
     pub size: u64,
-    /// Where it begins, in bytes: what lies before was received earlier.
+    /// Where it begins, in bytes: what is before was received earlier.
     pub start: u64,
     /// 512 or 4,096.
     pub lba_size: u32,
@@ -85,6 +85,6 @@ pub enum Record {
     },
     /// The stream is whole.
     End(Totals),
-    /// The sender could not go on, and why. The stream ends here and is not whole.
+    /// The sender could not continue, and why. The stream ends here and is not whole.
     Failed(String),
 }

@@ -96,7 +96,7 @@ export function useLive(): Live {
   return useSyncExternalStore(stream.subscribe, stream.state);
 }
 
-/** A part of what is known, which is looked at again with each event. */
+/** A part of what is known, which is examined again with each event. */
 export function useLiveValue<T>(pick: (live: Live) => T): T {
   return useSyncExternalStore(stream.subscribe, () => pick(stream.state()));
 }

@@ -1,4 +1,4 @@
-// What lists and details show: asked for anew whenever somebody changed something.
+// What lists and details show: asked for again whenever somebody changed something.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useLiveValue } from "./stream";
 

@@ -71,7 +71,7 @@ impl Memory {
     /// Writes `src` from `offset` on.
     pub(crate) fn write(&self, offset: u64, src: &[u8]) {
         let dst = self.at(offset, src.len());
-        // SAFETY: both are valid for the length, and `src` lies elsewhere.
+        // SAFETY: both are valid for the length, and `src` is elsewhere.
         unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), dst, src.len()) }
     }
 
@@ -121,7 +121,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this length; nobody else holds it any more.
+        // SAFETY: mapped in `new` with this length; nobody else holds it any longer.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.size as usize) };
     }
 }

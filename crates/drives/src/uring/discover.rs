@@ -68,7 +68,7 @@ pub(super) fn discover(file: &File, direct: bool) -> io::Result<Found> {
             _ => Rotation::Unknown,
         },
         polled: device && direct && attribute(queue.as_deref(), "io_poll").as_deref() == Some("1"),
-        // A file needs its flush whatever lies beneath: the place of new blocks is the file
+        // A file needs its flush whatever is beneath: the place of new blocks is the file
         // system's to write.
         write_cache: !device
             || attribute(queue.as_deref(), "write_cache").as_deref() != Some("write through"),

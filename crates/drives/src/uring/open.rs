@@ -119,7 +119,7 @@ fn open_existing(
             OpenOptions::new()
                 .read(true)
                 .write(access == Access::Write)
-                // What is there may have become a FIFO since it was looked at: nobody is waited for.
+                // What is there may have become a FIFO since it was examined: nobody is waited for.
                 .custom_flags(flags | exclusive | libc::O_NONBLOCK)
                 .open(path)
         })

@@ -1,4 +1,4 @@
-//! What a drive bears is named, from images made by the real tools and from bytes laid down.
+//! What a drive has is named, from images made by the real tools and from bytes laid down.
 
 use crate::support::folder::Folder;
 use std::fs::OpenOptions;

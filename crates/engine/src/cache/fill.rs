@@ -386,7 +386,7 @@ pub(crate) fn extents_of(blocks: &BlockMask) -> u16 {
     extents.fold(0, |mask, extent| mask | 1 << extent)
 }
 
-/// Extents of a chunk that lie side by side.
+/// Extents of a chunk that are side by side.
 pub(crate) fn parts(mut extents: u16) -> impl Iterator<Item = u16> {
     std::iter::from_fn(move || {
         let low = extents.trailing_zeros();

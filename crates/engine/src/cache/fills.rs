@@ -1,4 +1,4 @@
-//! Fills of the RAM cache that are under way or wait for their turn.
+//! Fills of the RAM cache that are in progress or wait for their turn.
 //!
 //! Three bounds: reads of dense regions in flight ([`STREAMS`]), each of a chunk at most, which the disk serves as its head
 //! goes; chunks that wait to be read ahead; and the sequence prefetcher, which reads one extent at a time and

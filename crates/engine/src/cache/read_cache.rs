@@ -226,7 +226,7 @@ impl RamTier {
         None
     }
 
-    /// Forgets an extent whose map page does not name it any more.
+    /// Forgets an extent whose map page does not name it any longer.
     pub fn drop_slot(&mut self, slot: u32) {
         if self.take(slot as usize).is_some() {
             self.free.push(slot);

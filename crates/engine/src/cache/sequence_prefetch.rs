@@ -16,7 +16,7 @@ use units::EXTENT_BLOCKS;
 const WAITED_FOR_MOST: usize = 1;
 
 impl State {
-    /// A host comes to an extent anew: nothing of it was there, or what was there had come unasked. `saves`: it would not
+    /// A host comes to an extent again: nothing of it was there, or what was there had come unasked. `saves`: it would not
     /// have been there without being predicted.
     pub(super) fn come_to(&mut self, (layer, chunk): (u32, u32), block: usize, saves: bool) {
         let volumes = &self.volumes;

@@ -16,7 +16,7 @@ pub(crate) struct CheckpointTurns {
 }
 
 impl CheckpointTurns {
-    /// Waits for the end of the checkpoint under way, from this call on.
+    /// Waits for the end of the checkpoint in progress, from this call on.
     pub fn until_ended(&self) -> impl Future<Output = ()> + use<> {
         self.flight.until_ended()
     }

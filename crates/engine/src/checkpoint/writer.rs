@@ -68,7 +68,7 @@ impl Shard {
         result
     }
 
-    /// No checkpoint is written from here on until they are let go; waits for the one under way.
+    /// No checkpoint is written from here on until they are let go; waits for the one in progress.
     ///
     /// # Errors
     /// Why the shard has failed.
@@ -215,7 +215,7 @@ impl Shard {
     /// Chunks' pages that have changed. A page counts as unchanged from the moment it is copied.
     async fn write_map_pages(&self, work: &mut Work) -> Result<(), IoError> {
         let dirty = self.state.borrow_mut().dirty_pages.take();
-        // Who waits because so many have changed goes on.
+        // Who waits because so many have changed continues.
         self.reservations.wake();
         for batch in dirty.chunks(BATCH) {
             for (volume, chunk, map_page) in batch {
@@ -508,7 +508,7 @@ impl Shard {
         meta.flush().await.map_err(explain)
     }
 
-    /// Where the checkpoint of a generation lies in the metadata region.
+    /// Where the checkpoint of a generation is in the metadata region.
     pub(crate) fn checkpoint_block(&self, generation: u64) -> u64 {
         format::checkpoint_block(self.config.shard.0, generation)
     }

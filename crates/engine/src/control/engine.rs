@@ -379,7 +379,7 @@ impl Engine {
         self.pool(pool)?.cool()
     }
 
-    /// Starts to read and check everything that the pool stores, and to mend what is not right;
+    /// Starts to read and check everything that the pool stores, and to repair what is not right;
     /// returns the job.
     ///
     /// # Errors
@@ -388,7 +388,7 @@ impl Engine {
         self.pool(pool)?.start_scrub(spec)
     }
 
-    /// Ends the pool's scrub; what it mended stays mended.
+    /// Ends the pool's scrub; what it repaired stays repaired.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -474,7 +474,7 @@ impl Engine {
         self.pool(pool)?.move_counts()
     }
 
-    /// What another size of the fast tier would give the pool and its volumes, by the traffic of late.
+    /// What another size of the fast tier would give the pool and its volumes, by recent traffic.
     ///
     /// # Errors
     /// `Invalid` when the pool has not two tiers.
@@ -566,7 +566,7 @@ impl Engine {
             .replace_drive(&self.host(), old, new, force)
     }
 
-    /// Long work, running and of late, newest first.
+    /// Long work, running or recent, newest first.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -582,8 +582,8 @@ impl Engine {
         self.jobs.cancel(job)
     }
 
-    /// Has a job that runs rest, until it is told to go on: also when its pool is closed and opened, or the host
-    /// loses its power. What it gives back goes on while hosts wait for space.
+    /// Has a job that runs rest, until it is told to continue: also when its pool is closed and opened, or the host
+    /// loses its power. What it gives back continues while hosts wait for space.
     ///
     /// # Errors
     /// `NotFound` when there is no such job, `Invalid` when it has ended, or when no label can be written.
@@ -621,7 +621,7 @@ impl Engine {
         self.pool(pool)?.volumes()
     }
 
-    /// Grows a volume; shrinks it only with `shrink`, and what lies beyond is lost.
+    /// Grows a volume; shrinks it only with `shrink`, and what is beyond is lost.
     ///
     /// # Errors
     /// With a sentence that says what to do.

@@ -1,4 +1,4 @@
-//! Why a block lies where it does: what is told of it, and every cause that moves blocks.
+//! Why a block is where it is: what is told of it, and every cause that moves blocks.
 
 /// What blocks come from and go to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -171,7 +171,7 @@ pub struct MoveCount {
     pub cause: Cause,
     /// Moves of an extent or a part of one.
     pub moves: u64,
-    /// Bytes that they moved, or of the copies that they gave up.
+    /// Bytes that they moved, or of the copies that they abandoned.
     pub bytes: u64,
 }
 
@@ -262,7 +262,7 @@ pub struct ExtentHeat {
     pub idle_bytes: u64,
     /// Uses to be expected while hosts use a block, for each block that it keeps on the fast tier.
     pub worth: f32,
-    /// What those are worth that leave the fast tier of late.
+    /// What those are worth that recently left the fast tier.
     pub bar: f32,
     /// What it has to be worth to be promoted now; 0 while there is room.
     pub wanted: f32,

@@ -135,7 +135,7 @@ impl Jobs {
         }
     }
 
-    /// A job that runs, to have it rest or go on.
+    /// A job that runs, to have it rest or continue.
     ///
     /// # Errors
     /// When there is no such job, or it has ended.

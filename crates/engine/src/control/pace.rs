@@ -1,4 +1,4 @@
-//! How fast a job goes, by what it did of late, without the time in which it was paused. Pure: who asks has the clock.
+//! How fast a job goes, by what it did recently, without the time in which it was paused. Pure: who asks has the clock.
 
 /// A rate is of the last seconds: of at least so many, and at most twice as many.
 const WINDOW_S: f64 = 10.0;
@@ -9,7 +9,7 @@ type Mark = (f64, u64);
 /// The pace of one job.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// The last time that it was looked at: seconds since it began.
+    /// The last time that it was examined: seconds since it began.
     looked_s: f64,
     /// Seconds of those in which it was at work.
     worked_s: f64,
@@ -42,7 +42,7 @@ impl Pace {
         }
     }
 
-    /// Bytes a second of late.
+    /// Recent bytes per second.
     pub fn rate(&self, done: u64) -> u64 {
         per_second(done, self.marks[0], self.worked_s)
     }

@@ -89,7 +89,7 @@ pub struct IoSpread {
 }
 
 impl IoSpread {
-    /// What was counted since `before`; all of it when something was counted less, as after the pool was opened anew.
+    /// What was counted since `before`; all of it when something was counted less, as after the pool was opened again.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut since = *self;

@@ -29,7 +29,7 @@ pub enum ErrorCode {
     NoSpace,
     /// A drive, file or the system failed.
     Io,
-    /// What lies on the drives is damaged or too new.
+    /// What is on the drives is damaged or too new.
     Damaged,
 }
 
@@ -139,7 +139,7 @@ pub struct DriveReport {
     pub rotation: String,
     /// Whether a flush matters.
     pub write_cache: bool,
-    /// What it bears, by name (`ext4 filesystem`, `GPT partition table`, `convect pool NAME`).
+    /// What it has, by name (`ext4 filesystem`, `GPT partition table`, `convect pool NAME`).
     pub found: Option<String>,
     /// The pool that uses it now.
     pub pool: Option<String>,
@@ -154,7 +154,7 @@ pub struct DriveStatus {
     pub spec: String,
     /// Size.
     pub size: u64,
-    /// `online`, `syncing` (it is being brought up to date), `out` (a mirror goes on without what
+    /// `online`, `syncing` (it is being brought up to date), `out` (a mirror continues without what
     /// is on it), `offline` (taken out by hand) or `missing`.
     pub state: String,
     /// Requests ended since the pool was opened.
@@ -173,11 +173,11 @@ pub struct DriveStatus {
     pub spread: IoSpread,
     /// Requests that failed.
     pub errors: u64,
-    /// Blocks that did not match their checksum and were mended from another member.
+    /// Blocks that did not match their checksum and were repaired from another member.
     pub repaired: u64,
     /// Requests that the drive did not answer within the deadline.
     pub timeouts: u64,
-    /// It does not answer, or takes far longer than its own usual time.
+    /// It does not respond, or takes far longer than its own usual time.
     pub slow: bool,
     /// Why it is not online; empty when it is.
     pub why: String,
@@ -269,7 +269,7 @@ pub struct ScrubStatus {
 pub enum FillPart {
     /// All that volumes and snapshots store, with what is promised to volumes.
     Space,
-    /// The metadata region, as far as it is not kept for writing pages anew.
+    /// The metadata region, as far as it is not kept for writing pages again.
     Metadata,
     /// Data on the fast tier that is nowhere else, where it is to be demoted.
     Fast,
@@ -603,11 +603,11 @@ pub struct ChangedRange {
 /// What a volume or a snapshot has otherwise than a snapshot, or a part of that.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SnapshotDiff {
-    /// Size in bytes of what was looked at.
+    /// Size in bytes of what was examined.
     pub size: u64,
     /// What changed, in order.
     pub ranges: Vec<ChangedRange>,
-    /// Where to go on, in bytes, unless this is all.
+    /// Where to continue, in bytes, unless this is all.
     pub next: Option<u64>,
 }
 

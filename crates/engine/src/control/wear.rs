@@ -12,7 +12,7 @@ pub struct WearStatus {
     pub hosts: u64,
     /// Data that was brought to the fast tier.
     pub promotion: u64,
-    /// Data that was demoted, was moved together or off a vdrive, was mended, or copied to a mirror's member.
+    /// Data that was demoted, was moved together or off a vdrive, was repaired, or copied to a mirror's member.
     pub upkeep: u64,
     /// The metadata region and labels.
     pub metadata: u64,

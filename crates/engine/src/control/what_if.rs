@@ -15,11 +15,11 @@ pub struct ForecastPoint {
     /// The same by the pool's own policy; only of a pool, and of the half, the whole and twice the size.
     pub hits: Option<f64>,
     /// Mean time of a read or write, in nanoseconds, with that share (LRU's where there is no other) and what
-    /// reads of each tier take of late; nothing when one of them had no read yet.
+    /// reads of each tier have recently taken; nothing when one of them had no read yet.
     pub mean_ns: Option<u64>,
 }
 
-/// What other sizes would give a pool or a volume, by the traffic of late.
+/// What other sizes would give a pool or a volume, by recent traffic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Forecast {
     /// The volume; none: all of the pool.
@@ -35,12 +35,12 @@ pub struct Forecast {
 /// The forecasts of a pool.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WhatIf {
-    /// What a read of the fast tier takes of late, in nanoseconds.
+    /// What a read of the fast tier has recently taken, in nanoseconds.
     pub fast_ns: Option<u64>,
     /// The same of the slow tier.
     pub slow_ns: Option<u64>,
     /// Of all that the pool's hosts do.
     pub pool: Forecast,
-    /// Of each volume that was used of late and has something on the fast tier, by name.
+    /// Of each volume that was used recently and has something on the fast tier, by name.
     pub volumes: Vec<Forecast>,
 }

@@ -1,6 +1,6 @@
 //! Initiators: hosts that front ends know by name, some of which a volume bypasses (docs/placement.md).
 //!
-//! Responsible for: one flag for each initiator that has a volume open, which is looked at with every
+//! Responsible for: one flag for each initiator that has a volume open, which is examined with every
 //! operation and changed with the volume's settings; counting what is bypassed. Leaves out: what becomes of
 //! such operations, which shards decide.
 

@@ -206,7 +206,7 @@ impl State {
 enum Turn {
     /// A part of the operation of a number is to begin.
     Part(u64, Next, Given),
-    /// It was given up, and nothing of it is under way.
+    /// It was given up, and nothing of it is in progress.
     Over(Operation),
 }
 

@@ -29,7 +29,7 @@ pub struct VolumeDevice {
     root: u32,
     ports: Ports,
     long: Arc<LongOps>,
-    /// All but the size, which every operation looks at.
+    /// All but the size, which every operation examines.
     geometry: Geometry,
     size: AtomicU64,
     seen: Seen,
@@ -85,7 +85,7 @@ impl VolumeDevice {
         self.wake_listeners();
     }
 
-    /// Ends the volume for its front ends: no operation is taken any more.
+    /// Ends the volume for its front ends: no operation is taken any longer.
     pub fn end(&self) {
         self.gone.store(true, Ordering::Release);
         self.wake_listeners();

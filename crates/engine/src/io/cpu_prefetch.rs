@@ -91,7 +91,7 @@ impl Shard {
         (ahead.found, ahead.asked, ahead.read) = (found, asked, read);
     }
 
-    /// Where a block at a place lies in a drive's memory.
+    /// Where a block at a place is in a drive's memory.
     pub(super) fn coming_at(&self, place: Place) -> Coming {
         match self.vdrive(place.vdrive()) {
             Ok(vdrive) if place.is_some() => vdrive.coming(place.block()),

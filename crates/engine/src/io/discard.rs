@@ -19,9 +19,9 @@ use units::{BLOCK, CHUNK};
 
 /// Runs of one answer to a status question.
 const STATUS_EXTENTS: usize = 1024;
-/// Chunks looked at for one answer.
+/// Chunks examined for one answer.
 const STATUS_CHUNKS: u32 = 4096;
-/// Chunks looked at without a pause.
+/// Chunks examined without a pause.
 const STATUS_TURN: usize = 64;
 
 /// What becomes of part of a block when zeroing it needs space and the pool is full, as of one that a
@@ -92,7 +92,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Discards a range (in bytes) of a volume that front ends cannot reach any more.
+    /// Discards a range (in bytes) of a volume that front ends cannot reach any longer.
     ///
     /// # Errors
     /// As a write's.
@@ -213,7 +213,7 @@ impl Shard {
     /// Frees everything of a layer.
     ///
     /// # Errors
-    /// What a drive said, or `Gone` when it was told to end. The volume stays marked; calling again goes on.
+    /// What a drive said, or `Gone` when it was told to end. The volume stays marked; calling again continues.
     pub(crate) async fn free_chunks(
         &self,
         volume: u32,
@@ -261,7 +261,7 @@ impl Shard {
         }
     }
 
-    /// No operation of the layer is admitted any more.
+    /// No operation of the layer is admitted any longer.
     pub fn end_volume(&self, volume: u32) {
         if let Some(entry) = self.state.borrow_mut().volumes.get_mut(&volume) {
             entry.gone = true;

@@ -1,4 +1,4 @@
-//! Operations that wait for nothing: what lies in memory, the engine's or a drive's, is read and written as
+//! Operations that wait for nothing: what is in memory, the engine's or a drive's, is read and written as
 //! they arrive, straight from and to the host's memory, without a task. Whatever cannot be done so is left as
 //! it was, for a task (`dispatch.rs`).
 
@@ -80,7 +80,7 @@ impl Shard {
         if !is_right {
             return Block::Left;
         }
-        // What was never written lies nowhere: there is nothing to place.
+        // What was never written is nowhere: there is nothing to place.
         if served.zero == 0 {
             state.access.note_use_of(by, seen.chunk, block);
         }
@@ -198,7 +198,7 @@ impl Shard {
                 .all(|piece| self.try_write_piece(by, piece, buf, seen.take()))
     }
 
-    /// The same of what lies in one chunk; false when nothing has changed.
+    /// The same of what is in one chunk; false when nothing has changed.
     fn try_write_piece(&self, by: By, piece: Piece, buf: &IoBuf, seen: Option<Seen>) -> bool {
         let Some((layer, map_page)) = self.try_writable(by.volume, piece.chunk, seen) else {
             return false;
@@ -282,7 +282,7 @@ impl Shard {
         {
             return None;
         }
-        // A layer that stands on no other is not being merged with it: it takes its writes itself.
+        // A layer that is based on no other is not being merged with it: it takes its writes itself.
         if let Some(seen) = seen.filter(|seen| seen.is_alone && !seen.map_page.freed.get()) {
             return Some((seen.chunk.0, seen.map_page));
         }

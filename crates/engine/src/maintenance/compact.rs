@@ -54,7 +54,7 @@ impl Shard {
             ..Compaction::new(self)
         };
         let result = work.all_layers().await;
-        // What was there comes free when nobody needs it any more.
+        // What was there comes free when nobody needs it any longer.
         let settled = self.barrier().await;
         self.state.borrow_mut().alloc.reopen();
         result.and(settled)

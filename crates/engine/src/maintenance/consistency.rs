@@ -11,11 +11,11 @@ use std::rc::Rc;
 use units::CHUNK_BLOCKS;
 
 /// How often it is looked whether space is still being given up for other shards, in nanoseconds, and how often
-/// an audit begins anew because that began meanwhile.
+/// an audit begins again because that began meanwhile.
 const LOOK_NS: u64 = 10_000_000;
 const TRIES: usize = 10;
 
-/// How soon it is seen that nothing moves any more, in nanoseconds.
+/// How soon it is seen that nothing moves any longer, in nanoseconds.
 const MOVES_NS: u64 = 1_000_000;
 
 /// What an audit found.

@@ -42,7 +42,7 @@ struct Pass {
 }
 
 impl Shard {
-    /// Moves everything off a vdrive that gives no new space any more.
+    /// Moves everything off a vdrive that gives no new space any longer.
     ///
     /// # Errors
     /// `NoSpace` when the rest of the pool cannot take it, or what a drive said.

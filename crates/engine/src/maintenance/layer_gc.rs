@@ -58,7 +58,7 @@ impl Shard {
     /// Reports each chunk that is done, rests when it is paused and ends when it is cancelled. Durable with the next checkpoint.
     ///
     /// # Errors
-    /// What a drive said, or `Gone` when it was told to end, of each; calling again goes on.
+    /// What a drive said, or `Gone` when it was told to end, of each; calling again continues.
     pub async fn empty_layers(
         &self,
         layers: &[Reap],

@@ -3,7 +3,7 @@
 use reactor::Handle;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Time between two looks whether paused work is to go on, in nanoseconds.
+/// Time between two looks whether paused work is to continue, in nanoseconds.
 const LOOK_NS: u64 = 50_000_000;
 
 /// How far long work is, and whether it shall end or rest.
@@ -13,7 +13,7 @@ pub struct Progress {
     pub done: AtomicU64,
     /// It shall end early.
     cancel: AtomicBool,
-    /// Its pool is being closed: it goes on when that is opened again.
+    /// Its pool is being closed: it continues when that is opened again.
     closing: AtomicBool,
     /// It shall rest.
     paused: AtomicBool,
@@ -36,7 +36,7 @@ impl Progress {
         self.cancel.load(Ordering::Relaxed)
     }
 
-    /// Asks it to end, and to go on when its pool is opened again.
+    /// Asks it to end, and to continue when its pool is opened again.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
         self.cancel();
@@ -47,7 +47,7 @@ impl Progress {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Asks it to rest, or to go on.
+    /// Asks it to rest, or to continue.
     pub fn pause(&self, paused: bool) {
         self.paused.store(paused, Ordering::Relaxed);
     }

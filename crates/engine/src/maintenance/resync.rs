@@ -1,4 +1,4 @@
-//! Bringing a mirror's member up to date: each shard copies what lies in its own groups.
+//! Bringing a mirror's member up to date: each shard copies what is in its own groups.
 
 use super::progress::Progress;
 use super::upkeep::Kind;
@@ -20,7 +20,7 @@ const RANGE: u64 = 256;
 pub type MemberPlace = (VdriveId, usize);
 
 impl Shard {
-    /// A part lies on this drive from now on, or on none.
+    /// A part is on this drive from now on, or on none.
     ///
     /// # Errors
     /// When this thread cannot reach the drive.
@@ -146,7 +146,7 @@ impl Shard {
     /// Makes what a member has durable.
     ///
     /// # Errors
-    /// When it fails, or is not being brought up to date any more.
+    /// When it fails, or is not being brought up to date any longer.
     pub async fn flush_member(&self, (vdrive, member): MemberPlace) -> Result<(), IoError> {
         let io = self.vdrive(vdrive)?;
         if io.member(member).state() != MemberState::Syncing {

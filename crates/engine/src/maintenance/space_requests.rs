@@ -78,7 +78,7 @@ impl SpaceRequests {
         self.is_compacting.get()
     }
 
-    /// They are from now on, or are not any more.
+    /// They are from now on, or are not any longer.
     pub(super) fn set_compacting(&self, is_compacting: bool) {
         self.is_compacting.set(is_compacting);
     }

@@ -24,7 +24,7 @@ use units::mutation::{Mutation, is_on};
 const SECOND_NS: u64 = 1_000_000_000;
 /// For how long somebody counts as hurt after that was seen: five ticks of a gate.
 const HURT_NS: u64 = 100_000_000;
-/// How soon who waits sees that nobody is hurt any more, in nanoseconds.
+/// How soon who waits sees that nobody is hurt any longer, in nanoseconds.
 const STEP_NS: u64 = 20_000_000;
 const MIB: u64 = 1 << 20;
 
@@ -55,7 +55,7 @@ pub(crate) struct Upkeep {
     handle: Handle,
     meters: Meters,
     hurt_until: Arc<HurtUntil>,
-    /// When each kind may go on, at its floor.
+    /// When each kind may continue, at its floor.
     next_ns: [Cell<u64>; FLOORS.len()],
 }
 

@@ -32,7 +32,7 @@ impl ActiveLayers {
         self.switched.insert(volume, layer);
     }
 
-    /// They go to the layer with the volume's number again, or a snapshot is not read any more.
+    /// They go to the layer with the volume's number again, or a snapshot is not read any longer.
     pub(super) fn forget(&mut self, volume: u32) {
         self.switched.remove(&volume);
     }

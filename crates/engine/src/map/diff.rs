@@ -1,4 +1,4 @@
-//! What a volume or a snapshot has otherwise than a snapshot that it stands on (docs/snapshots.md).
+//! What a volume or a snapshot has otherwise than a snapshot that it is based on (docs/snapshots.md).
 //!
 //! Layers are merged meanwhile, chunk by chunk. So what is inherited from where is looked up for a
 //! chunk without waiting in between, and a snapshot is known by its epoch, which stays with what it
@@ -12,7 +12,7 @@ use format::BlockMask;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Chunks that are looked at for one answer.
+/// Chunks that are examined for one answer.
 const CHUNKS: usize = 64;
 
 /// What is not as it was in a chunk.
@@ -28,7 +28,7 @@ pub struct ChangedChunk {
 
 /// Chunks that may differ, and what they were found by.
 struct Candidates {
-    /// The layer that was looked at, and the one that it is compared with.
+    /// The layer that was examined, and the one that it is compared with.
     layers: (u32, u32),
     chunks: Vec<u32>,
     /// Where the next ones are looked for.
@@ -36,7 +36,7 @@ struct Candidates {
 }
 
 impl State {
-    /// The layer of epoch `since` that `layer` stands on, or itself; 0 when `since` is.
+    /// The layer of epoch `since` that `layer` is based on, or itself; 0 when `since` is.
     fn base(&self, layer: u32, since: u32) -> Result<u32, IoError> {
         if since == 0 {
             return Ok(0);

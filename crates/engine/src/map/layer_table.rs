@@ -192,7 +192,7 @@ impl State {
                 left = left.and_not(same);
                 match self.paths.owner(&self.volumes, (layer, found), epoch) {
                     Some(owner) => todo.push((owner, same)),
-                    // No layer beneath covers it any more: what is here counts.
+                    // No layer beneath covers it any longer: what is here counts.
                     None => owned.zero = owned.zero.or(same),
                 }
             }
@@ -228,7 +228,7 @@ impl State {
         left
     }
 
-    /// The page that a new one of `layer` begins with, where that stands on others.
+    /// The page that a new one of `layer` begins with, where that is based on others.
     ///
     /// # Errors
     /// The page that has to be loaded first.
@@ -288,7 +288,7 @@ impl Shard {
     }
 
     /// What is found in the state once no page is missing for it: those that are get loaded, and it is
-    /// looked at anew.
+    /// examined again.
     ///
     /// # Errors
     /// What `find` says, or the drive's error.
@@ -435,7 +435,7 @@ impl Shard {
         self.resume_volumes(volumes.iter().map(|(volume, _)| *volume));
     }
 
-    /// The number under which a snapshot's layer is read; no layer: it is not any more.
+    /// The number under which a snapshot's layer is read; no layer: it is not any longer.
     pub fn set_reader(&self, id: u32, layer: Option<u32>) {
         let active = &mut self.state.borrow_mut().active;
         match layer {
@@ -478,7 +478,7 @@ fn page_of(entry: &Volume, layer: u32, chunk: u32) -> Result<Option<&Rc<MapPage>
 }
 
 /// The layer whose page of a chunk takes writes that are meant for `layer`: while that is being
-/// merged and has none any more, the one beneath.
+/// merged and has none any longer, the one beneath.
 pub(crate) fn writer(state: &State, layer: u32, chunk: u32) -> Result<u32, Missing> {
     let Some(entry) = state.volumes.get(&layer).filter(|entry| entry.merging) else {
         return Ok(layer);

@@ -1,4 +1,4 @@
-//! Where a volume's blocks lie, for whoever looks at the drives itself instead of reading them.
+//! Where a volume's blocks lie, for whoever examines the drives itself instead of reading them.
 
 use super::layer_table::Owned;
 use super::page::live;

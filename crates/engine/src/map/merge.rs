@@ -1,4 +1,4 @@
-//! A layer's pages go into those of the layer that it stands on, which nobody names any more
+//! A layer's pages go into those of the layer that it is based on, which nobody names any more
 //! (docs/snapshots.md).
 //!
 //! A chunk is merged without waiting in between, and never while a checkpoint collects pages: a
@@ -29,7 +29,7 @@ impl Shard {
     /// page go to the one beneath.
     ///
     /// # Errors
-    /// What a drive said, or `Gone` when it was told to end. Calling again goes on.
+    /// What a drive said, or `Gone` when it was told to end. Calling again continues.
     pub(crate) async fn merge_layer(
         &self,
         upper: u32,

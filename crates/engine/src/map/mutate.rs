@@ -106,7 +106,7 @@ impl Shard {
     /// Blocks from `first` on have new content in `run`, which the next barrier makes durable.
     ///
     /// # Errors
-    /// When the journal takes no record any more.
+    /// When the journal takes no record any longer.
     pub(crate) fn apply_write(
         &self,
         volume: u32,

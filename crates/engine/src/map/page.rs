@@ -158,7 +158,7 @@ impl Shard {
                         return Ok(());
                     }
                 }
-                // What work under way may take it gives back when it ends.
+                // What work in progress may take it gives back when it ends.
                 let until = self.handle.now_ns() + ROOM_NS;
                 while self.has_room_alone() && self.handle.now_ns() < until {
                     self.check()?;
@@ -255,7 +255,7 @@ impl Shard {
     /// is there by now.
     ///
     /// # Errors
-    /// `Medium` when it says that data lies where the pool has no space.
+    /// `Medium` when it says that data is where the pool has no space.
     pub(super) fn install_page(
         &self,
         state: &mut State,

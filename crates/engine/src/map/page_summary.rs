@@ -47,7 +47,7 @@ impl Entry {
 /// Blocks in order of their numbers.
 type Entries = SmallVec<[Entry; BESIDE]>;
 
-/// The blocks of a page that are its own and lie on the fast tier.
+/// The blocks of a page that are its own and are on the fast tier.
 struct PageSummary {
     entries: Entries,
     /// Looked at since the hand last passed.
@@ -89,7 +89,7 @@ fn entries_of(map_page: &MapPage, is_fast: impl Fn(Place) -> bool) -> Option<Ent
 #[derive(Default)]
 pub(crate) struct PageSummaries {
     known: Table<(u32, u32), PageSummary>,
-    /// In the order in which they are looked at for eviction; some may be gone.
+    /// In the order in which they are examined for eviction; some may be gone.
     queue: VecDeque<((u32, u32), u64)>,
     made: u64,
     bytes: usize,

@@ -139,7 +139,7 @@ pub(crate) fn blueprints(
     Ok(all)
 }
 
-/// The drive that a part lies on, if the pool has it.
+/// The drive that a part is on, if the pool has it.
 fn drive_of<'a>(part: &PartConfig, pool_drives: &'a [PoolDrive]) -> Option<&'a PoolDrive> {
     let id: DriveId = part.drive.parse().ok()?;
     pool_drives.iter().find(|pool_drive| pool_drive.id == id)

@@ -1,4 +1,4 @@
-//! What a volume or a snapshot has otherwise than a snapshot that it stands on.
+//! What a volume or a snapshot has otherwise than a snapshot that it is based on.
 
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, ShardHandle, error};
@@ -39,7 +39,7 @@ impl Ranges {
     }
 
     /// Adds a chunk's blocks within `start` and `end` (bytes). Returns the first one that has no
-    /// place any more.
+    /// place any longer.
     fn add_chunk(&mut self, changed: &ChangedChunk, start: u64, end: u64) -> Option<u64> {
         let first = u64::from(changed.chunk) * CHUNK as u64;
         let of = |block: usize| first + (block * BLOCK) as u64;
@@ -98,7 +98,7 @@ impl Pool {
         })
     }
 
-    /// The epoch of a snapshot that something stands on, which is one of `bases`.
+    /// The epoch of a snapshot that something is based on, which is one of `bases`.
     fn find_base(
         &self,
         volume: &VolumeConfig,
@@ -127,7 +127,7 @@ impl Pool {
     }
 
     /// Collects from `start` to `size` (bytes) what a device has otherwise than the snapshot of an
-    /// epoch. Returns where to go on, in bytes, unless that was all.
+    /// epoch. Returns where to continue, in bytes, unless that was all.
     fn collect(
         &self,
         (id, since): (u32, u32),

@@ -228,7 +228,7 @@ impl Pool {
         }
     }
 
-    /// Opens a drive of which nothing counts anew: it may have been taken away and put back.
+    /// Opens a drive of which nothing counts again: it may have been taken away and put back.
     fn reopen(&self, pool_drive: &PoolDrive, force: bool) -> Result<()> {
         let id = pool_drive.id.to_string();
         self.let_drive_go(&id).map(ended)?;
@@ -291,7 +291,7 @@ impl Pool {
     /// Puts a new drive in another one's place; returns the job that fills it.
     ///
     /// # Errors
-    /// When nothing else has what the old one holds, or the new one is too small or bears
+    /// When nothing else has what the old one holds, or the new one is too small or has
     /// something.
     pub fn replace_drive(
         self: &Arc<Self>,

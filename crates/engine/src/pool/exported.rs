@@ -84,7 +84,7 @@ mod tests {
         assert_eq!((one.0, two.0), (1, 2));
         assert!(Arc::ptr_eq(&one, &exported.number("a").unwrap()));
         drop((one, two));
-        // Closed, and still an export: its next session goes on.
+        // Closed, and still an export: its next session continues.
         let kept = exported.kept(|name| name == "a");
         assert!(kept.iter().eq(&[1]));
         exported.forget(&kept);

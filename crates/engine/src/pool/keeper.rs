@@ -38,7 +38,7 @@ pub(crate) struct Keeper {
     pub members: Arc<Members>,
     /// How far shards' metadata is.
     marks: Arc<Marks>,
-    /// A drive that is let go by hand: its own label tells that it does not count any more.
+    /// A drive that is let go by hand: its own label tells that it does not count any longer.
     pub leaving: Mutex<Option<DriveId>>,
     /// The newest label that each drive is known to have, by generation.
     labelled: Mutex<BTreeMap<DriveId, u64>>,
@@ -282,7 +282,7 @@ impl Keeper {
         let marks = self.marks.all();
         let (mut pool_drives, mut left_out) = self.targets();
         pool_drives.retain(|(id, _, _)| scope == Scope::All || leads(config, *id));
-        // A drive that does not answer would hold up everything that is done to the pool.
+        // A drive that does not respond would hold up everything that is done to the pool.
         let silent = |shared: &DriveShared| shared.silent.load(Ordering::Relaxed);
         for (id, _, _) in pool_drives.iter().filter(|(_, _, shared)| silent(shared)) {
             if self
@@ -444,7 +444,7 @@ fn tell_marks(config: &mut PoolConfig, marks: &BTreeMap<u16, CheckpointMark>) {
     }
 }
 
-/// Whether a drive bears metadata.
+/// Whether a drive has metadata.
 fn leads(config: &PoolConfig, drive: DriveId) -> bool {
     let drive = drive.to_string();
     config.meta.parts.iter().any(|part| part.drive == drive)

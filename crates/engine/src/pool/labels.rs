@@ -153,7 +153,7 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
         for place in [0, 1] {
             look.at(&queue, &handle, place, front[place]).await?;
         }
-        // The other end is where it was when the drive joined. What lies at the present end of a drive that has another
+        // The other end is where it was when the drive joined. What is at the present end of a drive that has another
         // size now is data; only where the first labels are gone the end itself has to tell.
         let known = look.newest.as_ref().and_then(Label::own_size);
         let end = label_places(known.unwrap_or(info.size), info.size);
@@ -167,7 +167,7 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
         } = look;
         // The newest counts, and when that is one that cannot be followed, no older one does.
         let known = newest.as_ref().map(|label| label.generation);
-        // A label lies in two places. When both are lost it may have been the newest.
+        // A label is in two places. When both are lost it may have been the newest.
         for [one, other] in [0, 1].map(label_slots_for) {
             if let (Some(failed), Some(_)) = (unreadable[one], unreadable[other]) {
                 return Err(failed);
@@ -204,7 +204,7 @@ pub(super) enum InPlace {
 /// What is found in the four places of the labels of a drive that had `size` bytes when it joined.
 ///
 /// # Errors
-/// When the drive does not answer, or the engine is stopping.
+/// When the drive does not respond, or the engine is stopping.
 pub(super) fn read_all(
     remote: &Remote,
     drive: &Arc<dyn OpenDrive>,

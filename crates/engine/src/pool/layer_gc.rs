@@ -18,7 +18,7 @@ const NOT_GIVEN_BACK: &str = "the space of deleted data cannot be reclaimed";
 const TOGETHER: usize = 256;
 
 impl Pool {
-    /// Starts to reclaim what no snapshot and no volume has any more, unless that is under way.
+    /// Starts to reclaim what no snapshot and no volume has any longer, unless that is in progress.
     pub(super) fn start_reaping(self: &Arc<Self>) -> Result<()> {
         let mut reaping = lock(&self.reaping);
         if *reaping || self.config().reap().is_empty() {
@@ -46,7 +46,7 @@ impl Pool {
                 let all = self.config().reap();
                 failed.retain(|reap, _| all.contains(reap));
                 let next = apart(all.into_iter().filter(|reap| !failed.contains_key(reap)));
-                // Who adds to it from here on starts it anew.
+                // Who adds to it from here on starts it again.
                 *reaping = !next.is_empty();
                 next
             };
@@ -86,7 +86,7 @@ impl Pool {
         Ok(emptied.collect())
     }
 
-    /// Frees everything that a layer has, in every shard, durably; nothing may see it any more.
+    /// Frees everything that a layer has, in every shard, durably; nothing may see it any longer.
     pub(super) fn free_content(&self, layer: u32, progress: &Arc<Progress>) -> Result<()> {
         let mut failed = BTreeMap::new();
         self.empty_layers(vec![Reap::Free(layer)], progress, &mut failed)?;

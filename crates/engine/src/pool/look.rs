@@ -9,7 +9,7 @@ use format::VolumeConfig;
 use std::sync::Arc;
 
 impl Pool {
-    /// Looks at everything that counts.
+    /// Examines everything that counts.
     ///
     /// # Errors
     /// When the pool is closing.

@@ -59,10 +59,10 @@ impl Pool {
         })
     }
 
-    /// Has a running job rest, or go on, from now on and when the pool is opened again.
+    /// Has a running job rest, or continue, from now on and when the pool is opened again.
     ///
     /// # Errors
-    /// When no label can be written: then it goes on as before.
+    /// When no label can be written: then it continues as before.
     pub(crate) fn pause_job(
         &self,
         (kind, subject): (&str, &str),

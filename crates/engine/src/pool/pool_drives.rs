@@ -50,7 +50,7 @@ pub(crate) fn known_error(spec: &str, failed: &drives::OpenError) -> EngineError
     EngineError::new(open_error(failed).code, message)
 }
 
-/// Opens a drive; refuses, unless `force`, one that bears something that is not Convect's.
+/// Opens a drive; refuses, unless `force`, one that has something that is not Convect's.
 pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn OpenDrive>)> {
     let canonical = drives::canonical(spec).map_err(|failed| open_error(&failed))?;
     let named = drives::file_path(spec);
@@ -108,7 +108,7 @@ fn refuse_bearing(spec: &str) -> Result<()> {
     }
 }
 
-/// Opens a drive and tells what it is and bears.
+/// Opens a drive and tells what it is and has.
 pub fn report(spec: &str) -> Result<DriveReport> {
     let canonical = drives::canonical(spec).map_err(|failed| open_error(&failed))?;
     let found = drives::found_on(spec).map_err(|failed| open_error(&failed))?;

@@ -1,4 +1,4 @@
-//! A clone takes over the snapshots that it stands on: only the label says whose a snapshot is.
+//! A clone takes over the snapshots that it is based on: only the label says whose a snapshot is.
 
 use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, Promotion};
@@ -8,7 +8,7 @@ use units::mutation::{Mutation, is_on};
 
 impl Pool {
     /// Swaps the roles of a clone and the volume that it was cloned from: the snapshot that it
-    /// stands on, and those before it of the same volume, are its own from then on, and the volume
+    /// is based on, and those before it of the same volume, are its own from then on, and the volume
     /// that had them is a clone. One label says so, or none.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl Pool {
                 true => saved,
                 false => saved.and_then(|()| self.tell_holders()),
             };
-            // Counted anew by then.
+            // Counted again by then.
             self.shared.space.take(-claimed);
             told
         })?;

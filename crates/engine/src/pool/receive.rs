@@ -1,4 +1,4 @@
-//! Volumes that are made as a snapshot of another pool is: what is known of how far they are lies in
+//! Volumes that are made as a snapshot of another pool is: what is known of how far they are is in
 //! the labels (docs/stream.md). The data others write, as hosts do.
 
 use super::group_snapshot::NewSnapshot;
@@ -54,7 +54,7 @@ impl Pool {
         self.receiving(volume)
     }
 
-    /// Begins to receive a snapshot, or goes on with it: makes the volume, or sees that it is as the
+    /// Begins to receive a snapshot, or continues with it: makes the volume, or sees that it is as the
     /// snapshot before. With `force` what was written since that one is lost. Nobody else may write to
     /// the volume from here on until it has the snapshot. Returns from where on it is not yet as it
     /// will be, in bytes.
@@ -243,7 +243,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The snapshot that a volume stands on and that holds this: NAME, or VOLUME@NAME; and its size in
+    /// The snapshot that a volume is based on and that holds this: NAME, or VOLUME@NAME; and its size in
     /// bytes.
     fn find_identity(&self, volume: &VolumeConfig, id: SnapshotId) -> Result<(String, u64)> {
         let device = self.open_volume(&volume.name)?;
@@ -295,7 +295,7 @@ impl Pool {
     }
 
     /// Takes the snapshot that was received. The label says in one step that it is there and that
-    /// nothing is being received any more.
+    /// nothing is being received any longer.
     ///
     /// # Errors
     /// `NotFound`; as [`Pool::snapshot`], and there is no snapshot then.

@@ -224,7 +224,7 @@ impl Pool {
         (result, longest_ns)
     }
 
-    /// Looks at every label; when one is not right, all are written anew.
+    /// Examines every label; when one is not right, all are written again.
     fn scrub_labels(&self, scrub: &Scrub) -> Result<()> {
         let _changing = lock(&self.changing);
         if self.keeper.has_older() {
@@ -252,7 +252,7 @@ impl Pool {
                 let newest = newest.contains(&slot);
                 match label {
                     InPlace::Whole(found) if !newest || *found == generation => {}
-                    // A drive that joined of late has only the newest.
+                    // A drive that joined recently has only the newest.
                     InPlace::Nothing if !newest => incomplete = true,
                     InPlace::Gone => {}
                     _ => faults.push(pool_drive.spec.clone()),

@@ -158,7 +158,7 @@ impl Pool {
     }
 
     /// Changes a snapshot's name, or whether it may be deleted. One that gets another name is no
-    /// schedule's any more.
+    /// schedule's any longer.
     ///
     /// # Errors
     /// `NotFound`, `Exists`, or when no drive takes the label.

@@ -8,7 +8,7 @@
 //!    this host, and the opening is refused;
 //! 2. ends its recovery with checkpoints in a new epoch, which make the old tails void;
 //! 3. makes tails of its own, then a label that names them, and uses them only then;
-//! 4. removes all tails of these drives that no label names any more.
+//! 4. removes all tails of these drives that no label names any longer.
 //!
 //! Killed before the label it finds the old tails again, of which those count whose shards have no new checkpoint yet;
 //! killed after it, its own, and no record is in them that the drives lack.
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex};
 use units::mutation::{Mutation, is_on};
 use units::{PoolId, ShardId};
 
-/// Tails of other openings that are looked at, of a pool: each was left by an opening that was killed.
+/// Tails of other openings that are examined, of a pool: each was left by an opening that was killed.
 const OTHERS: usize = 1024;
 
 /// The tails of an open pool.

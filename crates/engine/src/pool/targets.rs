@@ -1,4 +1,4 @@
-//! What is expected of volumes: it lies in the labels, and the daemon watches it.
+//! What is expected of volumes: it is in the labels, and the daemon watches it.
 
 use super::{Result, error};
 use crate::control::types::{ErrorCode, Targets, TargetsChange};

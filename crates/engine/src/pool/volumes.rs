@@ -343,12 +343,12 @@ impl Pool {
         self.tell_holders()?;
         self.shared.space.full.store(false, Ordering::Relaxed);
         drop(changing);
-        // What a clone stood on may be named by nobody any more.
+        // What a clone stood on may be named by nobody any longer.
         self.start_reaping()?;
         Ok(true)
     }
 
-    /// Goes on with long work that was under way when the pool was closed.
+    /// Goes on with long work that was in progress when the pool was closed.
     pub(super) fn resume_jobs(self: &Arc<Self>, config: &format::PoolConfig) {
         self.resume_scrub();
         if let Err(failed) = self.start_reaping() {

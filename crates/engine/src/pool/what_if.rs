@@ -1,4 +1,4 @@
-//! What a fast tier of another size would give, from what the shards have looked at.
+//! What a fast tier of another size would give, from what the shards have examined.
 
 use super::shards::ask_all;
 use super::{Pool, Result, error};
@@ -14,7 +14,7 @@ use units::BLOCK;
 const MODELLED: [u64; 3] = [50, 100, 200];
 
 impl Pool {
-    /// What another size of the fast tier would give, by the traffic of late.
+    /// What another size of the fast tier would give, by recent traffic.
     ///
     /// # Errors
     /// `Invalid` when the pool has not two tiers; when it is closing.

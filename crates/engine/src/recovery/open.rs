@@ -15,7 +15,7 @@ const FIRST: u64 = 4;
 const TRIES: usize = 3;
 const UNREADABLE: &str = "the journal cannot be read";
 
-/// A page of the journal, its records as they lie there: a full journal has a million.
+/// A page of the journal, its records as they are there: a full journal has a million.
 pub(crate) struct JournalBody {
     pub header: JournalHeader,
     pub records: Box<[u8]>,
@@ -220,7 +220,7 @@ impl Shard {
         Err(IoError::new(ErrorKind::Medium, text))
     }
 
-    /// Looks at what lies behind the journal's end, of which `seen` pages were looked at already, one of this epoch among
+    /// Examines what lies behind the journal's end, of which `seen` pages were examined already, one of this epoch among
     /// them if `later`.
     ///
     /// However many pages are made while a barrier runs, those after it tell that what it covered was durable: as long as
@@ -246,7 +246,7 @@ impl Shard {
 
     /// Refuses to take for the journal's end what was lost out of its middle: blocks after it
     /// tell when they hold a page that was made when this one was durable, or one of an epoch
-    /// that began with a checkpoint that is not there any more. Whether one is a page of this epoch that was made later.
+    /// that began with a checkpoint that is not there any longer. Whether one is a page of this epoch that was made later.
     fn check_end<'a>(
         &self,
         blocks: impl Iterator<Item = &'a Option<DmaBuf>>,
@@ -283,7 +283,7 @@ impl Shard {
         Ok(later)
     }
 
-    /// The header and the records, as they lie there, of a page of the journal, if it is the one
+    /// The header and the records, as they are there, of a page of the journal, if it is the one
     /// that is wanted.
     pub(crate) fn open_journal_page<'a>(
         &self,

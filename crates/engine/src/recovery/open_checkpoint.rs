@@ -145,7 +145,7 @@ impl Shard {
         let mut best: Option<Checkpoint> = None;
         let mut other: Option<Checkpoint> = None;
         let mut newer = false;
-        // Members may differ after a crash: all are looked at, and the newest is taken. One that cannot
+        // Members may differ after a crash: all are examined, and the newest is taken. One that cannot
         // be read is as one that has none.
         let first = self.checkpoint_block(0).min(self.checkpoint_block(1));
         let copies = meta.read_members(first, 2).await.unwrap_or_default();

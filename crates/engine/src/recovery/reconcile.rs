@@ -3,7 +3,7 @@
 //! after that record, and after a flush that lied others may even have been given that space.
 //!
 //! What is kept is marked as used, and what only the record named as free. Where two have a slot,
-//! what lies there tells whose it is; the other block is lost, and gets a slot that does not hold it,
+//! what is there tells whose it is; the other block is lost, and gets a slot that does not hold it,
 //! so that reads of it fail.
 
 use crate::map::page::MapPage;
@@ -137,7 +137,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Of several blocks in one slot the one that lies there; else one whose newest record counts.
+    /// Of several blocks in one slot the one that is there; else one whose newest record counts.
     async fn right_owner(
         &self,
         map_pages: &[Changed],

@@ -20,7 +20,7 @@ use units::mutation::{Mutation, is_on};
 pub struct ShardOp {
     /// Volume.
     pub volume: u32,
-    /// What to do; its range lies in one region.
+    /// What to do; its range is in one region.
     pub op: Op,
     /// Who asks for it.
     pub by: Asker,
@@ -99,7 +99,7 @@ impl Queue {
 /// What a shard takes from its port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Taken {
-    /// Nothing any more: the port is closed.
+    /// Nothing any longer: the port is closed.
     Closed,
     /// All that has arrived.
     All,

@@ -1,7 +1,7 @@
 //! The gate at the shard's entry (docs/qos.md): operations that arrive while the pool has volumes with policies pass
 //! through it, and it is ticked every 20 ms while anything does.
 //!
-//! Without policies nothing of this is entered: the port's batch is the shard's, and the mode is looked at once a batch and
+//! Without policies nothing of this is entered: the port's batch is the shard's, and the mode is examined once a batch and
 //! once for each row of operations that ended. While one volume alone is busy and nothing limits it, the gate follows only
 //! some of its operations, for their costs; the others are counted beside it (`shard/alone.rs`).
 
@@ -175,7 +175,7 @@ impl Shard {
         waker: &Waker,
         into: &mut VecDeque<ShardOp>,
     ) -> Poll<Taken> {
-        // The loop looks at the clock in each of its turns.
+        // The loop examines the clock in each of its turns.
         let now = self.handle.seen_ns();
         let entrance = &self.entrance;
         let mut gate = entrance.gate.borrow_mut();

@@ -111,7 +111,7 @@ impl Shard {
                     Done::Read(served) => ended.add(op, served),
                     Done::Recorded => recorded.push((op, ended.since_ns)),
                     Done::Not(Looked::Block(seen)) => {
-                        // An allocation as well, though a smaller one; the drive is asked before this goes on.
+                        // An allocation as well, though a smaller one; the drive is asked before this continues.
                         self.handle.spawn_at_once(self.clone().read_one(op, seen));
                     }
                     Done::Not(looked) => {

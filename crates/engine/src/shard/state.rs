@@ -122,17 +122,17 @@ pub struct ShardConfig {
     pub spare_groups: u64,
     /// Chunks' pages that it keeps in memory.
     pub map_pages: usize,
-    /// Bytes of summaries of those that it gave up.
+    /// Bytes of summaries of those that it abandoned.
     pub summaries: usize,
     /// Bytes of its log of moves.
     pub ledger: usize,
 }
 
-/// A layer of a volume (docs/snapshots.md), as far as it lies in this shard. Most volumes have one, with
+/// A layer of a volume (docs/snapshots.md), as far as it is in this shard. Most volumes have one, with
 /// the volume's number.
 pub(crate) struct Volume {
     pub tree: Tree<Rc<MapPage>>,
-    /// The layer that this one stands on; 0: none.
+    /// The layer that this one is based on; 0: none.
     pub parent: u32,
     /// Other layers stand on it, or did.
     pub stood_on: bool,
@@ -140,7 +140,7 @@ pub(crate) struct Volume {
     pub epoch: u32,
     /// Its pages go into its parent's: where it has none, writes go there.
     pub merging: bool,
-    /// Pages of the layer above came into this one's: it is not what its epoch says any more.
+    /// Pages of the layer above came into this one's: it is not what its epoch says any longer.
     pub mixed: bool,
     /// What the map says now.
     pub counts: BlockCounts,
@@ -152,7 +152,7 @@ pub(crate) struct Volume {
     pub charged: i64,
     /// What was chosen for the placement of its volume, if anything.
     pub settings: Option<Arc<VolumeSettings>>,
-    /// No operation is admitted any more.
+    /// No operation is admitted any longer.
     pub gone: bool,
     /// Its directory entry has to be written.
     pub dirty: bool,
@@ -247,7 +247,7 @@ pub struct Shard {
     pub(crate) opening_lost: Cell<u64>,
     /// Slots of the write that is being made, kept between writes for its memory.
     pub(crate) scratch: RefCell<Vec<Run>>,
-    /// The block that is used next, where it lies in memory.
+    /// The block that is used next, where it is in memory.
     pub(crate) fetching: Fetching,
 }
 
@@ -351,7 +351,7 @@ impl Shard {
         self.state.borrow().alloc.forget_vdrive(id);
     }
 
-    /// Invariant: nothing lies on a vdrive that leaves.
+    /// Invariant: nothing is on a vdrive that leaves.
     fn check_left(&self, id: VdriveId) {
         check(|| {
             let used = self.used_on(id);
@@ -370,7 +370,7 @@ impl Shard {
         self.state.borrow().failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Nothing can be made durable any more: every operation fails from here on.
+    /// Nothing can be made durable any longer: every operation fails from here on.
     pub(crate) fn fail(&self, error: &IoError) {
         let mut state = self.state.borrow_mut();
         if state.failed.is_none() {

@@ -205,7 +205,7 @@ impl Allocator {
         self.page_groups() / self.shards * self.group_blocks
     }
 
-    /// Pages of bitmaps that the next checkpoint writes anew.
+    /// Pages of bitmaps that the next checkpoint writes again.
     pub fn dirty_pages(&self) -> usize {
         self.dirty_slots.len() + self.dirty_homes.len()
     }
@@ -281,7 +281,7 @@ impl Allocator {
         Pending { count, encoded }
     }
 
-    /// Where [`Allocator::take_slots`] goes on, if it has a group.
+    /// Where [`Allocator::take_slots`] continues, if it has a group.
     pub fn next_slots_on(&self, class: Class) -> Option<VdriveId> {
         let group = self.cursors[class as usize].group;
         group.map(|key| key.vdrive())
@@ -496,7 +496,7 @@ impl Allocator {
         })
     }
 
-    /// Frees what was deferred and nobody needs any more.
+    /// Frees what was deferred and nobody needs any longer.
     pub fn release(&mut self, batch: &Batch) {
         batch
             .slots
@@ -507,7 +507,7 @@ impl Allocator {
         }
     }
 
-    /// Sets slots as a journal says, at recovery. False when they lie nowhere or in a group of
+    /// Sets slots as a journal says, at recovery. False when they are nowhere or in a group of
     /// another shard.
     pub fn replay_slots(&mut self, place: Place, count: u32, used: bool) -> bool {
         if !used {
@@ -586,14 +586,14 @@ impl Allocator {
         }
     }
 
-    /// Has a group's bitmap of slots written anew.
+    /// Has a group's bitmap of slots written again.
     pub fn renew_slots(&mut self, key: GroupKey) {
         if let Some(group) = self.slots.get_mut(key) {
             group.note_change(key, &mut self.dirty_slots);
         }
     }
 
-    /// Has a page of bitmaps of homes written anew.
+    /// Has a page of bitmaps of homes written again.
     pub fn renew_homes(&mut self, page: u32) {
         self.dirty_homes.insert(page);
     }

@@ -65,7 +65,7 @@ impl<T> ByGroup<T> {
         replaced
     }
 
-    /// Nothing is known of a group any more; returns what was.
+    /// Nothing is known of a group any longer; returns what was.
     pub fn remove(&mut self, key: GroupKey) -> Option<T> {
         let (vdrive, page, at) = place(key);
         let page = self.pages.get_mut(vdrive)?.get_mut(page)?;

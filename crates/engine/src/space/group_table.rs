@@ -16,7 +16,7 @@ struct Entry {
     space: VdriveSpace,
     taken: Vec<u64>,
     free: u32,
-    /// Where the search for a free group goes on.
+    /// Where the search for a free group continues.
     hint: usize,
     /// New groups may be taken.
     open: bool,

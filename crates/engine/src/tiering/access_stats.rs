@@ -85,7 +85,7 @@ impl By {
 /// other sizes of the tiers would give.
 pub(crate) struct AccessStats {
     regions: Regions,
-    /// None before the shard serves: one that is only looked at needs none.
+    /// None before the shard serves: one that is only examined needs none.
     policy: Option<Box<Policy>>,
     forecast: Forecast,
 }
@@ -138,7 +138,7 @@ impl AccessStats {
         &mut self.regions
     }
 
-    /// The same to look at.
+    /// The same to examine.
     #[inline]
     pub fn dense(&self) -> &Regions {
         &self.regions
@@ -335,7 +335,7 @@ impl AccessStats {
 }
 
 impl Shard {
-    /// From now on the policy is told: a shard that is only looked at needs none.
+    /// From now on the policy is told: a shard that is only examined needs none.
     pub(crate) fn begin_policy(&self) {
         let config = self.policy_config(self.config.ram_bytes);
         let mut state = self.state.borrow_mut();

@@ -44,7 +44,7 @@ fn chunks((layer, word): Key, mut bits: u64) -> impl Iterator<Item = Key> {
 }
 
 impl DirtyIndex {
-    /// A chunk was written: it is looked at, whatever it was before.
+    /// A chunk was written: it is examined, whatever it was before.
     pub fn written(&mut self, key: Key) {
         let (at, bit) = place(key);
         let word = self.words.entry(at).or_default();
@@ -68,7 +68,7 @@ impl DirtyIndex {
         }
     }
 
-    /// A chunk has none any more.
+    /// A chunk has none any longer.
     pub fn remove(&mut self, key: Key) {
         let (at, bit) = place(key);
         let Some(word) = self.words.get_mut(&at) else {
@@ -109,7 +109,7 @@ impl DirtyIndex {
         }
     }
 
-    /// Room is wanted: none waits any more.
+    /// Room is wanted: none waits any longer.
     pub fn recall(&mut self) {
         if self.aside == 0 {
             return;
@@ -137,7 +137,7 @@ impl DirtyIndex {
         self.aside > 0
     }
 
-    /// Whether any is to be looked at now.
+    /// Whether any is to be examined now.
     pub fn has_ready(&self) -> bool {
         self.ready > 0
     }
@@ -255,7 +255,7 @@ mod tests {
             (number >> 33) as u32 % limit
         };
         for _ in 0..4_000 {
-            // Few, so that words become empty; the second group lies in two words.
+            // Few, so that words become empty; the second group is in two words.
             let key = (below(3), below(5) * 62 + below(4));
             // What concerns many chunks comes more seldom than what concerns one.
             let what = [0, 0, 0, 1, 1, 2, 3, 3, 3, 4 + below(24).min(2)][below(10) as usize];

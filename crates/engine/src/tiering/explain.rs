@@ -51,7 +51,7 @@ impl Descent {
         slots: Cause::PackedPinned,
         packed: Cause::Gathered,
     };
-    /// They lie on the slow tier and are pinned to the fast one.
+    /// They are on the slow tier and are pinned to the fast one.
     pub const RAISED: Self = Self {
         home: Cause::RaisedPinned,
         slots: Cause::RaisedPinned,

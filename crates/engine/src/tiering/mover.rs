@@ -16,11 +16,11 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, CHUNK_BLOCKS, EXTENT};
 
-/// Chunks looked at by one round of eviction in their order.
+/// Chunks examined by one round of eviction in their order.
 const EVICT_CHUNKS: usize = 512;
 /// Extents that leave RAM in one turn of the loop, when it may hold less.
 const RAM_AT_ONCE: usize = 64;
-/// Extents looked at by one round of eviction by worth.
+/// Extents examined by one round of eviction by worth.
 const EVICT_EXTENTS: usize = 1024;
 /// Time between rounds at least, in nanoseconds, unless there is more to do and hosts wait for it.
 const LEAST_NS: u64 = 1_000_000;
@@ -58,7 +58,7 @@ impl Shard {
         (self.fast_slots() - self.reserve_slots()) / u64::from(self.config.shards)
     }
 
-    /// Slots of the fast tier that are free, or will be once a barrier and reads that are under way have ended. Without
+    /// Slots of the fast tier that are free, or will be once a barrier and reads that are in progress have ended. Without
     /// those all that is hot would go while they wait.
     pub(crate) fn fast_coming_free(&self, state: &State) -> u64 {
         let is_fast = |vdrive| self.tiers.of(vdrive) == Class::Fast;
@@ -264,7 +264,7 @@ impl Shard {
         Ok(freed)
     }
 
-    /// Gives up clean copies until `wanted` came free, of which `freed` have, or so many were looked at; `all`: of
+    /// Gives up clean copies until `wanted` came free, of which `freed` have, or so many were examined; `all`: of
     /// volumes below their floors, too. Where none is known to be worth least, in order. Returns how many.
     async fn evict_by_worth(&self, wanted: u64, mut freed: u64, all: bool) -> Result<u64, IoError> {
         for _ in 0..EVICT_EXTENTS {
@@ -354,7 +354,7 @@ impl Shard {
         next
     }
 
-    /// Writes everything back and forgets every copy. Hosts may go on, but what they touch
+    /// Writes everything back and forgets every copy. Hosts may continue, but what they touch
     /// is warm again.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ impl PinPromoter {
         !self.is_promoting.replace(true)
     }
 
-    /// A pinned block came to lie on the slow tier: the mover asks for a pass in its next round.
+    /// A pinned block came to be on the slow tier: the mover asks for a pass in its next round.
     pub(super) fn note(&self) {
         self.again.set(true);
     }

@@ -24,7 +24,7 @@ use units::{BLOCK, CHUNK_EXTENTS, EXTENT_BLOCKS};
 /// Bytes a second that a pool brings to the fast tier because they are pinned there.
 const RATE: u64 = 64 << 20;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Between two looks at what could not come, in nanoseconds: doubled up to the other.
+/// Between two examines what could not come, in nanoseconds: doubled up to the other.
 const AGAIN_NS: u64 = SECOND_NS;
 const LONGEST_NS: u64 = 60 * SECOND_NS;
 /// How soon a wait sees that the shard closes, in nanoseconds.
@@ -94,7 +94,7 @@ impl Shard {
         });
     }
 
-    /// Blocks of a chunk came to lie on the slow tier: the mover has them brought up if they are pinned.
+    /// Blocks of a chunk came to be on the slow tier: the mover has them brought up if they are pinned.
     pub(crate) fn note_lowered(
         &self,
         state: &State,
@@ -192,7 +192,7 @@ impl Shard {
         raised
     }
 
-    /// Brings up what of a chunk is pinned and lies on the slow tier alone.
+    /// Brings up what of a chunk is pinned and is on the slow tier alone.
     async fn raise_chunk(&self, (layer, chunk): (u32, u32)) -> Result<Raised, IoError> {
         let Some(map_page) = self.map_page(layer, chunk, false).await? else {
             return Ok(Raised::default());
@@ -233,7 +233,7 @@ impl Shard {
                 .read_place(home.plus(first as u64), count, &check)
                 .await
             else {
-                // It is read again, and mended or told of, when a host asks for it.
+                // It is read again, and repaired or told of, when a host asks for it.
                 continue;
             };
             for (index, part) in (0..count).step_by(EXTENT_BLOCKS).enumerate() {
@@ -322,7 +322,7 @@ impl Shard {
     }
 
     /// What is pinned to the slow tier is demoted once it has settled, and its copies leave; what is pinned to the
-    /// fast one and came to lie elsewhere is brought there. True when something went down.
+    /// fast one and came to be elsewhere is brought there. True when something went down.
     pub(super) async fn keep_pins(&self) -> Result<bool, IoError> {
         if !self.state.borrow().limits.has_settings() {
             return Ok(false);

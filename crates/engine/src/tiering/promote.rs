@@ -202,7 +202,7 @@ impl Shard {
     }
 
     /// Records those runs whose blocks are still only at home, with the content that was written:
-    /// meanwhile they may have been written anew and have been demoted again.
+    /// meanwhile they may have been written again and have been demoted again.
     fn settle_promotion(
         &self,
         candidate: &Candidate,

@@ -8,7 +8,7 @@ use crate::shard::state::Shard;
 use std::sync::Arc;
 use units::BLOCK;
 
-/// Room that a promotion under way has taken. What it took of budgets and did not write it gives back.
+/// Room that a promotion in progress has taken. What it took of budgets and did not write it gives back.
 #[derive(Default)]
 pub(crate) struct Claim {
     /// The volume's settings, and blocks.

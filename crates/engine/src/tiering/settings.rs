@@ -52,7 +52,7 @@ pub struct VolumeSettings {
     weight: f32,
     /// What its promotion may write, if that is limited.
     pub budget: Option<Arc<Budget>>,
-    /// Blocks that its layers have on the fast tier, and that promotions under way are to bring there.
+    /// Blocks that its layers have on the fast tier, and that promotions in flight are to bring there.
     fast: AtomicI64,
 }
 
@@ -191,7 +191,7 @@ impl VolumeSettings {
         if has(pinned.slow) || budget.is_some_and(|budget| budget.is_empty(now_ns)) {
             return Admission::Never;
         }
-        // Of what lies in other layers some is a snapshot's alone.
+        // Of what is in other layers some is a snapshot's alone.
         if has(pinned.fast) && layer == self.live() {
             return Admission::Always;
         }

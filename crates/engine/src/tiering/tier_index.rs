@@ -3,7 +3,7 @@
 //! Two sets of chunks: **dirty** ones have blocks that only the fast tier has ([`DirtyIndex`]; demotion takes those), and
 //! **clean** ones have copies of what is at home as well (eviction takes those). A chunk may be in both. They are what the
 //! pages say, or said when they were last in memory: whoever changes a page says so with [`TierIndex::set`] in the same
-//! borrow of the state (an audit holds pages against it). A chunk that is known too long is looked at in vain; one that is
+//! borrow of the state (an audit holds pages against it). A chunk that is known too long is examined in vain; one that is
 //! missing would never be demoted, so after an opening the nodes of all maps are searched for it.
 //!
 //! Each kind of work goes through its set like the hand of a clock, so that none of it comes twice before all others came
@@ -23,7 +23,7 @@ pub(crate) struct TierIndex {
     clean: BTreeSet<Key>,
     demote_hand: Key,
     evict_hand: Key,
-    /// Where eviction of volumes above their ceilings goes on.
+    /// Where eviction of volumes above their ceilings continues.
     over_hand: Key,
     /// And that of what is pinned to the slow tier: what is demoted, and the copies of what is there.
     lower_hands: [Key; 2],
@@ -111,7 +111,7 @@ impl TierIndex {
         self.dirty.set_aside(key);
     }
 
-    /// Room is wanted: no dirty chunk waits any more.
+    /// Room is wanted: no dirty chunk waits any longer.
     pub(super) fn recall(&mut self) {
         self.dirty.recall();
     }

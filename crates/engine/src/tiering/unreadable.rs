@@ -14,7 +14,7 @@ use units::{BLOCK, CHUNK, Place};
 const FIRST_NS: u64 = 1_000_000_000;
 /// And at most.
 const LONGEST_NS: u64 = 600_000_000_000;
-/// Blocks that are remembered: beyond that the first chunk is forgotten, and tried and told anew.
+/// Blocks that are remembered: beyond that the first chunk is forgotten, and tried and told again.
 const MOST: usize = 64 * 1024;
 /// Blocks that are named; the rest is counted.
 const NAMED: usize = 8;
@@ -169,7 +169,7 @@ impl Shard {
         }
     }
 
-    /// A chunk's blocks were demoted, or were tried: forgets what is not unreadable any more.
+    /// A chunk's blocks were demoted, or were tried: forgets what is not unreadable any longer.
     pub(super) fn refresh_unreadable(&self, chunk: (u32, u32), map_page: &MapPage) {
         let mut state = self.state.borrow_mut();
         let Some(known) = state.unreadable.chunks.get(&chunk) else {
@@ -228,7 +228,7 @@ impl Shard {
     }
 
     /// Reads one by one what could not be read together, by `error`; `take` gets each block's number
-    /// in `blocks` and what became of it. A drive that does not answer is not asked again.
+    /// in `blocks` and what became of it. A drive that does not respond is not asked again.
     pub(super) async fn read_singly(
         &self,
         blocks: &[(Place, u32)],

@@ -6,7 +6,7 @@ use crate::control::explain::Cause;
 use crate::shard::state::State;
 use placement::Victim;
 
-/// Chunks with copies that are looked at to find one that is not pinned.
+/// Chunks with copies that are examined to find one that is not pinned.
 const LOOKED_AT: usize = 1024;
 
 impl State {
@@ -71,7 +71,7 @@ impl State {
         match self.settings_of(layer) {
             None => u16::MAX,
             Some(settings) if !all && settings.is_spared() => 0,
-            // In another layer it may be a snapshot's alone: that is looked at when its turn comes.
+            // In another layer it may be a snapshot's alone: that is examined when its turn comes.
             Some(settings) if layer == settings.live() => !settings.pinned(chunk).fast,
             Some(_) => u16::MAX,
         }

@@ -91,7 +91,7 @@ pub struct ShardForecast {
 }
 
 impl Shard {
-    /// Follows the sizes of the tiers. The first time it begins to look at what hosts use.
+    /// Follows the sizes of the tiers. The first time it begins to examine what hosts use.
     pub(super) fn look_at_sizes(&self) {
         let config = self.policy_config(self.ram_limit());
         let mut state = self.state.borrow_mut();

@@ -494,7 +494,7 @@ impl Shard {
     }
 
     /// Records the blocks that nobody has written meanwhile: the slot does not tell it alone, since
-    /// it was free once the block had been read, and the block may have come to lie there again.
+    /// it was free once the block had been read, and the block may have come to be there again.
     /// Returns how many came down.
     pub(crate) fn settle_demotion(&self, job: &Job, descent: Descent) -> Result<u64, IoError> {
         let gone = self

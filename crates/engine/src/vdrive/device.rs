@@ -30,7 +30,7 @@ pub struct DriveShared {
     pub wear: Wear,
     /// Requests that failed.
     pub errors: AtomicU64,
-    /// Blocks mended from another member.
+    /// Blocks repaired from another member.
     pub repaired: AtomicU64,
     /// Its flushes.
     pub flushing: Flushing,
@@ -73,7 +73,7 @@ impl DriveShared {
         self.wear.total(&self.tally.sums(), since_s)
     }
 
-    /// Whether it does not answer, or takes far longer than usual.
+    /// Whether it does not respond, or takes far longer than usual.
     pub fn is_slow(&self) -> bool {
         self.silent.load(Ordering::Relaxed) || self.slow.load(Ordering::Relaxed) > 0
     }
@@ -236,7 +236,7 @@ pub struct VdriveIo {
     /// lost it.
     pub(super) written: RefCell<Written>,
     pub(super) gate: Gate,
-    /// What this thread has under way.
+    /// What this thread has in progress.
     pub(super) flights: Flights,
     /// What this thread's reads take.
     pub(super) cost: RefCell<ReadCost>,
@@ -277,7 +277,7 @@ impl VdriveIo {
         vdrive
     }
 
-    /// A part lies on another drive from now on.
+    /// A part is on another drive from now on.
     pub fn attach(
         &self,
         handle: &Handle,
@@ -388,7 +388,7 @@ impl VdriveIo {
             .expect("a mirror has members")
     }
 
-    /// Block by block from whichever member has it right; the others are written anew.
+    /// Block by block from whichever member has it right; the others are written again.
     async fn read_mending(
         &self,
         fragment: Fragment,
@@ -489,7 +489,7 @@ impl VdriveIo {
             .collect()
     }
 
-    /// A member that does not answer is out, if there is another: each request would wait for it.
+    /// A member that does not respond is out, if there is another: each request would wait for it.
     pub(super) fn set_aside_silent(&self, member: usize, error: DriveError) {
         if error == DriveError::Timeout {
             let why = "it did not answer in time";

@@ -1,6 +1,6 @@
 //! The vdrives that a shard reads and writes, by number.
 //!
-//! Owns the table alone: a vdrive comes when the pool gets one, and goes once nothing lies on it. The table is borrowed
+//! Owns the table alone: a vdrive comes when the pool gets one, and goes once nothing is on it. The table is borrowed
 //! within each method and never while anything is awaited or a vdrive is read or written, so it may change at any await:
 //! who needs a vdrive for longer holds it by [`Devices::get`]. Any part may ask.
 //!
@@ -93,7 +93,7 @@ impl Devices {
         }
     }
 
-    /// Invariant: what a map says lies at a place was written there.
+    /// Invariant: what a map says is at a place was written there.
     pub fn check_content(&self, place: Place, crc: u32) {
         if is_watched()
             && let Some(vdrive) = self.0.borrow().get(&place.vdrive())

@@ -1,5 +1,5 @@
 //! Reading and writing without waiting, where drives have their data in this process's memory: no buffer of
-//! the engine's lies in between, and no task. It counts as done in no time: a look at the clock would take longer.
+//! the engine's is in between, and no task. It counts as done in no time: a look at the clock would take longer.
 
 use super::device::PartIo;
 use super::{Member, Purpose, VdriveIo};
@@ -43,7 +43,7 @@ impl VdriveIo {
         self.in_memory.get()
     }
 
-    /// Looks at that again.
+    /// Examines that again.
     pub(super) fn look_for_memory(&self) {
         let mut parts = self.parts.iter();
         let all = parts.all(|part| part.channel.borrow().queue.is_in_memory());
@@ -61,8 +61,8 @@ impl VdriveIo {
         channel.queue.coming(part.byte(fragment.block), BLOCK)
     }
 
-    /// Shows `see` `count` blocks from `block` on, if they lie in one piece of memory. It says whether they are
-    /// right: what is not is to be read again by [`VdriveIo::read`], which looks at the same member and mends it.
+    /// Shows `see` `count` blocks from `block` on, if they are in one piece of memory. It says whether they are
+    /// right: what is not is to be read again by [`VdriveIo::read`], which examines the same member and repairs it.
     pub(crate) fn read_in_place(
         &self,
         block: u64,
@@ -90,7 +90,7 @@ impl VdriveIo {
         }
     }
 
-    /// A block was seen to be wrong on a member: whoever reads it next looks at that one.
+    /// A block was seen to be wrong on a member: whoever reads it next examines that one.
     fn suspect(&self, block: u64, member: usize) {
         let mut suspects = self.suspects.borrow_mut();
         if suspects.len() == SUSPECTS {
@@ -99,7 +99,7 @@ impl VdriveIo {
         suspects.push_back((block, member));
     }
 
-    /// The member that a read of blocks from `block` on is to look at.
+    /// The member that a read of blocks from `block` on is to examine.
     pub(super) fn member_for(&self, block: u64) -> usize {
         let mut suspects = self.suspects.borrow_mut();
         let known = suspects.iter().position(|(suspect, _)| *suspect == block);

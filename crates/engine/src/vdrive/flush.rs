@@ -1,6 +1,6 @@
 //! Flushes of one drive, by whoever writes to it: shards' parts of vdrives, and labels.
 //!
-//! A flush that fails may take with it what another one, under way at the same time, was to make durable,
+//! A flush that fails may take with it what another one, in progress at the same time, was to make durable,
 //! and that one may be answered first. So a success counts once all that overlap have ended, and none
 //! of them failed; after a failure no later one is believed.
 
@@ -34,7 +34,7 @@ struct State {
     waiting: Vec<Waker>,
 }
 
-/// A flush under way; one that is given up counts as failed.
+/// A flush in progress; one that is given up counts as failed.
 struct UnderWay<'a> {
     of: &'a Flushing,
     number: u64,
@@ -81,7 +81,7 @@ impl Flushing {
         self.state().failed
     }
 
-    /// Does a flush, and waits for those that are under way when it ends. One that failed before this one
+    /// Does a flush, and waits for those that are in progress when it ends. One that failed before this one
     /// began says nothing of what was written since: whether that counts is the caller's to know. `written`:
     /// bytes written to the drive so far, in all.
     ///

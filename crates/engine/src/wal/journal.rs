@@ -1,8 +1,8 @@
 //! A shard's journal in memory: the page that is being filled, pages that wait to be written, and how far all of it is.
 //!
-//! Pages are numbered since the pool was made, and lie in a ring of the metadata region at their number modulo its
+//! Pages are numbered since the pool was made, and are in a ring of the metadata region at their number modulo its
 //! length. Four numbers only grow: pages below `from` are in the newest checkpoint, below `durable` flushed with the data of
-//! their records, below `persisted` written, and `next` is being filled; `from <= next`, and at most a ring lies between
+//! their records, below `persisted` written, and `next` is being filled; `from <= next`, and at most a ring is between
 //! them. A page in the ring is written again while it fills; one that is **sealed** is full, or a commit ended it, and
 //! is never changed again once it is durable.
 //!
@@ -63,7 +63,7 @@ pub struct JournalBounds {
     pub next: u64,
 }
 
-/// A shard's journal. Pages are numbered since the pool was made and lie in a ring.
+/// A shard's journal. Pages are numbered since the pool was made and are in a ring.
 pub struct Journal {
     pool: PoolId,
     shard: ShardId,

@@ -305,7 +305,7 @@ impl Shard {
         join_all(writes).await.into_iter().collect()
     }
 
-    /// Frees what nobody can need any more.
+    /// Frees what nobody can need any longer.
     pub(crate) fn release_space(&self) {
         let mut freed = false;
         let mut state = self.state.borrow_mut();

@@ -52,7 +52,7 @@ impl Tail {
         &self.memory.words()[first..first + PLACE]
     }
 
-    /// Puts what is new of a page here; `in_ring`: those with smaller numbers are in the ring. False when one lies in
+    /// Puts what is new of a page here; `in_ring`: those with smaller numbers are in the ring. False when one is in
     /// its place that is not.
     pub fn put(&mut self, header: JournalHeader, page: &JournalPage, in_ring: u64) -> bool {
         let filled = match self.filling {
@@ -87,7 +87,7 @@ impl Tail {
         true
     }
 
-    /// Nothing of the page is here yet, and nothing of another one in its place any more.
+    /// Nothing of the page is here yet, and nothing of another one in its place any longer.
     fn begin(&self, header: JournalHeader) {
         let place = self.place(header.sequence);
         place[LENGTH].store(0, Release);
@@ -97,7 +97,7 @@ impl Tail {
         self.memory.step();
     }
 
-    /// The header and the length in bytes of the page that lies in a page's place, if it is one of that shard and epoch.
+    /// The header and the length in bytes of the page that is in a page's place, if it is one of that shard and epoch.
     fn header(
         &self,
         (pool, shard): (PoolId, ShardId),

@@ -38,7 +38,7 @@ impl SingleFlight {
         self.running.get()
     }
 
-    /// Nobody is at it any more.
+    /// Nobody is at it any longer.
     pub fn end(&self) {
         self.running.set(false);
     }

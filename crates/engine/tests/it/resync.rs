@@ -54,7 +54,7 @@ fn repaired(engine: &Engine) -> u64 {
     drives.map(|drive| drive.repaired).sum()
 }
 
-/// Everything is on `member` alone: the other one is taken out, and nothing has to be mended.
+/// Everything is on `member` alone: the other one is taken out, and nothing has to be repaired.
 fn stands_alone(engine: &Engine, folder: &Folder, other: &str, version: impl Fn(u64) -> u64) {
     engine.drive_offline("p", &folder.existing(other)).unwrap();
     let client = Client::open(engine, "p", "v");

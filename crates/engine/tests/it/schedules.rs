@@ -1,4 +1,4 @@
-//! Schedules of snapshots lie in the labels: they go where the pool goes, and change with what they
+//! Schedules of snapshots are in the labels: they go where the pool goes, and change with what they
 //! took in one step.
 
 use crate::support::{Folder, engine, tiered, volume};
@@ -71,7 +71,7 @@ fn a_schedule_and_what_it_took_are_there_when_the_pool_is_opened_again() {
     assert_eq!(snapshots.len(), 4);
     assert!(snapshots.iter().all(|known| known.schedule == "hourly"));
 
-    // Only `keep` changes: it goes on. Another interval: it begins anew.
+    // Only `keep` changes: it continues. Another interval: it begins again.
     let status = again
         .schedule_set("tank", &spec("hourly", &["a", "b"], HOUR, 9), 10 * HOUR)
         .unwrap();

@@ -44,7 +44,7 @@ fn flip(image: &Image, block: u64, random: &mut Random) {
     image.set_block(block, bytes);
 }
 
-/// Damages one drive of a mirrored pool and mends it.
+/// Damages one drive of a mirrored pool and repairs it.
 fn mends(made: &Made, damage: impl FnOnce(&[Image])) {
     let images = made.copy();
     damage(&images);

@@ -95,7 +95,7 @@ fn what_was_discarded_after_a_snapshot_is_not_copied_out_with_what_it_had() {
     for name in ["v", "v@s"] {
         let (restored, mut blocks) = rescue(&made.drives, name);
         assert_eq!(restored.volume.lost_bytes, 0);
-        // Zeroes are written over what lies beneath.
+        // Zeroes are written over what is beneath.
         blocks.retain(|_, bytes| bytes.iter().any(|byte| *byte != 0));
         assert!(blocks == made.volumes[name].1, "{name}: {restored:#?}");
     }

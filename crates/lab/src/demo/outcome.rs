@@ -15,7 +15,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// What happened between two looks at the counters; nothing when nothing was read.
+    /// What happened between two examines the counters; nothing when nothing was read.
     pub fn between(before: &Counters, after: &Counters) -> Option<Self> {
         let ram = after.blocks_ram.saturating_sub(before.blocks_ram) as f64;
         let fast = after.blocks_fast.saturating_sub(before.blocks_fast) as f64;
@@ -38,7 +38,7 @@ impl Shares {
 /// One measurement of the volume.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// As it stands in the table.
+    /// As it is in the table.
     pub name: String,
     /// What fio measured.
     pub figures: Figures,

@@ -42,7 +42,7 @@ pub fn is_full(tier: &[Tier]) -> bool {
     now.dirty >= HALF && now.dirty - before.dirty < LITTLE
 }
 
-/// Looks at a pool once a second.
+/// Examines a pool once a second.
 struct Watch<'a> {
     daemon: &'a Daemon,
     demoted: u64,

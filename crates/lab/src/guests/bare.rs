@@ -123,7 +123,7 @@ impl Drop for Bare {
 struct BarePort {
     requests: Sender<Job>,
     answers: Receiver<Job>,
-    /// The data of slots whose requests are not under way.
+    /// The data of slots whose requests are not in progress.
     data: Vec<Option<Vec<u8>>>,
 }
 

@@ -26,7 +26,7 @@ const THREADS_MAX: Duration = Duration::from_secs(60);
 struct Suite<'a> {
     convect: &'a Path,
     with: &'a Hostile,
-    /// None only between one daemon and the next: they would lie in the same folder.
+    /// None only between one daemon and the next: they would be in the same folder.
     scene: Option<Scene>,
     idle_memory: u64,
     threads: u64,

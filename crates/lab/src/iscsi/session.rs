@@ -64,7 +64,7 @@ impl Numbers {
         self.command_max.wrapping_sub(self.command) < 1 << 31
     }
 
-    /// Puts the numbers into a command's header, and goes on.
+    /// Puts the numbers into a command's header, and continues.
     pub fn stamp(&mut self, head: Head) -> Head {
         let stamped = head.word(24, self.command).word(28, self.status);
         self.command = self.command.wrapping_add(1);

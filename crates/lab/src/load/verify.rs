@@ -48,7 +48,7 @@ impl Verify {
         }
     }
 
-    /// A request was answered: looks at every byte that was read.
+    /// A request was answered: examines every byte that was read.
     ///
     /// # Errors
     /// A sentence that says what is wrong, and where.

@@ -46,7 +46,7 @@ pub struct Pool {
     #[arg(long, default_value = "memory")]
     pub drives: Medium,
     /// Size of each volume, instead of 128 MiB in memory and 512 MiB otherwise: the pool then has several shards, and a
-    /// volume lies on all of them when it has more than 256 MiB for each
+    /// volume is on all of them when it has more than 256 MiB for each
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub volume: Option<u64>,
     /// Where modelled disks are.
@@ -178,7 +178,7 @@ pub struct Many {
     /// Volumes
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub volumes: u32,
-    /// Seconds for which the idle daemon is looked at each time
+    /// Seconds for which the idle daemon is examined each time
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub seconds: u64,
     /// How often all are given their policies, and have them taken away

@@ -22,7 +22,7 @@ const FLOODING: Kind = Kind {
 };
 /// What p99 may be, in milliseconds.
 const LATENCY_MS: f64 = 10.0;
-/// Looks at the pool, one each half a second, after which a dirty part that grew no more is as full as it becomes.
+/// Examines the pool, one each half a second, after which a dirty part that grew no more is as full as it becomes.
 const STEADY: usize = 6;
 const LITTLE: f64 = 0.005;
 const HALF: f64 = 0.5;

@@ -71,7 +71,7 @@ fn spread(seen: &[(u64, f64)]) -> f64 {
 
 fn go(stage: &Stage, with: &Many) -> Result<()> {
     each(with, "creating", |name| stage.volume(name, VOLUME))?;
-    // Once given and taken away: what allocators keep is there before it is looked at.
+    // Once given and taken away: what allocators keep is there before it is examined.
     each(with, "warming up", |name| stage.give(name, POLICY))?;
     each(with, "warming up", |name| stage.give(name, "none"))?;
     let (mut rows, mut seen) = (Vec::new(), vec![idle(stage, with.seconds)?]);

@@ -53,7 +53,7 @@ impl Disk {
         self.head.filter(|head| head.0 == volume).map(|head| head.1)
     }
 
-    /// Writes what is demoted: so many blocks from the first to the last, and what lies between.
+    /// Writes what is demoted: so many blocks from the first to the last, and what is between.
     pub fn demote(&mut self, blocks: u64) {
         self.busy_ms += DEMOTION_MS + transfer_ms(blocks);
     }

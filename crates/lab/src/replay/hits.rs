@@ -5,7 +5,7 @@ use crate::interrupt;
 use placement::{Blocks, Config, Extent, Policy};
 use rivals::{Belady, Cache, Outcome, POLICIES};
 
-/// Uses between looks at whether somebody wants it to end.
+/// Uses between checks whether it has been cancelled.
 const LOOK: usize = 1 << 20;
 
 /// What came of one policy.

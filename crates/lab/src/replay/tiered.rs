@@ -11,7 +11,7 @@ use crate::interrupt;
 use rivals::{Cache, Outcome};
 use traces::Request;
 
-/// Requests between looks at whether somebody wants it to end.
+/// Requests between checks whether it has been cancelled.
 pub const LOOK: usize = 1 << 16;
 /// Bits of a key that number the extent; those above are the volume.
 const NUMBER_BITS: u32 = 48;

@@ -78,7 +78,7 @@ fn show(took: &[f64]) {
     line("last", &took[took.len() - some..]);
 }
 
-/// Takes them, lists them, and starts the daemon anew.
+/// Takes them, lists them, and starts the daemon again.
 ///
 /// # Errors
 /// When one cannot be taken, some are not listed, or a person ends it.

@@ -199,7 +199,7 @@ pub fn run(convect: &Path, with: &Storm) -> Result<()> {
         show(&storms, with)?;
     }
     measured?;
-    // A database ends before what it lies on.
+    // A database ends before what it is on.
     scene.postgres = None;
     scene.stage.stop()
 }

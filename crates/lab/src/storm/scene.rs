@@ -226,7 +226,7 @@ struct Volumes {
 
 impl Volumes {
     fn new(stage: &Stage, with: &Storm) -> Result<Self> {
-        // What is backed up lies on the slow tier, as most of what is old does; the others are in use.
+        // What is backed up is on the slow tier, as most of what is old does; the others are in use.
         println!("  volumes: {} to back up", format_bytes(with.archive));
         let archive = stage.filled_guest(BACKUP, with.archive)?;
         stage.cool()?;

@@ -54,7 +54,7 @@ impl Attained {
         bytes as f64 / self.seconds()
     }
 
-    /// How long it was looked at, in seconds.
+    /// How long it was examined, in seconds.
     pub fn seconds(&self) -> f64 {
         (self.windows.len().max(1) as u64 * WINDOW_NS) as f64 / 1e9
     }
@@ -249,7 +249,7 @@ impl Drop for Crowd {
     fn drop(&mut self) {
         self.stop();
         for thread in self.threads.drain(..) {
-            // What it has counted is not used any more.
+            // What it has counted is not used any longer.
             let _ = thread.join();
         }
     }

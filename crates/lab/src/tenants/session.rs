@@ -17,7 +17,7 @@ pub struct Session {
     source: Box<dyn Source>,
     free: Vec<u16>,
     outstanding: Vec<Outstanding>,
-    /// It is a ring in shared memory, which is looked at without asking the system.
+    /// It is a ring in shared memory, which is examined without asking the system.
     is_ring: bool,
 }
 

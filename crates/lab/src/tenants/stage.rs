@@ -213,7 +213,7 @@ impl Stage {
     /// What the daemon counted of a volume's policy; nothing where it has none.
     ///
     /// # Errors
-    /// When the daemon does not answer.
+    /// When the daemon does not respond.
     pub fn windows_of(&self, volume: &str) -> Result<Option<(u64, u64)>> {
         let qos = self.daemon.volume(&format!("{POOL}/{volume}"))?.qos;
         Ok(qos.map(|qos| (qos.windows, qos.met)))

@@ -39,7 +39,7 @@ enum Sent {
     Write {
         range: Range<u64>,
         version: u32,
-        /// Once it is answered it may not be lost any more.
+        /// Once it is answered it may not be lost any longer.
         durable: bool,
     },
     Read {

@@ -63,7 +63,7 @@ impl Ledger {
         version
     }
 
-    /// Notes that a write was answered; `durable` when it may not be lost any more.
+    /// Notes that a write was answered; `durable` when it may not be lost any longer.
     pub fn wrote(&mut self, range: Range<u64>, version: u32, durable: bool) {
         self.give_back(range.clone());
         for block in range {

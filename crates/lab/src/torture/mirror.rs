@@ -12,7 +12,7 @@ use api::v1::{Drive, Pool};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long bringing a drive up to date may take when nothing else goes on.
+/// How long bringing a drive up to date may take when nothing else runs.
 const SYNC_TIME: Duration = Duration::from_secs(600);
 
 /// A drive that is away.

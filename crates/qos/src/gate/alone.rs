@@ -41,7 +41,7 @@ impl<T> Gate<T> {
     }
 
     /// How many of a row of operations pass without being asked for one by one: those of the one volume that is busy, while
-    /// nothing limits it. `asks` tells what one asks for, none if it is never held: the others count as under way then.
+    /// nothing limits it. `asks` tells what one asks for, none if it is never held: the others count as in progress then.
     /// `is_like` tells sooner that two ask for the same.
     #[inline]
     pub fn pass_alone<O: Copy>(

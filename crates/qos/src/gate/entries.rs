@@ -1,8 +1,8 @@
 //! The volumes that are busy at a gate, each with what is held of it and what it has in this tick. Volumes of a group have
 //! one entry together.
 //!
-//! A volume's entry lies in a slot, which it keeps until it was idle for a while. Operations mostly come in rows of one
-//! volume: the slot that was found last is looked at first.
+//! A volume's entry is in a slot, which it keeps until it was idle for a while. Operations mostly come in rows of one
+//! volume: the slot that was found last is examined first.
 
 use crate::costs::{Costs, Kind, class};
 use crate::gate::{CAPACITY, Request};
@@ -18,7 +18,7 @@ const BACKLOGGED: u64 = 4;
 const AHEAD: f64 = 1.2;
 const LEAST: f64 = CAPACITY as f64 / 100.0;
 
-/// Virtual times of those that nothing limits and of those that are paced. Time goes on with what passes, and where the latter
+/// Virtual times of those that nothing limits and of those that are paced. Time continues with what passes, and where the latter
 /// have little of it, the former pass by them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct VirtualTimes {

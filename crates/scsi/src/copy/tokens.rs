@@ -57,7 +57,7 @@ impl Token {
         !self.is_valid() || self.member.strong_count() == 0 || *lock(&self.expires) <= now
     }
 
-    /// Who made it, while it may be used, by this initiator. Using it begins its time anew.
+    /// Who made it, while it may be used, by this initiator. Using it begins its time again.
     pub(crate) fn maker(&self, initiator: &str, now: Instant) -> Option<Arc<Member>> {
         let name = |port: &str| port.split(',').next().unwrap_or_default().to_owned();
         let member = self.member.upgrade().filter(|_| !self.is_over(now))?;

@@ -238,7 +238,7 @@ fn keep_panics() {
                 *first = panic.to_string();
             }
             if cfg!(panic = "abort") {
-                // Nothing is told of it any more.
+                // Nothing is told of it any longer.
                 eprintln!("{panic}");
             }
             true

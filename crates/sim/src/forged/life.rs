@@ -252,7 +252,7 @@ impl Life {
                 .sum::<u64>()
                 .max(MIB);
         }
-        // Of each region the first chunks: what lies there was forged.
+        // Of each region the first chunks: what is there was forged.
         let regions = size.div_ceil(format::REGION).min(3);
         for region in 0..regions {
             for piece in 0..PIECES / regions {

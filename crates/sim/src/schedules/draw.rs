@@ -19,7 +19,7 @@ pub enum Spread {
 /// How a volume is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Habit {
-    /// Keeps so many operations under way.
+    /// Keeps so many operations in flight.
     Flood(usize),
     /// The same, with pauses: on for so long, then off.
     Bursts(usize, u64, u64),
@@ -177,7 +177,7 @@ pub fn plan(seed: u64) -> Plan {
                 policy,
             });
         }
-        // Once in a while all of it ends: what is held has to go on.
+        // Once in a while all of it ends: what is held has to continue.
         if random.one_in(3) {
             let at_ns = plan.length_ns / 2;
             let none = (0..plan.volumes.len()).map(|volume| Change {

@@ -1,7 +1,7 @@
 //! Schedules of quality of service: gates over modelled shards, held against an oracle of what each volume has to get.
 //!
 //! A schedule is drawn from a seed: shards of one to three, what they serve at a time and what operations take there,
-//! volumes with their policies, sizes and habits (some keep many operations under way, some send one after the other at
+//! volumes with their policies, sizes and habits (some keep many operations in flight, some send one after the other at
 //! a slow pace, some pause), and changes of policies while all of it runs. Time is virtual. Gates are asked exactly as
 //! the engine's shards ask theirs (the engine's `shard/qos.rs`).
 //!

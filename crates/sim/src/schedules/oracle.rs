@@ -17,7 +17,7 @@ use qos::Tenant;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Time after a change in which shares and costs are learned anew, and the least that is judged.
+/// Time after a change in which shares and costs are learned again, and the least that is judged.
 const SETTLES_NS: u64 = 700 * MS;
 const JUDGED_NS: u64 = 500 * MS;
 /// Part of shards' time that minimums may take to be counted on, and of a minimum that has to be attained.
@@ -102,7 +102,7 @@ impl Oracle {
         self.tally.held += 1;
     }
 
-    /// One is not any more.
+    /// One is not any longer.
     pub fn released(&mut self, volume: usize, shard: usize) {
         self.of[volume].held[shard] -= 1;
     }

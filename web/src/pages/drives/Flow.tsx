@@ -36,7 +36,7 @@ const NAMES: Record<From | To, string> = {
 /** In pixels: the widest picture, and a bar. */
 const WIDE = 900;
 const BAR = 12;
-/** A band that is thicker bears its figure. */
+/** A band that is thicker has its figure. */
 const LABELLED = 13;
 
 function rate(value: number): string {

@@ -22,7 +22,7 @@ export interface Flow {
 const BLOCK = 4096;
 
 function grown(before: number, after: number): number {
-  // A pool that was opened anew counts from 0 on.
+  // A pool that was opened again counts from 0 on.
   return after >= before ? after - before : after;
 }
 

@@ -9,7 +9,7 @@ import { Table, type Column } from "../../ui/Table";
 import { Targets } from "./Targets";
 import { about, found, tone, words } from "./events";
 
-/** How often it is asked anew, in seconds. */
+/** How often it is asked again, in seconds. */
 const EVERY = 5;
 
 const COLUMNS: Column<HappenedEvent>[] = [

@@ -7,7 +7,7 @@ import { TextField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
 import { changed } from "./parameters";
 
-/** Parameters of an export that change while hosts go on, as far as its front end can. */
+/** Parameters of an export that change while hosts continue, as far as its front end can. */
 export function ChangeExport({ of, onClose }: { of: Export; onClose: () => void }) {
   const { value } = useData("front ends alone", (signal) => api.get("/v1/frontends", { signal }));
   const parameters = value?.items.find((known) => known.name === of.kind)?.parameters ?? [];

@@ -27,7 +27,7 @@ function closer(range: Range, at: number, size: number): Range {
   return { start: Math.min(start, Math.max(Math.floor((size - length) / CHUNK) * CHUNK, 0)), length };
 }
 
-/** One volume: from the whole to single chunks, and why a part lies where it does. */
+/** One volume: from the whole to single chunks, and why a part is where it is. */
 export function VolumeMap({ of }: { of: Volume }) {
   const name = `${of.pool}/${of.name}`;
   const [ranges, setRanges] = useState<Range[]>([{ start: 0, length: of.size }]);

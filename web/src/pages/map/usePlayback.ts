@@ -21,7 +21,7 @@ export interface Playback {
 }
 
 interface Past {
-  /** Nothing while one looks at now. */
+  /** Nothing while one examines now. */
   playback: Playback | undefined;
   picture: Picture | undefined;
   error: string | undefined;

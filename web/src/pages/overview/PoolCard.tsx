@@ -17,7 +17,7 @@ function toFull(pool: Pool): string {
   return "not filling";
 }
 
-/** How long reads from a source took of late: half of them, and all but one in a hundred. */
+/** Recent read latency by source: p50 and p99. */
 function took(latency: Latency | undefined, source: Source): string {
   if (!latency) return "";
   const at = (share: number) => percentile(latency[source], latency.bounds_ns, share);

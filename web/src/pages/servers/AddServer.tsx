@@ -9,7 +9,7 @@ const WAYS = [
   ["ca", "signed by a CA"],
 ] as const;
 
-/** Another daemon that is to be looked at from here. */
+/** Another daemon that is to be examined from here. */
 export function AddServer({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [url, setUrl] = useState("https://");

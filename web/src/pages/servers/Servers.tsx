@@ -7,7 +7,7 @@ import { Page } from "../../ui/Page";
 import { AddServer } from "./AddServer";
 import { ServerCard } from "./ServerCard";
 
-/** How often it is asked anew, in seconds. */
+/** How often it is asked again, in seconds. */
 const EVERY = 3;
 
 /** This daemon and others, side by side. */

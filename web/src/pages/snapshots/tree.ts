@@ -19,7 +19,7 @@ export interface SnapshotRow {
 
 export type Row = VolumeRow | SnapshotRow;
 
-/** Deeper than this clones of clones are not moved to the right any more. */
+/** Deeper than this clones of clones are not moved to the right any longer. */
 const DEPTH_MAX = 6;
 
 export function flat(snapshots: readonly Snapshot[]): Row[] {

@@ -4,7 +4,7 @@ import type { Volume } from "../../api/types";
 import { Dialog } from "../../ui/Dialog";
 import { Form } from "../../ui/Form";
 
-/** Gives a clone the snapshots that it stands on. */
+/** Gives a clone the snapshots that it is based on. */
 export function Promote({ of, onClose }: { of: Volume; onClose: () => void }) {
   const [told, setTold] = useState<string>();
   const path = { pool: of.pool, volume: of.name };

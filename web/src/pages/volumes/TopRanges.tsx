@@ -5,7 +5,7 @@ import { useData } from "../../live/useData";
 import { href } from "../../router";
 import { topRanges } from "./ranges";
 
-/** Parts that the volume is looked at in. */
+/** Parts that the volume is examined in. */
 const PARTS = 1024;
 /** Ranges that are shown. */
 const SHOWN = 8;

@@ -1,4 +1,4 @@
-// The knobs of a volume as the form has them, and what a form changes of them. Pure.
+// The settings of a volume as the form has them, and what a form changes of them. Pure.
 import type { Targets, Volume, VolumeChange } from "../../api/types";
 import { bytes, parseBytes } from "../../format";
 

@@ -35,7 +35,7 @@ struct Scene {
     told: Arc<Told>,
 }
 
-/// Two shards, and nothing under way.
+/// Two shards, and nothing in progress.
 fn scene() -> Scene {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
     let port = || (ShardPort::new(handle.remote()), InFlight::default());

@@ -90,7 +90,7 @@ async fn full(handle: &Handle, name: &str) -> Rc<Probe> {
     Rc::new(probe)
 }
 
-/// The longest time that one of some writes of level 1 takes, one after the other, while so many of level 3 are under way at
+/// The longest time that one of some writes of level 1 takes, one after the other, while so many of level 3 are in progress at
 /// any time; and how many of those end meanwhile.
 async fn beside_a_flood(handle: &Handle, probe: &Rc<Probe>, floods: u64) -> (u64, u64) {
     let ended = Rc::new(Cell::new(0u64));

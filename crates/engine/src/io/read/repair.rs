@@ -36,7 +36,7 @@ impl Shard {
             return false;
         }
         if block_of(&map_page, block) != before {
-            // It was written, or moved, meanwhile: nothing is wrong with it any more.
+            // It was written, or moved, meanwhile: nothing is wrong with it any longer.
             self.give_back(&runs);
             return true;
         }

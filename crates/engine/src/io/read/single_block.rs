@@ -49,7 +49,7 @@ impl Shard {
         let Ok(data) = self.read_place(place, 1, &check).await else {
             return false;
         };
-        // A mirror that mends looks at every member: the last one that was copied may be one that is wrong.
+        // A mirror that repairs examines every member: the last one that was copied may be one that is wrong.
         if !right.get() && !is_on(Mutation::LegLast) {
             buf.borrow_mut().write(0, &data);
         }

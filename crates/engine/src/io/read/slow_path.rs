@@ -82,7 +82,7 @@ impl Served {
 pub(crate) enum Looked {
     /// It is one block, which a fast drive has.
     Block(Seen),
-    /// All lies in one chunk, and these blocks of it are still to be read. The uses are those of all blocks that the
+    /// All is in one chunk, and these blocks of it are still to be read. The uses are those of all blocks that the
     /// pages have, and what summaries gave already.
     Left(Parts, AllPlaced, Uses),
     /// It has to be looked for, all of it.
@@ -672,7 +672,7 @@ impl Shard {
         Ok(Some(data))
     }
 
-    /// Reads blocks at a place; what lies there is not given to anybody else meanwhile.
+    /// Reads blocks at a place; what is there is not given to anybody else meanwhile.
     pub(crate) async fn read_place(
         &self,
         place: Place,

@@ -15,7 +15,7 @@ impl Shard {
     /// Sends the whole blocks of a piece to their slots. Returns their checksums, which are those of what was sent.
     ///
     /// # Errors
-    /// What a drive said, when nothing is under way any more.
+    /// What a drive said, when nothing is in progress any longer.
     pub(super) async fn send_piece(
         &self,
         runs: &[Run],

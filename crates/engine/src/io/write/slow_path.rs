@@ -21,7 +21,7 @@ const SPACE_ROUNDS: usize = 64;
 /// Times that a write of part of a block starts again because the block changed beneath it.
 pub(super) const MERGE_ROUNDS: usize = 64;
 
-/// A part of an operation that lies in one chunk.
+/// A part of an operation that is in one chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
     pub chunk: u32,
@@ -167,10 +167,10 @@ impl Shard {
         Ok(true)
     }
 
-    /// What lies in `runs` is what a piece of a layer's chunk holds from now on.
+    /// What is in `runs` is what a piece of a layer's chunk holds from now on.
     ///
     /// # Errors
-    /// `NoSpace`, or the journal takes no record any more.
+    /// `NoSpace`, or the journal takes no record any longer.
     pub(crate) fn record_write(
         &self,
         (by, layer): (By, u32),

@@ -45,7 +45,7 @@ impl Shard {
             if self.is_gone(which) {
                 return Ok(());
             }
-            // What the pages lie on is not given to anybody else before they were read.
+            // What the pages are on is not given to anybody else before they were read.
             let read_epoch = self.state.borrow_mut().deferred_frees.begin_read();
             let pages = self.pages_of(which, keys, before);
             let reads = pages.iter().map(|(level, key, ptr)| async {
@@ -170,7 +170,7 @@ impl Shard {
         });
     }
 
-    /// Has the next checkpoint write a page anew, if what it says is in memory.
+    /// Has the next checkpoint write a page again, if what it says is in memory.
     fn renew_page(&self, which: Which, level: u8, key: u32) -> bool {
         if self.is_gone(which) {
             return false;

@@ -1,4 +1,4 @@
-//! The scrub of a shard's checkpoint and journal. Nothing of them is mended in place: a new
+//! The scrub of a shard's checkpoint and journal. Nothing of them is repaired in place: a new
 //! checkpoint takes the place of the one and makes the other unneeded.
 
 use super::report::{FaultPlace, ScrubFault};

@@ -9,7 +9,7 @@ use units::VdriveId;
 /// Faults that are remembered with their place; the others are only counted.
 const FAULTS: usize = 1000;
 
-/// Where a shard's part of a scrub goes on: the owner of a tree (a volume's number, or one of the
+/// Where a shard's part of a scrub continues: the owner of a tree (a volume's number, or one of the
 /// shard's own trees after them) and a key in it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct ScrubPoint {
@@ -45,7 +45,7 @@ pub struct ScrubFault {
     pub volume: Option<u32>,
     /// First byte of the volume that it concerns.
     pub offset: u64,
-    /// Bytes that it concerns: 4 KiB for data, what lies beneath for a page of the map.
+    /// Bytes that it concerns: 4 KiB for data, what is beneath for a page of the map.
     pub length: u64,
     /// Where it lies.
     pub place: FaultPlace,
@@ -74,7 +74,7 @@ pub struct Scrub {
 }
 
 impl Scrub {
-    /// One that goes on with what was found before.
+    /// One that continues with what was found before.
     pub fn new(rate: u64, known: &ScrubTotals) -> Self {
         Self {
             rate,

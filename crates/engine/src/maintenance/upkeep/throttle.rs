@@ -16,7 +16,7 @@ const BUCKETS: usize = 64 * PER_DOUBLING as usize;
 /// How long the scrub pauses to see what is usual, in nanoseconds, and how often.
 const QUIET_NS: u64 = 1_000_000_000;
 const QUIET_EVERY_NS: u64 = 15_000_000_000;
-/// Time between looks at what hosts feel, in nanoseconds.
+/// Time between examines what hosts feel, in nanoseconds.
 const LOOK_NS: u64 = 250_000_000;
 /// Operations that a look or a pause has to have seen to mean anything.
 const ENOUGH: u32 = 50;

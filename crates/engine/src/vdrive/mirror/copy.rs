@@ -71,7 +71,7 @@ impl Gate {
     /// Waits for every write that has begun before.
     async fn drain(&self) {
         let old = self.phase.get();
-        // The other phase has to be over before it can be begun anew.
+        // The other phase has to be over before it can be begun again.
         self.ended(1 - old).await;
         if self.phase.get() == old {
             self.phase.set(1 - old);
@@ -127,7 +127,7 @@ impl VdriveIo {
     /// are left as they are: nothing better is to be had.
     ///
     /// # Errors
-    /// When the member is not being brought up to date any more, or fails: it is out then.
+    /// When the member is not being brought up to date any longer, or fails: it is out then.
     pub async fn copy(&self, member: usize, block: u64, count: usize) -> Result<(), DriveError> {
         let _closed = self.gate.close(block, count as u64).await;
         if self.parts[member].member.state() != MemberState::Syncing {

@@ -300,7 +300,7 @@ async fn one(handle: &Handle, base: &Made, random: &mut Random, tally: &mut Tall
     }
 }
 
-/// Damages and mends `pools` pools.
+/// Damages and repairs `pools` pools.
 pub fn run(pools: u64, seed: u64) -> Tally {
     let bases: Vec<Made> = SHAPES
         .into_iter()

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 /// As many as most attackers have.
 const THREADS: u64 = 16;
-/// Steps between two looks at whether it is over: some 10 µs.
+/// Steps between two checks whether it is over: some 10 µs.
 const STEPS: u64 = 10_000;
 
 pub fn attack(stage: &Stage<'_>) {

@@ -7,10 +7,10 @@ use crate::load::Histogram;
 use crate::nbd::{Client, Request};
 use std::time::{Duration, Instant};
 
-/// Bytes of answers that may be under way at a time: a socket takes so many, so that a server which has to get rid
+/// Bytes of answers that may be in flight at a time: a socket takes so many, so that a server which has to get rid
 /// of them first never waits for us while we wait for it. One longer answer goes alone.
 const ANSWERS: u64 = 128 << 10;
-/// How often a person is asked whether to go on, in answers.
+/// How often a person is asked whether to continue, in answers.
 const LOOK: u64 = 256;
 
 /// What came of it.
