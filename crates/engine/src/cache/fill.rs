@@ -1,4 +1,4 @@
-//! Fetching from the slow tier into RAM: what a host waits for, with its neighbours.
+//! Cache fills: reading the extent that a host waits for, with its neighbours, from the slow tier into RAM.
 
 use super::read_cache::RamExtent;
 use crate::control::explain::Cause;

@@ -1,4 +1,4 @@
-//! Fetching ahead: what lies around a miss comes into RAM though nobody has asked for it yet.
+//! Read-ahead: the surroundings of a miss are read into RAM before a host requests them.
 
 use super::fill::{FillReason, parts};
 use crate::map::page::MapPage;

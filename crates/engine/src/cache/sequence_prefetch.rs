@@ -1,4 +1,4 @@
-//! What hosts went on to after the same things before comes into RAM before they ask for it, while the disk has little else
+//! Sequence prefetch: what followed the same extents before is read into RAM before hosts request it, while the disk has little else
 //! to do (docs/placement.md, "Sequence prefetch").
 
 use super::fill::{FillReason, parts};

@@ -1,4 +1,4 @@
-//! How far shards' metadata is, for labels to tell: a label that is found later shows by it that metadata was put back.
+//! Progress of the shards' metadata, recorded in labels: a later opening detects by it that metadata was restored to an earlier state.
 
 use crate::shard::state::Shard;
 use format::CheckpointMark;

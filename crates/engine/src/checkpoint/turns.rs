@@ -1,4 +1,4 @@
-//! Whose turn a checkpoint is, and who asks for one.
+//! Serialises checkpoints, and takes requests for one.
 //!
 //! One checkpoint is written at a time ([`SingleFlight`]); an audit and the end of a layer hold the turn as well, so that none
 //! begins meanwhile. The checkpoint loop sleeps on [`CheckpointTurns::until_asked`]; who finds no room in the journal

@@ -1,4 +1,4 @@
-//! The engine and what can be asked of it.
+//! The engine and its control interface.
 
 use super::explain::{Explanation, MoveCount};
 use super::import::{ImportOptions, MissingDrives};

@@ -1,4 +1,4 @@
-//! Why a block is where it is: what is told of it, and every cause that moves blocks.
+//! Why a block is where it is: the report about it, and every reason for which blocks are moved.
 
 /// What blocks come from and go to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

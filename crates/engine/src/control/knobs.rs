@@ -1,4 +1,4 @@
-//! What is asked for, and told of, the placement of one volume (docs/placement.md).
+//! Placement settings of a volume, and their status (docs/placement.md).
 
 use super::types::Tier;
 use serde::{Deserialize, Serialize};

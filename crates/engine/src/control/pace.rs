@@ -1,4 +1,4 @@
-//! How fast a job goes, by what it did recently, without the time in which it was paused. Pure: who asks has the clock.
+//! The rate of a job from its recent progress, without the time in which it was paused. Pure: the caller passes the time.
 
 /// A rate is of the last seconds: of at least so many, and at most twice as many.
 const WINDOW_S: f64 = 10.0;

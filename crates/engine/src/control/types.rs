@@ -1,4 +1,4 @@
-//! What the control plane asks of the engine and is told by it. Sizes are bytes, times seconds.
+//! Requests of the control plane and the engine's responses. Sizes are in bytes, times in seconds.
 
 use super::knobs::{KnobsChange, KnobsStatus};
 use super::qos::{PolicyChoice, VolumeQos};

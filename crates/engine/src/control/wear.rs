@@ -1,4 +1,4 @@
-//! What was written to drives, and what promotion may write.
+//! Bytes written to drives, and the promotion budget.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a fast tier of another size would give (docs/placement.md).
+//! Forecasts for other sizes of the fast tier (docs/placement.md).
 
 /// Sizes that are told of, in percent of the fast tier of now, or of what a volume has of it now.
 pub const POINTS: [u64; 6] = [25, 50, 100, 200, 400, 800];

@@ -1,9 +1,9 @@
 //! Long operations of a volume: reads and writes of more than 64 KiB, discards and writes of zeroes of several regions.
 //!
 //! They are carried out in parts that take turns (round robin over the operations), and together have so many bytes with the
-//! shards at a time: whatever a host asks for at once, its volume takes no more memory and drives than that, and others have
+//! shards at a time: however much a host requests at a time, its volume uses no more memory and drives than that, and others have
 //! their turn in between. The parts of one operation have slices of its memory; a copy would take as much memory as hosts
-//! like. The first error ends an operation, and so does the end of who asked for it: parts that have not begun by then are
+//! like. The first error ends an operation, and so does the disconnection of its client: parts that have not begun by then are
 //! left out.
 
 use super::volume::Ports;

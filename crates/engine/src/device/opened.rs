@@ -1,6 +1,6 @@
-//! A volume as somebody has it open: with each operation goes who asks for it.
+//! An open volume: adds export and initiator to each operation.
 //!
-//! Leaves out: what becomes of that, which shards decide and count (`shard/dispatch.rs`).
+//! Leaves out: what shards decide and count by them (`shard/dispatch.rs`).
 
 use super::initiator::Initiator;
 use super::volume::VolumeDevice;

@@ -1,5 +1,5 @@
-//! Operations that wait for nothing: what is in memory, the engine's or a drive's, is read and written as
-//! they arrive, straight from and to the host's memory, without a task. Whatever cannot be done so is left as
+//! Operations that complete without waiting: data in memory, the engine's or a drive's, is read and written as
+//! they arrive, straight from and to the host's memory, without a task. Operations that cannot be done so are left as
 //! it was, for a task (`dispatch.rs`).
 
 use super::cpu_prefetch::Seen;

@@ -1,10 +1,10 @@
-//! Who gets what is short first: room on the fast tier and in the journal, by the levels of those who wait.
+//! Priorities for scarce resources: space on the fast tier and in the journal is granted by the levels of the waiters.
 //!
 //! Two means, both only while the pool has policies. A **reserve**: of what hosts may take, an eighth is not for everyone;
 //! each level leaves a part of it to the levels above, so that a flood of a low one does not make a high one wait
 //! ([`left_to_others`]). And a **line** ([`Line`]) for those who wait for slots: the highest level goes first, and of one
-//! level who came first. Nobody starves: of a hundred writes one is of whoever has waited for longest, and a reserve
-//! delays, it refuses nobody.
+//! level who came first. No write starves: one in a hundred is the one that has waited longest, and a reserve
+//! delays, it never refuses.
 //!
 //! Leaves out: waiting, and taking (`io/write/slow_path.rs`, `wal/log.rs`); how fast room is taken that is short (`io/write/admission.rs`).
 

@@ -1,6 +1,6 @@
-//! Compaction: what lies scattered is moved together, so that groups become empty.
+//! Compaction: scattered blocks are moved together, so that groups become free.
 //!
-//! Slots go into slots of other groups, homes into homes. What is valid in a home of which little is goes into
+//! Slots go into slots of other groups, homes into homes. The blocks of a home that is mostly invalid go into
 //! slots; so the home is free. Leaves out: when it is wanted (`maintenance/rebalance.rs`).
 
 use super::upkeep::Throttle;

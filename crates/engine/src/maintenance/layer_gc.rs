@@ -1,4 +1,4 @@
-//! Layers that nobody names any more give back what they have, at a pace that hosts do not feel.
+//! Garbage collection of layers: the space of unreferenced layers is freed, at a rate that does not disturb hosts.
 
 use super::progress::Progress;
 use super::upkeep::Throttle;

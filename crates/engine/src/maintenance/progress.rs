@@ -1,4 +1,4 @@
-//! How far long work is, and what is wanted of it: shared by who does it and who watches it.
+//! Progress of long-running work and requests to pause or cancel it, shared by the worker and its observers.
 
 use reactor::Handle;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

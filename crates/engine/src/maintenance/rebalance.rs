@@ -1,7 +1,7 @@
 //! Space that one shard has and another needs.
 //!
-//! Responsible for: asking the pool's other shards for groups when there is none to be had, and giving
-//! up groups for others: those that are empty, and those that can be emptied, by giving up what is kept for reads
+//! Responsible for: asking the pool's other shards for groups when none is free, and
+//! releasing groups for others: those that are empty, and those that can be emptied, by evicting what is kept for reads
 //! alone and by compaction.
 
 use crate::shard::state::Shard;

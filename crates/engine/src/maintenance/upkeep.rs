@@ -1,12 +1,12 @@
 //! Background work: one scheduler for all that a shard does without a host waiting for it.
 //!
-//! Each kind of it has its own way to find out how much hosts leave it: write-back takes a share of what they ask for
-//! ([`WritebackRate`]), scrubs and deletions measure what hosts feel ([`Throttle`]), the others go as fast as drives let them.
-//! Above that stands what volumes were promised. Background work is a tenant of the lowest level: while somebody in the pool
-//! misses what its policy promises ([`Upkeep::hurt`], told by the gates), each kind goes down to its floor, so that it
+//! Each kind has its own way to determine how much hosts leave to it: write-back takes a share of what they request
+//! ([`WritebackRate`]), scrubs and deletions measure hosts' latency ([`Throttle`]), the others run as fast as the drives allow.
+//! Guarantees of volumes take precedence. Background work is a tenant of the lowest level: while a volume of the pool
+//! misses its guarantee ([`Upkeep::hurt`], reported by the gates), each kind is reduced to its floor, so that it
 //! ends all the same, and runs at its usual rate again once no promise has been missed for a while.
 //!
-//! Leaves out: what a kind does. What makes room that hosts wait for is no background work: nothing here delays it.
+//! Leaves out: what a kind does. Work that frees space for waiting hosts is not background work: nothing here delays it.
 
 mod throttle;
 mod writeback_rate;

@@ -3,8 +3,8 @@
 //! A volume's writes go to the layer with its number until a snapshot switches them to another one; only those that were
 //! switched are here. Group snapshots go in three steps (docs/snapshots.md): volumes are **quiesced** (their pages do not
 //! change), **switched**, and **resumed**. A write that finds its volume quiesced waits for [`ActiveLayers::until_resumed`],
-//! asked for in the same borrow, and looks again. Invariant: from quiesce to resume a volume's active layer changes by the
-//! switch alone, and a layer that was merged into the one beneath is nobody's.
+//! requested in the same borrow, and checks again. Invariant: from quiesce to resume a volume's active layer changes by the
+//! switch alone, and a layer that was merged into the one beneath belongs to no volume.
 
 use reactor::Event;
 use std::collections::{BTreeMap, BTreeSet};

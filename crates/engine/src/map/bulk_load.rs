@@ -1,5 +1,5 @@
 //! Loading the pages of many chunks at once, for recovery: a journal may change tens of thousands
-//! all over a map, and read one by one they are what an opening takes longest for.
+//! all over a map, and reading them one by one would dominate the time of an opening.
 
 use super::layer_table::layer_entry;
 use super::radix::Lookup;

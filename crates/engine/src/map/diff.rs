@@ -1,4 +1,4 @@
-//! What a volume or a snapshot has otherwise than a snapshot that it is based on (docs/snapshots.md).
+//! Differences between a volume or a snapshot and a snapshot that it is based on (docs/snapshots.md).
 //!
 //! Layers are merged meanwhile, chunk by chunk. So what is inherited from where is looked up for a
 //! chunk without waiting in between, and a snapshot is known by its epoch, which stays with what it

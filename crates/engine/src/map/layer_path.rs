@@ -1,4 +1,4 @@
-//! The layers that a layer is based on, in a row: where what is inherited from an epoch is, is found in a
+//! The chain of layers that a layer is based on: where blocks inherited from an epoch are is found in a
 //! few steps then, and not by walking through a thousand snapshots.
 
 use crate::shard::state::Volume;

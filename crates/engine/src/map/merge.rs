@@ -1,4 +1,4 @@
-//! A layer's pages go into those of the layer that it is based on, which nobody names any more
+//! Merging a layer's pages into those of its parent layer, which is no longer referenced
 //! (docs/snapshots.md).
 //!
 //! A chunk is merged without waiting in between, and never while a checkpoint collects pages: a

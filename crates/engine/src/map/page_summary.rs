@@ -1,4 +1,4 @@
-//! What stays in memory of a page that was given up: where its blocks lie.
+//! Page summaries: the locations of an evicted page's blocks, which stay in memory.
 //!
 //! Behind a hundred snapshots what a volume inherits is spread over as many pages, each of which has a
 //! few blocks. A summary has those blocks' places on the fast tier in a few bytes each, so that reading

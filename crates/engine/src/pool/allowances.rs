@@ -1,4 +1,4 @@
-//! What is counted for volumes with a quota or a reservation, and by which layers.
+//! Space accounting of volumes with a quota or a reservation, and of their layers.
 
 use super::limits::has_limits;
 use super::shards::ask_all;

@@ -1,4 +1,4 @@
-//! The end of the daemon's log of changes, kept in the labels (docs/access.md). What it says is of no concern here.
+//! The end of the daemon's log of changes, kept in the labels (docs/access.md). Its content is opaque here.
 
 use super::{Pool, Result, error, lock};
 use crate::control::types::ErrorCode;

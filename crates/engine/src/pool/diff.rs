@@ -1,4 +1,4 @@
-//! What a volume or a snapshot has otherwise than a snapshot that it is based on.
+//! Differences between a volume or a snapshot and a snapshot that it is based on.
 
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, ShardHandle, error};

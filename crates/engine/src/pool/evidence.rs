@@ -1,4 +1,4 @@
-//! What the drives of a pool prove before it is opened, and refusing to open what would not be as it was.
+//! Evidence on the drives of a pool before it is opened, and refusal to open a pool that has lost writes.
 //!
 //! Responsible for: copies of a drive, drives that went their own way, drives and metadata that were put back to an earlier
 //! state, drives that were cut short, and drives that are missing. Labels are judged in `format`. Leaves out: drives that

@@ -1,4 +1,4 @@
-//! Why a volume's block is where it is, and how often the pool moved what for which cause.
+//! Why a volume's block is where it is, and counts of the pool's moves by reason.
 
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, error};

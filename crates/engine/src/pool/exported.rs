@@ -1,6 +1,6 @@
-//! The numbers by which shards know exports, so that what comes by each can be counted where it is done.
+//! Numbers by which shards know exports, so that operations are counted by export where they are executed.
 //!
-//! A number is an export's for as long as the pool keeps the export or somebody has a volume open by it. Then shards forget
+//! A number is an export's for as long as the pool has the export or a volume is open by it. Then shards forget
 //! what they counted, and another export may get it.
 
 use crate::control::look::ExportLook;

@@ -1,7 +1,7 @@
 //! Taking snapshots (docs/snapshots.md).
 //!
 //! Hosts wait from the moment at which the first shard quiesces its volumes until the last one has switched them. So
-//! all of it is one task on the loop of the labels: no other thread has to come to the processor in between.
+//! all of it is one task on the loop of the labels: no other thread must be scheduled in between.
 
 use super::labels::on_loop;
 use super::shards::{all, ask_all, code_of};

@@ -1,7 +1,7 @@
 //! The pool's description in its labels, kept up to date.
 //!
-//! Responsible for: writing labels one generation after the other, whoever asks, and writing at
-//! once what barriers wait for: members that went out and what they lack. What is asked often goes to
+//! Responsible for: writing labels one generation after the other, whatever the caller, and writing immediately
+//! what barriers wait for: members that went out and what they lack. Frequent requests go to
 //! the drives that bear metadata, without which no pool opens, and to the others soon after. Runs on
 //! the pool's first loop. Leaves out: what a label looks like on a drive.
 

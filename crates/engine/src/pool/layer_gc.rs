@@ -1,4 +1,4 @@
-//! Layers that nobody names any more are freed or merged in the background, one after the other; what
+//! Unreferenced layers are freed or merged in the background, one after the other; what
 //! makes it durable, a checkpoint and a label, is done once for many.
 
 use super::shards::{ask_all, code_of, try_all};

@@ -1,4 +1,4 @@
-//! Jobs of a pool that rest, which the labels tell of: they still do when the pool is opened again.
+//! Paused jobs of a pool, recorded in the labels: they stay paused when the pool is opened again.
 
 use super::labels::on_loop;
 use super::{Pool, Result, lock};

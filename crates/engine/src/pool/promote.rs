@@ -1,4 +1,4 @@
-//! A clone takes over the snapshots that it is based on: only the label says whose a snapshot is.
+//! Promoting a clone: it takes over the snapshots that it is based on. Only the label changes: it records the owner of each snapshot.
 
 use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, Promotion};

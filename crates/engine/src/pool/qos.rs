@@ -1,4 +1,4 @@
-//! Quality-of-service policies of a pool: kept in its labels, given to volumes and groups when they fit, told to shards.
+//! Quality-of-service policies of a pool: stored in its labels, assigned to volumes and groups if admission permits, and sent to shards.
 
 mod admission;
 mod groups;

@@ -1,4 +1,4 @@
-//! What hosts have reserved of volumes and want kept (docs/iscsi.md). What it says is of no concern here.
+//! Persistent SCSI reservations of volumes (docs/iscsi.md). Their content is opaque here.
 
 use super::{Pool, Result, error, lock};
 use crate::control::types::ErrorCode;

@@ -1,4 +1,4 @@
-//! Schedules of snapshots: kept in the labels. What is due, and what goes, others decide.
+//! Schedules of snapshots: kept in the labels. Leaves out: which snapshots are due, and which are deleted.
 
 use super::group_snapshot::{GROUP_MAX, NewSnapshot};
 use super::{Pool, Result, error, lock, plan};

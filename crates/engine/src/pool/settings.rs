@@ -1,4 +1,4 @@
-//! Settings of volumes: what somebody chose for their placement (docs/placement.md), changed while they are
+//! Settings of volumes: placement settings (docs/placement.md), changed while volumes are
 //! used.
 
 use super::shards::ask_all;

@@ -1,4 +1,4 @@
-//! Drives of a pool that are there and bear no label any longer: what else they hold may tell that the
+//! Drives of a pool that are present without a label: their other records may show that the
 //! drives that still have labels are old.
 
 use super::labels::{self, on_loop};

@@ -1,4 +1,4 @@
-//! An open pool, and what everything about pools uses.
+//! An open pool, and the state that all parts of `pool` share.
 
 use super::tails::Tails;
 use super::{

@@ -1,4 +1,4 @@
-//! What a pool tells of itself.
+//! Status of a pool.
 
 use super::allowances::{Has, has};
 use super::shards::{ask_all, code_of};

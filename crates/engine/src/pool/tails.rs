@@ -1,4 +1,4 @@
-//! The tails of a pool's journals, in memory that outlives the daemon: which of them an opening takes, and when they go.
+//! The tails of a pool's journals, in memory that outlives the daemon: which of them an opening uses, and when they are removed.
 //!
 //! A tail belongs to one opening. Each opening has a random id, which its label names; its tails are called by it, say which
 //! drives they were used with, and are locked as long as it lasts. So an opening

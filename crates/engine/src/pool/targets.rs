@@ -1,4 +1,4 @@
-//! What is expected of volumes: it is in the labels, and the daemon watches it.
+//! Performance targets of volumes: stored in the labels, monitored by the daemon.
 
 use super::{Result, error};
 use crate::control::types::{ErrorCode, Targets, TargetsChange};

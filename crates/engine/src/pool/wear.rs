@@ -1,4 +1,4 @@
-//! What was written to a pool's drives, kept in the labels, and what promotion may write.
+//! Bytes written to a pool's drives, recorded in the labels, and the promotion budget.
 
 use super::shards::ask_all;
 use super::{Pool, Result, error, lock};

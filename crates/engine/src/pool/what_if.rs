@@ -1,4 +1,4 @@
-//! What a fast tier of another size would give, from what the shards have examined.
+//! Forecasts for other sizes of the fast tier, from the shards' statistics.
 
 use super::shards::ask_all;
 use super::{Pool, Result, error};

@@ -1,8 +1,8 @@
 //! Opening: the checkpoint that counts, and the shard's own trees as it has them.
 //!
 //! The newest checkpoint counts. Where pages of its trees are damaged on all members, the one before it does, if the journal
-//! since that is whole up to where the newest one began: it tells everything that the newest one holds. Pages that
-//! the newest one replaced may have been used again since; what is damaged so is known by its checksum, as always.
+//! since that is whole up to where the newest one began: it contains everything that the newest one does. Pages that
+//! the newest one replaced may have been reused since; such damage is detected by checksums, as always.
 
 use crate::checkpoint::root::{CheckpointRoot, OwnTree};
 use crate::map::radix::Tree;

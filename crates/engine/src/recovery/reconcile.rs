@@ -2,8 +2,8 @@
 //! slot, or the chunk the home, that it had before. The bitmaps may be of a checkpoint that came
 //! after that record, and after a flush that lied others may even have been given that space.
 //!
-//! What is kept is marked as used, and what only the record named as free. Where two have a slot,
-//! what is there tells whose it is; the other block is lost, and gets a slot that does not hold it,
+//! Blocks that are kept are marked as used, and those that only the record named as free. Where two have a slot,
+//! its content shows whose it is; the other block is lost, and gets a slot that does not hold it,
 //! so that reads of it fail.
 
 use crate::map::page::MapPage;

@@ -2,8 +2,8 @@
 //!
 //! Records below the last durable mark are applied as they say. Those after it may have reached
 //! the drive without their data: each is applied only if its data is there, and frees what the
-//! map says then, not what the record says. A write whose slot cannot be read counts as there, so that its block cannot
-//! be read either, rather than hold what was there before (`recovery/unproven.rs`). A write whose slot holds something else may have been
+//! map says then, not what the record says. A write whose slot cannot be read counts as written, so that its block cannot
+//! be read either, rather than return older data (`recovery/unproven.rs`). A write whose slot holds something else may have been
 //! durable all the same, when its block was demoted and the slot was given away: its checksum is kept
 //! until a record says where else the block is.
 

@@ -1,4 +1,4 @@
-//! What a shard does by itself: commits, checkpoints, moves.
+//! Background tasks of a shard: commits, checkpoints, moves.
 
 use super::lifecycle::Task;
 use super::state::Shard;

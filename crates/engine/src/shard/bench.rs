@@ -1,4 +1,4 @@
-//! Steps of a shard that benchmarks take by themselves.
+//! Steps of a shard that benchmarks execute separately.
 
 use super::dispatch::Counted;
 use super::state::{Shard, drive_error};

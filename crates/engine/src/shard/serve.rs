@@ -1,4 +1,4 @@
-//! A shard's operations as they arrive, a batch at a time: what waits for nothing is done here, one after the
+//! A shard's operations as they arrive, a batch at a time: operations that need not wait are executed here, one after the
 //! other, with a look at the clock and a word to its session for several; the rest becomes tasks.
 
 use super::dispatch::{Counted, ShardOp, ShardPort, Taken};

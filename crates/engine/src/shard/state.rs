@@ -1,4 +1,4 @@
-//! What a shard is put together from.
+//! The state of a shard, made of its components.
 
 use super::lifecycle::Lifecycle;
 use super::qos::Entrance;

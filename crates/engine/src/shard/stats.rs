@@ -1,6 +1,6 @@
-//! What a shard's hosts did, counted for the shard as a whole and by export.
+//! Statistics of a shard's host operations, for the shard and by export.
 //!
-//! Counters only grow while the shard runs; rates are for who reads them twice. What is counted by volume lies with the
+//! Counters only grow while the shard runs; callers compute rates from two readings. Counters by volume are with the
 //! volumes, and is counted in the same step ([`State`](super::state::State)'s `count_*` methods, which are the only
 //! callers), so that sums of volumes and these differ by deleted volumes alone.
 

@@ -1,4 +1,4 @@
-//! What a shard tells of itself.
+//! Status of a shard.
 
 use super::state::Shard;
 use super::stats::ExportTotals;

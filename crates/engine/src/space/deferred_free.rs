@@ -1,4 +1,4 @@
-//! Freed space that somebody may still need: the record that frees it is not durable yet, or a
+//! Deferred frees: freed space that may still be needed, since the record that frees it is not durable yet, or a
 //! read that found it in use has not ended.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! What is known of groups, found by their keys: every write asks for some, and a tree would be gone through for each.
+//! A map from group keys to groups: every write looks some up, and a tree would have to be traversed for each.
 
 use format::GroupKey;
 use units::VdriveId;

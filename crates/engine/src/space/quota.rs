@@ -1,4 +1,4 @@
-//! What a volume with a quota or a reservation may still store, and is promised.
+//! Quotas and reservations: how much a volume may still store, and how much is reserved for it.
 
 use super::SpaceShared;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,9 +1,9 @@
-//! What is learned of hosts' accesses, and what decisions about placement ask.
+//! Statistics of hosts' accesses, and queries of placement decisions.
 //!
 //! [`AccessStats`] owns the placement policy (docs/placement.md), the regions in which misses are dense, and the forecast
 //! for other sizes of the tiers. Map, cache and io only tell it what happened (`note_*`, `forget_*`) or have the processor
 //! fetch what that will need (`prefetch_*`); tiering asks it what is worth a place, and what is not. Until the shard
-//! serves it learns nothing, and answers as if nothing was known. Invariants: what the policy takes for placed is what pages
+//! serves it learns nothing, and answers as if nothing were known. Invariants: what the policy takes for placed is what pages
 //! say (`Shard::tell_placed` in the same borrow as each change); an initiator that is bypassed leaves no trace.
 
 use super::what_if::Forecast;

@@ -1,6 +1,6 @@
-//! Where a block lies and why, and the notes that this is told from.
+//! Where a block is and why, and the log entries that this is derived from.
 //!
-//! Whoever moves blocks says so with one call. Leaves out: keeping the notes ([`super::move_log`]).
+//! Each mover of blocks logs that with one call. Leaves out: keeping the notes ([`super::move_log`]).
 
 use super::access_stats::{extent_of, in_extent};
 use super::move_log::{Grounds, Move};

@@ -1,5 +1,5 @@
-//! What somebody chose for placement in this shard, as far as it is not looked up by layer: which settings its volumes have at
-//! all, and what promotion may write in the whole pool.
+//! Placement settings of this shard that are not looked up by layer: whether its volumes have settings at
+//! all, and the promotion budget of the whole pool.
 //!
 //! Most pools have neither, and then nothing is looked up: [`Limits::has_settings`] is asked before a layer's own settings
 //! (`Volume::settings`) are. Invariant: the settings here are those that layers have, each once; `Shard::set_settings`

@@ -1,7 +1,7 @@
-//! What was moved recently, from where to where and why, and how often each was done at all.
+//! Log of recent moves, with source, destination and reason, and counts of each.
 //!
-//! Rings of fixed size that their shard owns: noting a move takes no memory and no lock, and what is looked
-//! for in them, when a person asks, is looked for in all of them. Leaves out: deciding anything.
+//! Rings of fixed size that their shard owns: logging a move takes no memory and no lock, and queries
+//! search all of them. Leaves out: deciding anything.
 
 use crate::control::explain::{Cause, MoveCount, Spot};
 use placement::{Admission, Extent, Heat};

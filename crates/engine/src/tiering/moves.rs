@@ -1,7 +1,7 @@
-//! Moves between the tiers: who is woken for them, which are in progress, and what keeps them from being made.
+//! Moves between the tiers: wake-ups, moves in progress, and what prevents them.
 //!
 //! Two tasks move data: the mover (demotes and evicts) and the promoter. Both sleep until they are woken here, and neither
-//! is waited for by whoever wakes it. A piece of their work holds a [`Move`] while it runs. An audit, which compares maps
+//! is waited for by its waker. A piece of their work holds a [`Move`] while it runs. An audit, which compares maps
 //! with bitmaps, holds [`MovesPaused`] and waits until no [`Move`] is left; the mover and what brings up pinned blocks
 //! ask [`Moves::are_paused`] before they begin another one.
 //!

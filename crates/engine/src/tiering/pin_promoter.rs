@@ -1,8 +1,8 @@
-//! When what is pinned to the fast tier is looked for and brought there.
+//! When data pinned to the fast tier is searched for and promoted.
 //!
-//! One task does so at a time, and ends once it found all of it there. Whoever changes pins, or moves a pinned block to the
+//! One task does so at a time, and ends once it found all of it there. A task that changes pins, or moves a pinned block to the
 //! slow tier, asks for another pass. Invariant: a pass that is asked for while the task runs is made by that task, so
-//! [`PinPromoter::ask`] says for one caller alone that it is to start the task.
+//! [`PinPromoter::ask`] tells only one caller to start the task.
 
 use std::cell::Cell;
 

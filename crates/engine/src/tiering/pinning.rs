@@ -1,4 +1,4 @@
-//! What is pinned to a tier goes there: up in the background and at a bounded rate, down soon.
+//! Moving pinned data to its tier: promotion in the background at a bounded rate, demotion soon.
 
 use super::explain::Descent;
 use super::mover::SETTLE_NS;

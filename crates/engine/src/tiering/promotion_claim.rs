@@ -1,4 +1,4 @@
-//! Room that a promotion takes before it writes: in its volume's ceiling, and in the budgets of its volume and
+//! Space that a promotion claims before it writes: in its volume's ceiling, and in the budgets of its volume and
 //! of its pool.
 
 use super::settings::VolumeSettings;

@@ -1,7 +1,7 @@
-//! What somebody chose for the placement of volumes (docs/placement.md), as decisions ask for it.
+//! Placement settings of volumes (docs/placement.md), in the form that decisions need.
 //!
-//! Responsible for: which of what a volume has may leave the fast tier, which may come there and by whom
-//! room is made. Leaves out: choosing among what may leave (`tiering/victims.rs`), and carrying it out (`tiering/pinning.rs`,
+//! Responsible for: which data of a volume may leave the fast tier, which may be promoted, and from whom
+//! space is taken. Leaves out: choosing victims (`tiering/victims.rs`), and carrying it out (`tiering/pinning.rs`,
 //! `tiering/mover.rs`, `tiering/promote.rs`).
 
 use super::write_budget::Budget;

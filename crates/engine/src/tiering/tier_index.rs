@@ -2,7 +2,7 @@
 //!
 //! Two sets of chunks: **dirty** ones have blocks that only the fast tier has ([`DirtyIndex`]; demotion takes those), and
 //! **clean** ones have copies of what is at home as well (eviction takes those). A chunk may be in both. They are what the
-//! pages say, or said when they were last in memory: whoever changes a page says so with [`TierIndex::set`] in the same
+//! pages say, or said when they were last in memory: each change of a page is reported with [`TierIndex::set`] in the same
 //! borrow of the state (an audit holds pages against it). A chunk that is known too long is examined in vain; one that is
 //! missing would never be demoted, so after an opening the nodes of all maps are searched for it.
 //!

@@ -1,5 +1,5 @@
-//! Blocks that no drive gives back: they cannot be demoted and cannot be moved. They stay where they are
-//! while everything else goes, are told of once, and are tried again later and later.
+//! Unreadable blocks: they cannot be demoted or moved. They stay where they are
+//! while everything else is moved, are reported once, and are retried at growing intervals.
 
 use crate::map::page::MapPage;
 use crate::map::radix::Lookup;

@@ -1,4 +1,4 @@
-//! What a fast tier of another size would give the hosts of this shard.
+//! Forecasts for other sizes of the fast tier, for the hosts of this shard.
 //!
 //! [`Forecast`] owns what is learned for that: which blocks hosts use, from which the simulated tiers of other sizes
 //! (`placement`'s miniature caches) tell their hit rates, and how long hosts' reads of each tier take recently. It learns

@@ -1,4 +1,4 @@
-//! Demotion: what only the fast tier has is written to the slow one, in the order of addresses.
+//! Demotion: dirty data is written back to the slow tier, in the order of addresses.
 //!
 //! A chunk that is mostly stored gets a home of 1 MiB; one that holds little is packed into slots
 //! of the slow tier, so that a few blocks do not take a megabyte.

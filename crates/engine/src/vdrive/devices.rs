@@ -1,8 +1,8 @@
 //! The vdrives that a shard reads and writes, by number.
 //!
-//! Owns the table alone: a vdrive comes when the pool gets one, and goes once nothing is on it. The table is borrowed
+//! Owns only the table: a vdrive is added when the pool gets one, and removed once it is empty. The table is borrowed
 //! within each method and never while anything is awaited or a vdrive is read or written, so it may change at any await:
-//! who needs a vdrive for longer holds it by [`Devices::get`]. Any part may ask.
+//! callers that need a vdrive for longer hold it by [`Devices::get`]. Any part may call it.
 //!
 //! The invariants that builds of the simulation check of places (`check_*`) are nothing in other builds.
 

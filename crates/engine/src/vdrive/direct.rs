@@ -1,5 +1,5 @@
 //! Reading and writing without waiting, where drives have their data in this process's memory: no buffer of
-//! the engine's is in between, and no task. It counts as done in no time: a look at the clock would take longer.
+//! the engine's is in between, and no task. Its latency counts as zero: reading the clock would take longer.
 
 use super::device::PartIo;
 use super::{Member, Purpose, VdriveIo};

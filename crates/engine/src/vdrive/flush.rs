@@ -1,4 +1,4 @@
-//! Flushes of one drive, by whoever writes to it: shards' parts of vdrives, and labels.
+//! Flushes of one drive by all its writers: shards' parts of vdrives, and labels.
 //!
 //! A flush that fails may take with it what another one, in progress at the same time, was to make durable,
 //! and that one may be answered first. So a success counts once all that overlap have ended, and none

@@ -1,12 +1,12 @@
-//! What reads of a vdrive have cost recently, and so how soon the next one is answered.
+//! Recent read latency of a vdrive, and an estimate of that of the next read.
 //!
-//! A block that two vdrives have is read from the one that answers sooner ([`choose`]). A read is
+//! A block that two vdrives have is read from the one that responds sooner ([`choose`]). A read is
 //! answered after the work in flight before it and its own, times what a unit of work takes while
 //! more is waiting (Little's law), and never sooner than a read that is alone. Of the vdrive that
 //! is read as a rule the best that it did recently is believed, of the other one rather the worst:
 //! a flush, or a lucky read of a disk, moves nothing. What is learned comes from the reads that
 //! are made anyway. Of a vdrive that gets none the same block is read once more beside the host's
-//! own read, seldom, and only where it might answer sooner: nobody waits for that.
+//! own read, rarely, and only where it might respond sooner: no host waits for that.
 //!
 //! Plain code: times are handed in, nanoseconds of one clock.
 

@@ -1,4 +1,4 @@
-//! What a drive usually takes for a request, and whether it has recently taken far longer.
+//! The usual latency of a drive, and whether it has recently been far higher.
 
 use std::cell::Cell;
 

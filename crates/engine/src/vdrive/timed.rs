@@ -1,4 +1,4 @@
-//! Reads of a vdrive with their times: what is learned of them chooses between two that have a block.
+//! Reads of a vdrive with their latencies, by which a vdrive is chosen where two have a block.
 
 use super::device::{Check, TURNS, VdriveIo};
 use super::latency::{Begun, Choice, choose};

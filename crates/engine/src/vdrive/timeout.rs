@@ -1,4 +1,4 @@
-//! Requests that time out, and drives that are slow: noticed, counted, told.
+//! Requests that time out, and drives that are slow: detected, counted, reported.
 //!
 //! A request that has not ended after the deadline is answered with [`DriveError::Timeout`]. Its
 //! buffer stays with the drive until that gives it back; what it says then is not examined. One

@@ -1,4 +1,4 @@
-//! What is written to a drive, counted by what it is for.
+//! Bytes written to a drive, counted by purpose.
 
 use super::Sums;
 use format::WearConfig;

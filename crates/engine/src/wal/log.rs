@@ -1,4 +1,4 @@
-//! What is done with the journal: records are appended, persisted in the ring, and committed.
+//! Operations on the journal: records are appended, persisted in the ring, and committed.
 
 use super::journal::{JournalBounds, LeftTail};
 use super::reservations::Room;

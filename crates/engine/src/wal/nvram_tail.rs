@@ -1,5 +1,5 @@
 //! The journal's tail: its newest pages in memory that outlives the process, as they are while they fill. What is
-//! there need not be in the ring before a host is told.
+//! there need not be in the ring before the host gets its completion.
 //!
 //! A tail is of one opening of a pool and of its drives (`wal/tail_head.rs`); which one is taken is decided in
 //! `pool/tails.rs`.

@@ -1,7 +1,7 @@
 //! Single flight: of several who want the same thing done, one does it, and the others wait and look whether that was
 //! enough for them.
 //!
-//! Commits, writes to the journal's ring and checkpoints go by it. Who wants one asks for [`SingleFlight::until_ended`]
+//! Commits, writes to the journal's ring and checkpoints go by it. A task that needs one calls [`SingleFlight::until_ended`]
 //! **before** it looks whether there is anything left to do, so that an end between its look and its wait is not missed:
 //!
 //! 1. `let ended = flight.until_ended()`
@@ -9,7 +9,7 @@
 //! 3. `!flight.begin()`: another one is at it; await `ended`, and from 1 again
 //! 4. do it, [`SingleFlight::end`], and [`SingleFlight::wake`] those who wait
 //!
-//! After a failure `end` comes alone: the shard fails, and wakes everybody in one order (`Shard::fail`).
+//! After a failure `end` comes alone: the shard fails, and wakes all waiters in a fixed order (`Shard::fail`).
 
 use reactor::Event;
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! What follows comes to RAM unasked, and only while nobody waits for the disk.
+//! Predicted extents are prefetched, but only while no request waits for the disk.
 
 use crate::EngineConfig;
 use crate::control::explain::Cause;

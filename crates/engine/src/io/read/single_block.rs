@@ -1,4 +1,4 @@
-//! Reads of one block from a fast drive that has to be asked, as most reads of hosts are where drives are not memory: what
+//! Reads of one block from a fast drive that needs I/O, as most host reads are where drives are not memory: what
 //! [`Shard::read`] does for any, without the lists of pieces and runs that those need.
 
 use super::slow_path::{Looked, is_right};

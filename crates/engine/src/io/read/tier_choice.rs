@@ -1,4 +1,4 @@
-//! Reads of clean copies, which both tiers have: each goes to the one that is expected to answer sooner
+//! Reads of clean copies, which both tiers have: each goes to the tier that is expected to respond sooner
 //! (`vdrive/latency.rs`), with fast and slow solid-state drives to both, with a disk to the fast tier. A copy
 //! at home that is wrong is written again from the one on the fast tier.
 

@@ -1,5 +1,5 @@
-//! Blocks that are wrong where a read finds them: copies are given up for what they were made
-//! from; of what no drive has right it is told which it is, and where it lies.
+//! Bad blocks that a read finds: bad clean copies are dropped in favour of their
+//! source; blocks without an intact copy are reported with their location.
 
 use crate::control::explain::Cause;
 use crate::map::page::MapPage;

@@ -1,6 +1,6 @@
-//! How fast hosts' writes take room of the fast tier once that is short: about as fast as it comes free.
+//! Write admission: once space on the fast tier is short, hosts' writes take it about as fast as it is freed.
 //!
-//! Room comes free in bursts: what was demoted is flushed, then a barrier ends, then reads. Hosts that take all of it at
+//! Space is freed in bursts: demoted data is flushed, then a barrier ends, then reads. Hosts that take all of it at
 //! once stand still until the next one. So each write waits its turn, the longer the less is left of the reserve;
 //! those of a level that was promised more do not wait for turns of those beneath.
 

@@ -4,7 +4,7 @@
 //! do at a pace), and the order in which they are served while the pool has policies ([`Line`]). A write counts for as long
 //! as it keeps its [`Waiting`], so one that is dropped while it waits is not counted for ever. Who waits asks for
 //! [`SpaceWaiters::until_made`] before it looks for slots. Everything that frees slots calls [`SpaceWaiters::wake`]; it
-//! says that space *may* have come free, and who is woken looks again.
+//! says that space *may* have been freed, and a woken waiter checks again.
 
 use crate::io::levels::{InLine, Line};
 use qos::Due;

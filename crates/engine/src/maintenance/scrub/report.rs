@@ -1,4 +1,4 @@
-//! What a scrub found, shared by the shards and who watches them.
+//! Findings of a scrub, shared by the shards and their observers.
 
 use block::DriveError;
 use format::ScrubTotals;

@@ -1,9 +1,9 @@
-//! How fast a scrub reads, and what was deleted is given back: at most at a rate, and slower while hosts
+//! The rate at which a scrub reads and deleted space is freed: limited, and lower while hosts
 //! would feel it.
 //!
 //! While such work runs, every operation's time goes into a histogram. Now and then the work pauses
-//! and takes the time below which 99 of 100 operations end without it. When more than one in a
-//! hundred takes longer beside it, it halves its rate; when not, it doubles it again. While somebody misses what was promised,
+//! and takes the p99 latency without it. When more than one in a
+//! hundred takes longer beside it, it halves its rate; when not, it doubles it again. While a volume misses its guarantee,
 //! it has the least rate.
 
 use super::Upkeep;

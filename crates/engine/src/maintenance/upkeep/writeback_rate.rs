@@ -1,4 +1,4 @@
-//! How much of what was written is demoted while hosts are busy: a share of what they ask for, larger as
+//! Write-back rate control: how much is demoted while hosts are busy: a share of what they request, larger as
 //! the fast tier fills.
 
 /// Blocks a second, by one shard's hosts, from which on they count as busy.

@@ -1,4 +1,4 @@
-//! Labels of drives that got none of the last generations: they follow the others.
+//! Labels of drives that missed the latest generations: they follow the others.
 //!
 //! Responsible for: bringing them up to date a little later, and before a generation goes to all
 //! drives, never over the newest label that a drive has.

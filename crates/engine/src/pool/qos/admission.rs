@@ -1,4 +1,4 @@
-//! Admission: the minimums that are promised, held against what the pool has shown it can do.
+//! Admission: guaranteed minimums, compared with the pool's measured capacity.
 
 use super::super::shards::ask_all;
 use super::super::{Pool, Result, error};

@@ -1,4 +1,4 @@
-//! What a checkpoint needs of a shard's space: groups loaded from its trees, and what it writes of them.
+//! Checkpoints of a shard's space: loading groups from its trees, and writing them.
 
 use super::{Allocator, HomeGroup, SlotGroup, WORDS, set_bits};
 use crate::space::DeferredFrees;

@@ -1,4 +1,4 @@
-//! A block on its way through the tiers, and what is told of it at each step.
+//! A block on its way through the tiers, and its explanation at each step.
 
 use crate::EngineConfig;
 use crate::control::explain::{Cause, CopyKind, Explanation, ExtentPlace, MoveStatus, Spot};

@@ -1,4 +1,4 @@
-//! A log of moves that is bounded and tells of the last ones.
+//! The log of moves is bounded and has the latest ones.
 
 use super::*;
 

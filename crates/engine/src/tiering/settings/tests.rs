@@ -1,4 +1,4 @@
-//! What each knob does to a fast tier that is full, and what it is without.
+//! The effect of each setting on a full fast tier, compared with none.
 
 use super::*;
 use crate::io::discard::WhenFull;

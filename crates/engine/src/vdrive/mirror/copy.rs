@@ -1,7 +1,7 @@
 //! Bringing a mirror's member up to date, range by range, beneath running writes.
 //!
 //! A member that is being copied to takes all writes. A range is copied while no write to it is in
-//! flight: writes that come meanwhile wait, and those that were sent before are waited for. Every
+//! flight: writes that arrive meanwhile wait, and those sent before are waited for. Every
 //! block has one thread that writes it, so all of this is local to that thread.
 
 use crate::vdrive::verify::TRIES;

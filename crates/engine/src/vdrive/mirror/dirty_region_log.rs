@@ -1,4 +1,4 @@
-//! What was written while a mirror's member was away: a bit a region.
+//! Dirty-region log: which regions were written while a mirror's member was out, one bit per region.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use units::mutation::{Mutation, is_on};
