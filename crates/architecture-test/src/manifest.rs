@@ -1,4 +1,4 @@
-//! What a crate's manifest says of its dependencies.
+//! Reads a crate's dependencies from its manifest.
 
 use std::path::{Path, PathBuf};
 

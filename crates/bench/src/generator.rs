@@ -1,4 +1,4 @@
-//! Requests that come into being on a loop.
+//! A load generator on a loop.
 
 use block::{BlockDevice, CompletionQueue, IoBuf, Op, OpFlags, OpKind};
 use reactor::Handle;

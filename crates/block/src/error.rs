@@ -1,4 +1,4 @@
-//! Errors of operations and of drives: few kinds, each with what happened.
+//! Errors of operations and of drives: few kinds, each with a description.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Memory that outlives the process: who outlives it too finds there what it was told.
+//! Memory that outlives the process: the next process finds its content.
 
 use std::fmt;
 use std::io;

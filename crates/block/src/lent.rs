@@ -1,7 +1,7 @@
 //! A drive's memory, lent for as long as something is read or written in place.
 //!
 //! Like a guest's it is only ever copied from and to, through raw pointers, and no reference to it is made: if
-//! somebody else writes there at the same time, a copy may have something of both, as with a disk.
+//! another thread writes there at the same time, a copy may mix both, as with a disk.
 
 use crate::IoBuf;
 use std::marker::PhantomData;

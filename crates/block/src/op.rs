@@ -1,4 +1,4 @@
-//! An operation on a volume, as a front end gives it to the engine.
+//! An operation on a volume, as a front end passes it to the engine.
 
 use crate::{CompletionSink, IoBuf};
 use std::sync::Arc;

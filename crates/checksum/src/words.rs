@@ -2,7 +2,7 @@
 //! one can begin: four parts of a block are summed at once, and their sums put together at the end.
 //!
 //! A line goes from the source into registers, and from there to where it is to be and to a place of our own, out of
-//! which its words are summed: nobody else can change them there.
+//! which its words are summed: no other thread can change them there.
 
 use crate::fold::remainder;
 use std::arch::x86_64::{

@@ -1,4 +1,4 @@
-//! What every drive checks of a request before it touches anything.
+//! Checks that every drive makes before it executes a request.
 
 use block::{DriveError, DriveIo, DriveIoKind};
 

@@ -1,4 +1,4 @@
-//! Files of drives that are made, and removed again when what they were made for fails.
+//! Creating the files of drives, and removing them when the operation that needed them fails.
 
 use crate::uring::create;
 use crate::{OpenError, given};

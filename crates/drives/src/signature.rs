@@ -1,4 +1,4 @@
-//! Names what a drive has, by the marks that formats leave at known places.
+//! Recognises the content of a drive by the signatures of formats at known places.
 //!
 //! Leaves out: Convect's own labels, which the engine recognises.
 

@@ -1,6 +1,6 @@
 //! Whether places are where a pool can have them: the second step after decoding.
 //!
-//! A checksum says that a structure is what somebody wrote, not that it makes sense. Every place that comes from a
+//! A checksum shows that a structure is as it was written, not that it is valid. Every place that comes from a
 //! drive is held against the pool's vdrives here, once, before anything is computed from it or read there. Leaves
 //! out: whether a place is in use, or used twice.
 

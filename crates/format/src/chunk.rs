@@ -1,4 +1,4 @@
-//! The map of one chunk: where each of its 256 blocks lies and what it must be.
+//! The map of one chunk: location and checksum of each of its 256 blocks.
 
 use crate::bytes::{get_place, get_u16, get_u32, get_u64, is_zero, put, put_place};
 use crate::page::BODY;

@@ -1,4 +1,4 @@
-//! What every label of a pool says of the whole pool. JSON within the label's checksum.
+//! The description of the whole pool in each of its labels. JSON, covered by the label's checksum.
 
 use crate::knobs::is_default;
 use crate::{Features, KnobsConfig, QosConfig, WearConfig};

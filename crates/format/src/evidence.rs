@@ -1,4 +1,4 @@
-//! What the labels of a pool's drives say of each other: which drive is older than it must be, which was used without the
+//! What the labels of a pool's drives record about each other: which drive is older than it must be, which was used without the
 //! others, which is shorter than when it joined.
 //!
 //! The newest label names for every drive the label that it has at least ([`DriveConfig::oldest_label`]): a drive with an

@@ -1,7 +1,7 @@
-//! What a pool's format has beyond version 1, as three sets of bits in every label.
+//! Features of a pool's format beyond version 1, as three sets of bits in every label.
 //!
 //! Responsible for: which bits this version knows, and refusing the others by name. A feature is
-//! one bit in one of the sets, a constant here and a row in docs/format.md; whoever writes a label
+//! one bit in one of the sets, a constant here and a row in docs/format.md; code that writes a label
 //! sets the bit while the pool needs it and clears it when it does not any longer.
 
 use thiserror::Error;

@@ -1,4 +1,4 @@
-//! Which volume each layer counts for: what a volume holds is its live layer and its snapshots.
+//! The volume that each layer counts towards: a volume owns its active layer and those of its snapshots.
 
 use crate::{LayerConfig, PoolConfig};
 use std::collections::BTreeMap;

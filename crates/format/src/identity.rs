@@ -1,4 +1,4 @@
-//! Structures that bear their pool's id, for a copy that becomes a pool of its own.
+//! Structures that contain their pool's id, for a copy that becomes a pool of its own.
 
 use crate::PAGE;
 use crate::bytes::{get_u32, get_u128, put};

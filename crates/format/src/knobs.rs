@@ -1,4 +1,4 @@
-//! What somebody chose for the placement of one volume (docs/placement.md), as labels keep it.
+//! Placement settings of a volume (docs/placement.md), as stored in labels.
 
 use crate::TierConfig;
 use crate::config_check::{need, whole_limit};

@@ -1,4 +1,4 @@
-//! Labels: what makes a drive part of a pool. Four a drive, of 1 MiB: two at each end.
+//! Labels identify a drive as part of a pool. Each drive has four of 1 MiB: two at each end.
 
 use crate::bytes::{get_u32, get_u64, get_u128, put};
 use crate::checkpoint::COUNT_MAX;

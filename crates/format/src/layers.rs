@@ -1,5 +1,5 @@
-//! Layers of volumes in a pool's description: which stand on which, and what is to become of those
-//! that nobody names (docs/snapshots.md).
+//! Layers of volumes in a pool's description: their parents, and what is to be done with those
+//! that are no longer referenced (docs/snapshots.md).
 
 use crate::{LAYERS, LayerConfig, PoolConfig, SnapshotConfig, VolumeConfig};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What a journal says: each record sets the blocks that it names to a state, whatever they were,
+//! Journal records: each sets the blocks that it names to a state, independent of their previous one,
 //! so that playing a journal again from an earlier point ends in the same state.
 
 use crate::bytes::{get_place, get_u16, get_u32, put, put_place};

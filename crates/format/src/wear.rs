@@ -1,4 +1,4 @@
-//! What was written to a drive, as labels keep it.
+//! Bytes written to a drive, as stored in labels.
 
 use crate::knobs::is_default;
 use serde::{Deserialize, Serialize};

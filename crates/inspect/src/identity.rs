@@ -1,7 +1,7 @@
 //! New identities for a copy of a pool's drives, so that the copy is a pool of its own: of the pool, and of each drive.
 //!
 //! A copy made beneath the pool (of an array, a virtual machine, files) has the same ids as the original, and a
-//! host that sees both cannot tell them apart. Labels, checkpoints and journals bear the pool's id; nothing else does.
+//! host that sees both cannot tell them apart. Only labels, checkpoints and journals contain the pool's id.
 //! First the labels say which identities are being replaced, then checkpoints and journals follow, then labels that
 //! do not say so any longer: after an interruption the same call continues where it was. Leaves out: everything else of
 //! the description; exports and reservations stay as they are.

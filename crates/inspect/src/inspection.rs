@@ -1,4 +1,4 @@
-//! One pass over a pool: what it is allowed to do, what it found, how far it is.
+//! One pass over a pool: its mode, its findings, its progress.
 
 use crate::fetch::Got;
 use crate::pool::Pool;

@@ -1,5 +1,5 @@
-//! A shard's journal ring: what an opening would play, and signs that part of it is lost. Where pages out of its middle are,
-//! an opening is refused; here those after them are used, and what may be older for it is known.
+//! A shard's journal ring: what an opening would replay, and signs that part of it is lost. Where pages out of its middle are,
+//! an opening is refused; here those after them are used, and ranges that may be older because of that are known.
 
 use crate::inspection::Inspection;
 use crate::report::Verdict;

@@ -1,4 +1,4 @@
-//! What an inspection found.
+//! The report of an inspection.
 
 use serde::Serialize;
 use std::collections::BTreeMap;

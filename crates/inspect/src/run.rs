@@ -1,4 +1,4 @@
-//! The tools as a program calls them: drives by name, a loop of their own, a report.
+//! Entry points of the tools: they take drive specifications, run a loop, and return a report.
 
 use crate::check::inspect;
 use crate::dump::{What, dump};

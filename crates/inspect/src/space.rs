@@ -1,4 +1,4 @@
-//! Bitmaps of space: what a shard's trees say is in use, or what its maps refer to.
+//! Space bitmaps: as a shard's trees record them, or as its maps imply them.
 
 use crate::pool::Pool;
 use format::GroupKey;

@@ -1,4 +1,4 @@
-//! What can be written on the command line.
+//! Command line arguments.
 
 use crate::breakdown::Breakdown;
 use crate::compare::Compare;

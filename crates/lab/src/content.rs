@@ -1,4 +1,4 @@
-//! Blocks that say what they are: every byte follows from the block's number and version.
+//! Self-describing blocks: every byte follows from the block's number and version.
 
 use crate::chance::scatter;
 

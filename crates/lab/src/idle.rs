@@ -1,4 +1,4 @@
-//! What the daemon uses while nobody asks it for anything.
+//! The daemon's resource usage while it is idle.
 
 use crate::arguments::Idle;
 use crate::daemon::Daemon;

@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP as a flag that every wait examines, so that whatever was started
+//! SIGINT, SIGTERM and SIGHUP as a flag that every wait checks, so that everything that was started
 //! and made is ended and removed by the values that own it.
 
 use crate::failure::{Failure, Result};

@@ -1,4 +1,4 @@
-//! A file served over NBD by qemu-nbd: what the same client gets without Convect.
+//! A file served over NBD by qemu-nbd: the performance of the same client without Convect.
 
 use crate::failure::{Failure, Result, While};
 use crate::fio::Target;

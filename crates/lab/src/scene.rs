@@ -1,4 +1,4 @@
-//! What the measurements have in common: a fast file over modelled disks, one filled volume.
+//! The common setup of measurements: a fast file over modelled disks, one filled volume.
 
 use crate::arguments::Behind;
 use crate::daemon::Daemon;

@@ -1,4 +1,4 @@
-//! What a person sees: a progress line on a terminal, tables, colours.
+//! Terminal output: a progress line, tables, colours.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};

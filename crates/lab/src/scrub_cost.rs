@@ -1,4 +1,4 @@
-//! What a scrub costs hosts: 4 KiB random requests with and without one, turn about.
+//! The cost of a scrub for hosts: 4 KiB random requests with and without one, alternating.
 
 use crate::arguments::ScrubCost;
 use crate::failure::{Failure, Result};

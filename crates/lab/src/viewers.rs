@@ -1,4 +1,4 @@
-//! What viewers of live data and a scrape each second cost hosts: 4 KiB random requests with and without them, turn
+//! The cost of viewers of live data and of a scrape each second for hosts: 4 KiB random requests with and without them, turn
 //! about.
 
 use crate::arguments::Viewers;

@@ -1,4 +1,4 @@
-//! What the machine itself withholds: time in which a program that only examines the clock does not run, as the host of a
+//! Stolen time: time in which a program that only reads the clock does not run, as the host of a
 //! virtual machine gives the core to others.
 
 use crate::failure::Result;

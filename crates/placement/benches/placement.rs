@@ -1,4 +1,4 @@
-//! What the policy costs: time for a use of an extent, memory, and time for the what-if curve.
+//! The cost of the policy: time for a use of an extent, memory, and time for the what-if curve.
 //!
 //! `cargo bench -p convect-placement`. One TiB is mapped: every region of it was used. Memory is
 //! what the allocator was asked for and has not got back. Skewed is 90 % of the uses in 10,000 extents,

@@ -1,6 +1,6 @@
 //! Time as the policy counts it: in blocks that hosts use, never in seconds.
 //!
-//! A **tick** is a 32nd of the fast tier's blocks. Ages are told in ticks, and grouped the coarser
+//! A **tick** is a 32nd of the fast tier's blocks. Ages are measured in ticks, and grouped the coarser
 //! the older they are: a doubling has four groups.
 
 /// Ticks in which hosts use as many blocks as the fast tier has.

@@ -1,4 +1,4 @@
-//! What a miss reads beside what was asked for.
+//! Read-ahead: what a miss reads in addition to the requested extent.
 //!
 //! A disk that has sought reads on for little. Which blocks around a miss are worth it the policy
 //! learns: for each distance, and for each of a few scenes, how many of the blocks that came unasked were used

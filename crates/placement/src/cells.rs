@@ -1,4 +1,4 @@
-//! What is known of every extent that hosts ever used: eight bytes each.
+//! Statistics of every extent that hosts ever used: eight bytes each.
 //!
 //! Cells are in blocks of a region of 256 MiB, so that an extent is found with one look into a small
 //! directory, which stays in the processor's caches, and one into memory. A TiB of which every region was used takes

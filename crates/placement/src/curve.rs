@@ -1,4 +1,4 @@
-//! What share of the uses a tier of any size would miss: the curve of the traffic that runs.
+//! The miss-ratio curve of the current traffic: the share of uses that a tier of any size would miss.
 //!
 //! Blocks are sampled by their hash, as many as are to be tracked at most, and the distances between
 //! uses of the sampled ones stand for all: C. A. Waldspurger, N. Park, A. Garthwaite, I. Ahmad, "Efficient MRC

@@ -1,4 +1,4 @@
-//! Which regions of volumes are known, and as what number.
+//! The known regions of volumes, and their numbers.
 //!
 //! It is asked at every use, so it has to stay in the processor's nearest caches: four bytes a region where many of a
 //! volume's are known, 16 KiB for a TiB, with no hash to be made for those that were asked for recently.

@@ -1,4 +1,4 @@
-//! Reads of what nobody asked for yet, as accesses of their own: nobody waits for them.
+//! Prefetches as accesses of their own: no host waits for them.
 
 use crate::ahead::UNLEARNT;
 use crate::moves::{Arrival, PASSED};

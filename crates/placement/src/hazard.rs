@@ -1,4 +1,4 @@
-//! What the future of an extent is worth, told by what became of others like it.
+//! The expected value of keeping an extent, estimated from similar ones.
 //!
 //! Extents that were used equally often are a class. For each the policy counts how long they
 //! waited for their next use, and so knows the chance of one at every age. The **index** of an age
@@ -7,7 +7,7 @@
 //! 1979): an extent that is about to be used again is worth more than one that was used as often
 //! and is not, and one whose time has passed is worth little, however often it was used.
 //!
-//! Extents of a class that were last used in the same tick are a **cohort**. Often they share their fate: what a scan
+//! Extents of a class that were last used in the same tick are a **cohort**. Often they share their fate: extents that a scan
 //! passes is not used again though its class usually is, and where a loop begins again the rest of it is near. So
 //! each cohort has a **frailty** (J. W. Vaupel, K. G. Manton, E. Stallard, "The Impact of Heterogeneity in
 //! Individual Frailty on the Dynamics of Mortality", Demography 16(3), 1979): how many of its waits ended, to how

@@ -1,4 +1,4 @@
-//! What moves: what a miss reads, what RAM and the fast tier let go, and what is promoted.
+//! Decisions about moves: what a miss reads, what RAM and the fast tier evict, and what is promoted.
 
 use crate::ahead::{REACH, Scene, UNLEARNT, Verdict};
 use crate::cells::Cells;

@@ -1,4 +1,4 @@
-//! Whether blocks that nobody asked for this time should stay with those that somebody did.
+//! Whether blocks that were not requested should be kept with the requested ones.
 //!
 //! Some extents are used in the same few blocks every time; of others every use takes different ones,
 //! and a copy of half the extent is half as good as one of all. The policy learns which: of extents

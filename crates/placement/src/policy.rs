@@ -1,6 +1,6 @@
-//! The policy as a whole: what it is told, and what it answers at once.
+//! The policy as a whole: its inputs, and its immediate decisions.
 //!
-//! Whoever owns the data tells of every use, carries out what is decided, and says so. Nothing here
+//! The owner of the data reports every use, carries out the decisions, and reports that. Nothing here
 //! waits, reads a clock or allocates for an extent whose region was used before.
 
 use crate::age::{FORGOTTEN, TICKS_PER_FILL, Tick};

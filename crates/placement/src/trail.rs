@@ -1,9 +1,9 @@
-//! What hosts will ask for next, told by what they asked for after the same once before.
+//! Predicts the next accesses of hosts from those that followed the same ones before.
 //!
 //! A **step** is an extent that hosts come to: nothing of it was there, or what was there had come unasked. Steps are
 //! kept in the order in which they were taken, each with the place of the extent's step before, as in a global
 //! history buffer (K. J. Nesbit, J. E. Smith, "Data Cache Prefetching Using a Global History Buffer", HPCA 2004).
-//! Whoever comes to an extent again may continue as the last times. How often that
+//! After an extent is accessed again, the sequence may continue as before. How often that
 //! comes true depends on how alike the steps before were, how many of the last times it went on so, and how
 //! far ahead that was; so what is foreseen is told apart by these. All of it is **watched**, whether it is read or
 //! not: what is not worth it costs no read to learn that, nor that it has come to be.

@@ -1,6 +1,6 @@
-//! What a fast tier of another size would give the traffic that runs, told while it runs.
+//! Online forecasts for other sizes of the fast tier under the current traffic.
 //!
-//! Of uses a sample is looked up: [`Curve`]s say what LRU would keep, of all and of each volume, and [`Miniature`]s what
+//! Uses are sampled: [`Curve`]s say what LRU would keep, of all and of each volume, and [`Miniature`]s what
 //! the policy itself would, with half of the fast tier, with all and with twice as much. Both count in windows, so that
 //! they tell of recent traffic. What is kept is bounded whatever hosts do.
 

@@ -1,4 +1,4 @@
-//! What operations cost: nanoseconds of a shard's time, by kind and size.
+//! The cost of operations: nanoseconds of a shard's time, by kind and size.
 //!
 //! A shard is **busy** while something is in progress in it; the times of what ended (`moments.rs`) add up to that. Estimates
 //! follow them: means at first, and exponential moving averages in the long run. They go down whenever the shard shows

@@ -3,7 +3,7 @@
 //! Every volume that is busy has an entry with a queue; volumes of a group have one together. What is released next is the held operation with the smallest
 //! start tag; an operation's start tag is the larger of the gate's virtual time and its volume's last finish tag, which is
 //! that start and the operation's cost divided by the volume's share (start-time fair queueing). A volume that asks for
-//! less than its share never waits for long, and what nobody else wants is anyone's.
+//! less than its share never waits for long, and unused shares are available to all.
 //!
 //! While one volume alone is busy and nothing limits it, nothing is asked: its operations are only counted
 //! (`gate/alone.rs`).

@@ -1,4 +1,4 @@
-//! What a shard's operations took of its time, moment by moment.
+//! The shard's time that operations used, moment by moment.
 //!
 //! A shard's time is that of its loop: while that has something to do, what front ends do for operations before and after
 //! them is part of what these take.

@@ -1,4 +1,4 @@
-//! What everybody else may take while volumes miss their minimums though nothing holds them here.
+//! Pacing: limits for other volumes while some miss their minimums without being held at the gate.
 //!
 //! A gate orders what has arrived at it. But its loop also does the front ends' work, and a machine has other processes:
 //! where hundreds of sessions have their turn before a volume's next requests are examined, these never wait at the gate,

@@ -2,8 +2,8 @@
 //!
 //! At each tick the time for which a tenant's operations were held is laid to those that were charged for most of the
 //! shard's time meanwhile, in proportion to that. A tenant remembers a few of them by decayed sums: a newcomer takes the
-//! place of the smallest, or wears that down (Misra and Gries 1982), so that whoever it is held for again and again is
-//! among them, however many others there are. What it is held for its own maximum is laid to nobody.
+//! place of the smallest, or wears that down (Misra and Gries 1982), so that a tenant for which it is held again and again is
+//! among them, however many others there are. Time held for its own maximum is attributed to no other tenant.
 //!
 //! Leaves out: what operations wait for beneath the gate.
 

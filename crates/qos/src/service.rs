@@ -1,4 +1,4 @@
-//! What a volume with a policy attained, and whether that is what it was promised.
+//! The attained service of a volume with a policy, and whether it meets its guarantees.
 //!
 //! Every gate reports once a tick. Windows of 100 ms are judged in which the volume asked for something: its
 //! **minimum** when operations were held for at least half of the window, by what it had in that time; its **latency**

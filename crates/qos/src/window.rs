@@ -1,6 +1,6 @@
-//! How many operations a shard has in flight at a time.
+//! Limits the number of operations that a shard has in flight.
 //!
-//! Drives serve what they have in an order of their own, so whatever is beneath the gate is beyond its reach. While one
+//! Drives serve what they have in an order of their own, so the gate cannot reorder operations that it has released. While one
 //! volume alone is busy, everything passes. While several are, as many pass as keep the shard busy for half a
 //! millisecond, which is more than what a fast drive has in progress when it does all that it can. When somebody who was
 //! promised something is hurt by that, it becomes less by a quarter at each tick, and then grows again by an eighth: for

@@ -1,13 +1,13 @@
 //! Bytes of memory that hosts make the daemon hold: limits, and an account of each session.
 //!
-//! Whatever a host can make a front end keep in memory (requests in flight, answers that it does not read) is taken from
+//! All that a host can make a front end keep in memory (requests in flight, answers that it does not read) is taken from
 //! [`Budget`]s before it is allocated: that of the host's address, that of the volume, and that of the whole daemon, of
 //! which the volume's is a part. A session that finds too little waits and does not read its socket meanwhile, which is
 //! back-pressure. Requests wait in the order in which they came, so that small ones cannot starve a large one.
 //!
 //! An [`Account`] is a session's. A little is free to each session ([`OWN`]), whatever others hold, so that small
 //! requests are served under pressure, too; beyond that it takes and returns bytes in granules, since the budgets' counters
-//! are shared by all cores. What a session does not need is returned at once when somebody waits.
+//! are shared by all cores. What a session does not need is returned immediately when another one waits.
 
 use crate::{Handle, SECOND_NS, within};
 use std::cell::{Cell, RefCell};

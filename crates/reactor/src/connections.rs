@@ -1,10 +1,10 @@
 //! The connections of one listener, from any thread: how many may be in their handshake, and how each is ended.
 //!
-//! Who connects is nobody yet. A connection that has not proved to be a client, by a handshake or a log-in, has a place
+//! Peers are unknown at first. A connection that has not proved to be a client, by a handshake or a log-in, has a place
 //! among those of its address ([`Shares`]). With one more than that the oldest of the same address ends, and where there
-//! are too many in all, the oldest of the address that has most: whoever connects to say nothing pushes its own out. What
+//! are too many in all, the oldest of the address that has most: an address that opens idle connections displaces its own. What
 //! was ended is counted until it has left; when too many are leaving, one more is closed at once. How fast connections
-//! come is the listener's matter ([`crate::Listener`]), and how many may stay is their protocol's.
+//! arrive is limited by the listener ([`crate::Listener`]), and how many may stay by their protocol.
 
 use crate::shares::{Full, PeerAddress, Share, ShareLimits, Shares};
 use crate::{Closer, Stream};

@@ -1,6 +1,6 @@
 //! How a thread that is no loop waits for loops and starts long work.
 //!
-//! In a simulation there is one thread: whoever waits on it runs the loops meanwhile, and long work
+//! In a simulation there is one thread: a wait on it runs the loops meanwhile, and long work
 //! is kept until the simulation runs it. [`simulate`] installs that for the calling thread.
 
 use crate::may_wait;

@@ -1,4 +1,4 @@
-//! Files whose names come from outside: opened without ever waiting, and only where they are what they should be; and
+//! Files whose names come from outside: opened without ever waiting, and only if they are regular files; and
 //! folders whose entries outlive a power cut.
 
 use crate::may_wait;

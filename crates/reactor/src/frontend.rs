@@ -1,4 +1,4 @@
-//! What every front end is to the daemon: a row with a name, parameters and a way to start.
+//! The interface of front ends to the daemon: a row with a name, parameters and a start function.
 
 use crate::{Budget, Remote};
 use block::BlockDevice;

@@ -3,8 +3,8 @@
 //! Some who wait are urgent from a moment on ([`Urgency`]): they go before all others, the lower level first, and those of one
 //! level in the order of addresses again. Earliest deadline first would send a disk's head to and fro once many are late,
 //! which is when its order matters most (Reddy and Wyllie 1993 join the two in the same way). A disk that is given near
-//! requests again and again takes a far one last, so while somebody urgent has a turn, others have some fewer. Whatever is
-//! urgent, of sixteen turns one goes to who has waited for longest: nobody starves.
+//! requests again and again takes a far one last, so while urgent tasks have turns, others have fewer. Whatever is
+//! urgent, one turn in sixteen goes to the task that has waited longest: none starves.
 
 use super::executor::Handle;
 use std::cell::{Cell, RefCell};

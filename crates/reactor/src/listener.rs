@@ -3,9 +3,9 @@
 //! A peer connects as fast as its system lets it, and each connection costs its server work: taking it, a task, the first
 //! message of a protocol, its end. Connections are therefore taken by a token bucket ([`Pace`]), a few in each turn of the
 //! loop, and the others wait in the kernel's queue. The figures belong together:
-//! - 2,048 connections come in at once ([`BURST`]): all sessions of a big host log in together after a restart.
+//! - A burst of 2,048 connections is accepted immediately ([`BURST`]): all sessions of a big host log in together after a restart.
 //! - Then 2,000 a second ([`INTERVAL_NS`]), 16 at a time. The kernel's queue holds as many as come in within about a second
-//!   ([`BACKLOG`]), so that who comes behind an attacker that keeps it full waits no longer than that.
+//!   ([`BACKLOG`]), so that a client behind an attacker that keeps it full waits no longer than that.
 //!
 //! Each listener has a bucket of its own: an attacker at one does not slow down another.
 

@@ -1,6 +1,6 @@
 //! How often something may happen: a token bucket, in the form of the generic cell rate algorithm (ITU-T I.371).
 //!
-//! Instead of tokens it keeps the moment until which what happened so far is paid for. Time is given, so that what goes
+//! Instead of tokens it keeps the time until which past events are paid for. Time is given, so that what goes
 //! by it stays deterministic.
 
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! What a peer sends, through a buffer: several small requests cost one system call.
+//! Buffered reading from a peer: several small requests cost one system call.
 
 use crate::Stream;
 use std::io::{ErrorKind, Result};

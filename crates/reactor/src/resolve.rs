@@ -1,6 +1,6 @@
 //! Names of hosts to addresses, within a time limit: the system's resolver may take minutes.
 //!
-//! Each look-up is a thread of its own, of which there are few; what was found, or not, counts for a while. So many
+//! Each query runs on a thread of its own, of which there are few; results, also negative ones, are cached for a while. So many
 //! exports with one name cost the time of one look-up.
 
 use crate::may_wait;

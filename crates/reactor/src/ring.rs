@@ -1,4 +1,4 @@
-//! io_uring: requests in flight and what to do when they end.
+//! io_uring: requests in flight and the handling of their completions.
 
 use crate::{RingFile, signals};
 use block::{DmaBuf, DmaPool, DriveError, DriveOutcome, Sender};

@@ -1,5 +1,5 @@
 //! A ring beside the loop's own, for what that cannot carry: commands that a drive takes as they are, whose
-//! entries are longer, and transfers whose ends are looked for instead of told.
+//! entries are longer, and transfers whose completions are polled.
 
 use crate::{Handle, RingFile};
 use block::{DmaBuf, DmaPool, DriveError, DriveOutcome, Sender};

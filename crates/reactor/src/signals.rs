@@ -1,4 +1,4 @@
-//! Being told each time that an event descriptor is signalled.
+//! Notification of each signal of an event descriptor.
 
 use crate::Handle;
 use std::cell::{Cell, RefCell};

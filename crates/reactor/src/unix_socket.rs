@@ -1,7 +1,7 @@
 //! Listening Unix sockets: their files are made with the access that was asked for, and removed by who made them alone.
 //!
 //! Responsible for: a path that is free, or that a dead program of the same user left a socket at; never waiting for
-//! whoever listens there now; owner and mode before the first connection.
+//! the current listener; owner and mode before the first connection.
 //! Leaves out: connections (`net`), and which paths may be named.
 
 use crate::Parameter;

@@ -1,4 +1,4 @@
-//! W-TinyLFU: what leaves a small LRU window comes into the main cache only if it was used more
+//! W-TinyLFU: entries that leave a small LRU window are admitted to the main cache only if they were used more
 //! often recently than the entry that had to leave for it.
 //!
 //! G. Einziger, R. Friedman, B. Manes: "TinyLFU: A Highly Efficient Cache Admission Policy", ACM

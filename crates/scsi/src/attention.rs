@@ -1,4 +1,4 @@
-//! Unit attentions: what a nexus is told with its next command (SAM-5 5.14, SPC-4 table 49).
+//! Unit attentions: conditions reported to a nexus with its next command (SAM-5 5.14, SPC-4 table 49).
 
 use crate::sense::Sense;
 

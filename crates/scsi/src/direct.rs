@@ -1,6 +1,6 @@
 //! Reads and writes that need no task: begun as they arrive, ended by their completion.
 //!
-//! Responsible for what is usual. Whatever has to wait before it can begin, or ends before that, is left to
+//! Responsible for the common case. A command that must wait before it can begin, or ends before that, is left to
 //! [`Luns::execute`], which carries out everything.
 
 use crate::blocks::{Blocks, Flags};

@@ -1,4 +1,4 @@
-//! Carrying out a command: what every command is checked for, and which module does the rest.
+//! Executing a command: common checks, and dispatch to modules.
 
 use crate::blocks::{Blocks, TRANSFER_MAX};
 use crate::io::{Step, run};

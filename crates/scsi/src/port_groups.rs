@@ -3,7 +3,7 @@
 //! not serve.
 //!
 //! Each port is a group of its own. States belong to the unit as one target offers it; they are changed
-//! by whoever runs the target, and by hosts.
+//! by the administrator of the target, and by hosts.
 
 use crate::attention::Attention;
 use crate::execute::{Answer, Call};

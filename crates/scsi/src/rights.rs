@@ -1,4 +1,4 @@
-//! What a host may do that was granted reading alone: whatever leaves the unit as it is for everybody else.
+//! Commands permitted to a read-only host: those that do not change the unit for others.
 //!
 //! Every command has its line here, so that a new one cannot be forgotten. Leaves out: reservations, which are
 //! about hosts that may write ([`crate::reservations`]), and units that a command names beside its own, which

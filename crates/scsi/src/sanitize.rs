@@ -1,6 +1,6 @@
 //! SANITIZE (SBC-3 5.19): nothing that a host could read before can be read afterwards.
 //!
-//! Responsible for: every block of the volume overwritten or given back. Leaves out: what drives keep
+//! Responsible for: overwriting or unmapping every block of the volume. Leaves out: what drives keep
 //! of blocks that the pool has given to others or free; CRYPTO ERASE, as there is no key.
 
 use crate::execute::{Answer, Call};

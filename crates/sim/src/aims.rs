@@ -1,4 +1,4 @@
-//! Schedules that each show one kind of race: what comes before is made on purpose, and only the moment is chance.
+//! Schedules that each show one kind of race: the preparation is deliberate, and only the timing is random.
 
 use crate::client::{HALVES, HOT, UNFLUSHED, USUAL};
 use crate::oracle::Wrong;

@@ -1,4 +1,4 @@
-//! What happens to a pool besides operations: changes of it, and data on its way between tiers.
+//! Events of a pool besides operations: changes of its configuration, and moves between tiers.
 
 use crate::client::{HOT, SAFE, UNFLUSHED, USUAL};
 use crate::oracle::{Volume, Wrong};

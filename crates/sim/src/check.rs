@@ -1,4 +1,4 @@
-//! Opening what a crash left, and comparing it with the oracle.
+//! Opening a pool after a crash, and comparing it with the oracle.
 
 use crate::compare::Look;
 use crate::image::{Block, Crashed, Image};

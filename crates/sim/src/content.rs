@@ -1,4 +1,4 @@
-//! What hosts write, which says itself what it is: each sector has its version, a fill that follows from it, and its
+//! Self-describing content that hosts write: each sector has its version, a fill that follows from it, and its
 //! address. Version 0 is zeroes.
 
 use format::crc32c;

@@ -1,4 +1,4 @@
-//! Differences that are asked for in a run: all that is otherwise is named, and nothing that nobody wrote.
+//! Differences that are requested in a run: they must name all changed blocks, and none that was not written.
 
 use crate::client::USUAL;
 use crate::oracle::{Oracle, Sector, Volume, Wrong};

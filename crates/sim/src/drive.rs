@@ -1,4 +1,4 @@
-//! A simulated drive: requests take virtual time, end in any order, and go wrong when told to.
+//! A simulated drive: requests take virtual time, end in any order, and fail on request.
 
 use crate::content::owner_of;
 use crate::image::{Crashed, Image};

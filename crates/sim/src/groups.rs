@@ -1,5 +1,5 @@
 //! Snapshots of several volumes at one moment, while each write to one waits for one to another: what
-//! a snapshot has of one volume goes with what it has of the others.
+//! a snapshot has of one volume is consistent with the others.
 
 use crate::client::{SAFE, UNFLUSHED, USUAL};
 use crate::oracle::{Given, Oracle, Sector, Taking, Versions, Volume, Wrong};

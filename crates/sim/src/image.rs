@@ -1,4 +1,4 @@
-//! What a drive holds: 4 KiB blocks that copies share until one of them changes.
+//! The content of a drive: 4 KiB blocks, shared by copies until one of them changes.
 
 use crate::content::Facts;
 use crate::medium::SECTOR;

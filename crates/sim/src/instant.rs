@@ -1,4 +1,4 @@
-//! A drive that answers while it is asked: what a crash left, being opened again.
+//! A drive that completes requests synchronously, for opening the state after a crash.
 //!
 //! It is used for one state after the other, and keeps its memory. What an opening writes is
 //! logged, so that afterwards every moment of it can be examined as if the power had been cut then.

@@ -1,5 +1,5 @@
 //! The engine is killed: at any step of what it writes to drives and to the memory that outlives it, in the middle of
-//! openings too. Meanwhile somebody may put the drives back to an earlier state, or open copies of them.
+//! openings too. Meanwhile the drives may be restored to an earlier state, or copies of them opened.
 
 use crate::client::USUAL;
 use crate::lives::End;

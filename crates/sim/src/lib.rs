@@ -1,7 +1,7 @@
 //! The simulation: the engine that ships, on one thread, over drives that lie and lose power.
 //!
 //! `cargo run --release -p sim -F program -- --seed N` runs one seed and prints the digest of all that
-//! happened. docs/simulation.md tells what is simulated and what is not.
+//! happened. docs/simulation.md describes what is simulated and what is not.
 
 mod aims;
 mod changes;

@@ -1,4 +1,4 @@
-//! Pools that were opened of what crashes left, kept for the next states.
+//! A cache of pools that were opened after crashes, for the next states.
 //!
 //! An opening follows from what it reads and from nothing else. A state that has the same in every block that an opening of
 //! another one has read so far, and the same labels and drives, would be opened in the same way, write by write: it takes

@@ -1,6 +1,6 @@
-//! What every sector of every volume may hold, by the words of docs/fault-model.md.
+//! The valid contents of every sector of every volume, according to docs/fault-model.md.
 //!
-//! What is read says which write it came from (`content`).
+//! The data of a read identifies the write that it came from (`content`).
 
 use crate::content::{SECTOR, SECTORS, Sectors, version_of};
 use crate::reserve::Reservations;

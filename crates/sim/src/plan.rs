@@ -1,4 +1,4 @@
-//! What a seed's pool looks like.
+//! The layout of a seed's pool.
 
 mod focus;
 

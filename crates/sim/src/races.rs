@@ -1,7 +1,7 @@
 //! Background work that races: two pieces of it are begun together, on the chunks that hosts use most.
 //!
-//! Long work waits in a simulation until somebody runs it. Here the next piece is run in the middle of what waits for the
-//! one before: in the shards both go on side by side, and with them what hosts ask for.
+//! Long-running work waits in a simulation until it is run. Here the next piece is run in the middle of what waits for the
+//! one before: in the shards both run concurrently, together with hosts' requests.
 
 use crate::changes::SCRUB_RATE;
 use crate::client::{HOT, PARTS, SAFE, UNFLUSHED, USUAL};

@@ -1,4 +1,4 @@
-//! What becomes of a request: when it ends, what it does, and how it goes wrong.
+//! The outcome of a request: when it completes, its effect, and its faults.
 
 use crate::content::owner_of;
 use crate::drive::Moment;

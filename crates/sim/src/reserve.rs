@@ -1,4 +1,4 @@
-//! Reservations that hosts have kept with a volume: what was answered is there whatever happens.
+//! Reservations that are stored with a volume: acknowledged ones survive all faults.
 
 use crate::openings::Opened;
 use crate::oracle::{Oracle, Wrong};

@@ -1,4 +1,4 @@
-//! What sectors may hold, and a volume's of them by blocks.
+//! The valid contents of sectors, and a volume's sectors by blocks.
 
 use crate::content::SECTORS;
 use std::cell::Cell;

@@ -1,5 +1,5 @@
-//! What somebody does to drives between two lives of a pool: they are put back to earlier images, cut short, made longer,
-//! exchanged, replaced by copies or emptied ([`crate::trial`] tells what has to come of it).
+//! Tampering with drives between two lives of a pool: they are restored to earlier images, truncated, extended,
+//! exchanged, replaced by copies or emptied ([`crate::trial`] checks the consequences).
 
 use crate::image::Image;
 use crate::oracle::Oracle;

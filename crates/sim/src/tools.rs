@@ -1,5 +1,5 @@
-//! The recovery tools over what a crash left: they read the format by themselves, and have to find
-//! what an opening would.
+//! The recovery tools on the state after a crash: they read the format independently, and must find
+//! the same as an opening.
 
 use crate::openings::Opening;
 use crate::oracle::{Oracle, Wrong};

@@ -1,4 +1,4 @@
-//! Blocks of a volume that are compared in every state: what no flush has covered, and what was changed recently.
+//! Blocks of a volume that are compared in every state: unflushed ones, and those that were changed recently.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

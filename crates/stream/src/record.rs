@@ -1,4 +1,4 @@
-//! What a stream is made of.
+//! Records of a stream.
 
 use units::{PoolId, SnapshotId};
 

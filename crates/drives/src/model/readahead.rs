@@ -1,4 +1,4 @@
-//! The read buffer of a disk: what it read on after the last read, and what it read before that.
+//! The read buffer of a disk: the data after the last read, and that of earlier reads.
 
 use super::geometry::Geometry;
 use std::collections::VecDeque;

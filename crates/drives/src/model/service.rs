@@ -1,4 +1,4 @@
-//! What every modelled device is to its driver, and the command queue that they share.
+//! The interface of modelled devices to their driver, and the command queue that they share.
 
 use block::DriveIoKind;
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! Commands of the NVM command set and what their ends mean (NVM Express, Base and NVM Command Set specifications).
+//! Commands of the NVM command set and the meaning of their status codes (NVM Express, Base and NVM Command Set specifications).
 
 use block::DriveError;
 use reactor::Answer;

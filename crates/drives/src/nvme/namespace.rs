@@ -1,4 +1,4 @@
-//! What a namespace tells of itself (NVM Command Set, 4.1.5.1, and Base, 5.1.13.2.1).
+//! Identify data of a namespace (NVM Command Set, 4.1.5.1, and Base, 5.1.13.2.1).
 
 use std::fs::File;
 use std::io;

@@ -1,6 +1,6 @@
 //! The ram drive. Every request completes while it is submitted.
 //!
-//! Lifetime: `ram:NAME?size=SIZE` makes the memory when the process has none of that name. It
+//! Lifetime: `ram:NAME?size=SIZE` allocates the memory if the process has none of that name. It
 //! stays, closed or open, until the process ends or [`forget_ram`] is called, so that a pool on
 //! it can be exported and imported again. It is lost with the process.
 

@@ -1,4 +1,4 @@
-//! What the system tells of a file or device: size, sectors, rotation, write cache.
+//! Properties of a file or device that the system reports: size, sectors, rotation, write cache.
 
 use block::{DriveInfo, Rotation};
 use std::fs::{self, File};

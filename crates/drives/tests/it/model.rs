@@ -1,4 +1,4 @@
-//! What a modelled drive promises, in virtual time.
+//! The contract of a modelled drive, in virtual time.
 
 use crate::support::virtual_time;
 use block::{DriveIoKind, DriveQueue, DriveQueueExt};

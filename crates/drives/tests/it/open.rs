@@ -1,4 +1,4 @@
-//! What cannot be opened is refused with one sentence, and leaves nothing behind.
+//! Drives that cannot be opened are refused with one sentence, and nothing is left behind.
 
 use crate::support::folder::Folder;
 use drives::OpenErrorKind::{self, Busy, NotFound, Permission, Syntax, TooSmall, Unsupported};

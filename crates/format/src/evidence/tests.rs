@@ -1,4 +1,4 @@
-//! One case a line: which drives of which pool have which label, and what follows.
+//! One case per line: the labels of a pool's drives, and the verdict.
 
 use super::*;
 use crate::label::tests::label;

@@ -1,4 +1,4 @@
-//! What a check says of pools that are whole, and of pools that are not.
+//! The results of `check` on intact pools, and on damaged ones.
 
 use crate::support::client::{Made, SHAPES, Shape, made};
 use crate::support::image::{Image, Random};

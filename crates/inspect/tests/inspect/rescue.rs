@@ -1,4 +1,4 @@
-//! Volumes are copied out of pools that lost part of what leads to them.
+//! Volumes are restored from pools that lost part of their metadata.
 
 use crate::support::client::{
     Made, SHAPES, changed_since_a_snapshot, journal_pages, made, written_in_pages, written_twice,

@@ -1,4 +1,4 @@
-//! What can be said to `breakdown`.
+//! Arguments of `breakdown`.
 
 use crate::compare::{Setup, System};
 use crate::load::Blocks;

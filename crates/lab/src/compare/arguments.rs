@@ -1,4 +1,4 @@
-//! What can be said to `compare`.
+//! Arguments of `compare`.
 
 use super::rows::Group;
 use super::system::System;

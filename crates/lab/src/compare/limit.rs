@@ -1,4 +1,4 @@
-//! What a core can do at all: copying random blocks out of a large memory, with the engine's checksum.
+//! The upper limit of a core: copying random blocks out of a large memory, with the engine's checksum.
 
 use crate::chance::Chance;
 use crate::failure::{Failure, Result};

@@ -1,4 +1,4 @@
-//! What is measured: a row each.
+//! The measurements: one row each.
 
 use super::system::System;
 use clap::ValueEnum;

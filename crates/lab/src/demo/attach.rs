@@ -1,4 +1,4 @@
-//! The volume's exports, and what to type to use them.
+//! The volume's exports, and the commands to use them.
 
 use crate::daemon::Daemon;
 use crate::failure::Result;

@@ -1,4 +1,4 @@
-//! One phase: writes, and once a second what the pool says of its fast tier.
+//! One phase: writes, and once a second the status of the pool's fast tier.
 
 use crate::daemon::Daemon;
 use crate::failure::Result;

@@ -1,5 +1,5 @@
-//! What drives in memory take by themselves: one thread that looks for requests all the time and copies, with nothing between
-//! it and the client but a channel each way. What it takes longer than a copy is the machine's doing, and the client's.
+//! The bare latency of drives in memory: one thread that polls for requests and copies, with nothing between
+//! it and the client but a channel each way. What it takes longer than a copy is due to the machine and the client.
 
 use crate::failure::{Failure, Result};
 use crate::load::{Port, Request};

@@ -1,4 +1,4 @@
-//! Whether what was seen is within the limits: pure, so that it can be tested with made-up figures.
+//! Compares the measurements with the limits: pure, so that it can be tested with made-up figures.
 
 use super::watch::Taken;
 use crate::load::Series;

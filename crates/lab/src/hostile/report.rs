@@ -1,4 +1,4 @@
-//! What was seen, for people and for programs.
+//! The report, for people and for programs.
 
 use super::doors;
 use super::judge::{Seen, judge, times};

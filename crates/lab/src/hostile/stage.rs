@@ -1,4 +1,4 @@
-//! What an attacker is given: where its own objects are, when it is over, and where it counts what it did.
+//! The environment of an attacker: its own objects, its end time, and its counters.
 
 use crate::chance::Chance;
 use crate::iscsi::Lun;

@@ -1,4 +1,4 @@
-//! What the daemon takes of the machine, sampled.
+//! The daemon's resource usage, sampled.
 
 use crate::failure::Result;
 use crate::machine;

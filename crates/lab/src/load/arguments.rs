@@ -1,4 +1,4 @@
-//! What can be said to `load`.
+//! Arguments of `load`.
 
 use super::{Arrivals, Blocks, Disk, Pattern};
 use crate::arguments::size;

@@ -1,4 +1,4 @@
-//! `load`: one load to a disk that somebody serves.
+//! `load`: one load to a disk of any server.
 
 use super::arguments::Generate;
 use super::disk::Opening;

@@ -1,4 +1,4 @@
-//! What a load goes to.
+//! The disk that a load uses.
 
 use super::port::Port;
 use super::ports::{FilePort, IscsiPort, NbdPort, VhostPort};

@@ -1,4 +1,4 @@
-//! One thread: what is answered is counted, and something else is sent for it.
+//! One thread: completed requests are counted and replaced by new ones.
 
 use super::pace::Pace;
 use super::plan::{Content, Load};

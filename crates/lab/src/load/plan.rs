@@ -1,4 +1,4 @@
-//! What a load is.
+//! The definition of a load.
 
 use super::aim::{Aim, Pattern};
 use super::blocks::Blocks;

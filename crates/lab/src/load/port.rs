@@ -1,4 +1,4 @@
-//! A queue of requests to a disk, whatever it is reached by.
+//! A queue of requests to a disk, over any protocol.
 
 use std::io::Result;
 use std::os::fd::RawFd;

@@ -1,4 +1,4 @@
-//! What was answered in each second, and for how long nothing was.
+//! Completions in each second, and the longest time without one.
 
 use super::histogram::Histogram;
 use crate::screen::thousands;

@@ -1,4 +1,4 @@
-//! What all lanes have in common.
+//! State that all lanes share.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

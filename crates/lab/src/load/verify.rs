@@ -1,4 +1,4 @@
-//! What a port's slots write, and what they are to read.
+//! Data that a port's slots write, and data that they must read.
 
 use super::port::{Port, Request};
 use super::versions::Versions;

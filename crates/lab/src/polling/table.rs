@@ -1,4 +1,4 @@
-//! Medians, and what is asked of them.
+//! Medians, and their limits.
 
 use super::run::MODES;
 use crate::screen::{self, thousands};

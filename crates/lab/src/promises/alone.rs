@@ -1,4 +1,4 @@
-//! What a policy costs who is alone: nothing is to be held for anybody.
+//! The cost of a policy for a volume without competition: nothing may be held.
 //!
 //! Rates of a machine that others use differ by more than a policy costs. Requests for each second of the daemon's processor
 //! time are shown beside them, which others change less.

@@ -1,4 +1,4 @@
-//! What can be said to `promises`.
+//! Arguments of `promises`.
 
 use crate::arguments::{Behind, size};
 use clap::{Args, Subcommand, ValueEnum};

@@ -1,4 +1,4 @@
-//! Background work beside policy 1: a scrub, a resync and demotion at once, and rounds without any of them in turn.
+//! Background work beside policy 1: a scrub, a resync and demotion concurrently, alternating with rounds without them.
 
 use super::arguments::Background;
 use super::scene::{self, Kind, Volume, measure, paced, verdict};

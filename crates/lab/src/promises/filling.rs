@@ -1,4 +1,4 @@
-//! The fast tier is full, and what sinks makes the only room: policy 1 writes at its rate while level 3 floods.
+//! The fast tier is full, and only demotion frees space: policy 1 writes at its rate while level 3 floods.
 
 use super::arguments::Filling;
 use super::scene::{self, Kind, Volume, paced, tenant, verdict};

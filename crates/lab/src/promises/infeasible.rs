@@ -1,4 +1,4 @@
-//! Floors that add up to more than there is: level 5 loses its first, level 1 its last, and nobody starves.
+//! Minimums that exceed the capacity: level 5 misses its minimum first, level 1 last, and no volume starves.
 
 use super::arguments::Infeasible;
 use super::scene::{self, USUAL, Volume, measure, tenant, verdict};

@@ -1,4 +1,4 @@
-//! Changes of policy under load: how soon each has effect, and what policy 1 loses by them.
+//! Changes of policy under load: how soon each takes effect, and what it costs policy 1.
 //!
 //! One volume's policy is changed between one that caps it and one that does not. A change has effect when the volume's
 //! rate has passed the geometric mean of both rates, seen over 10 ms; the reported time runs from the answer of the

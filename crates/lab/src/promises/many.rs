@@ -1,4 +1,4 @@
-//! Many volumes with policies: what each takes of memory, and that nothing is done for those that are idle.
+//! Many volumes with policies: memory per volume, and no work for idle ones.
 
 use super::arguments::Many;
 use super::scene::{not_told, verdict};

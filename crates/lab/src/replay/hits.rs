@@ -1,4 +1,4 @@
-//! What share of a sequence each policy would have had, as a cache of blocks.
+//! The hit rate of each policy on a sequence, as a cache of blocks.
 
 use crate::failure::Result;
 use crate::interrupt;

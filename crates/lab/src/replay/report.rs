@@ -1,4 +1,4 @@
-//! What a person sees of a replay.
+//! The output of a replay.
 
 use super::cost::Tally;
 use super::hits::{self, Row};

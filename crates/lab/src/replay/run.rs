@@ -1,4 +1,4 @@
-//! The command: the traces, the tables of each size, and what they come to.
+//! The command: the traces, the tables of each size, and a summary.
 
 use super::blocks::Uses;
 use super::cost::Tally;

@@ -1,4 +1,4 @@
-//! Many clones of one snapshot, and many of them booting at once.
+//! Many clones of one snapshot, and many of them booting concurrently.
 
 use super::pipeline::{self, shuffle};
 use super::reading;

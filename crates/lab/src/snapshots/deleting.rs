@@ -1,4 +1,4 @@
-//! Deleting many snapshots in random order under load: what it costs, and that all comes back.
+//! Deleting many snapshots in random order under load: its cost, and that all space is freed.
 
 use super::pipeline::{self, shuffle};
 use super::run::{SETTLE, delete, is_settled, load, round_of_writes, settle, snapshot};

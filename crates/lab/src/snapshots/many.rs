@@ -1,4 +1,4 @@
-//! Ten thousand snapshots in a pool, a thousand of each volume: what one more costs, and what all of them do.
+//! Ten thousand snapshots in a pool, a thousand of each volume: the cost of one more, and of all of them.
 
 use super::pipeline;
 use super::run::export;

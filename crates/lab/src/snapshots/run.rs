@@ -1,4 +1,4 @@
-//! The order of the measurements, and what they have in common.
+//! The order of the measurements, and their common parts.
 
 use super::{cloning, deleting, many, reading, taking, writing};
 use crate::arguments::{Part, Snapshots};

@@ -1,4 +1,4 @@
-//! What a virtual desktop asks for: it boots, and then works.
+//! The load of a virtual desktop: it boots, and then works.
 //!
 //! A boot reads what all desktops read (the system's files: the same runs in the same order), what is scattered over the
 //! image (its own services and profile), and writes a little (logs, page file). Then the desktop works: 10 to 15 IOPS, four

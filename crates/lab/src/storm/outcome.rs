@@ -1,4 +1,4 @@
-//! What was measured, and what follows from it.
+//! Measurements, and conclusions from them.
 
 use super::postgres::Transactions;
 use super::scene::{BACKUP, DATABASE, DESKTOPS, FLOOR_MS, MAIL};

@@ -1,7 +1,7 @@
 //! A real database beside the storm: PostgreSQL under pgbench, its files on ext4 on a volume that is exported as a file by
 //! FUSE.
 //!
-//! Leaves out: whether what it commits is kept, which `tests/e2e/postgres.sh` says.
+//! Leaves out: whether its commits are kept, which `tests/e2e/postgres.sh` checks.
 
 use crate::failure::{Failure, Result, While};
 use crate::process::{Process, describe};

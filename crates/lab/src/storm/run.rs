@@ -1,4 +1,4 @@
-//! The phases in their order, and what is shown of them.
+//! The phases in their order, and their output.
 
 use super::arguments::Storm;
 use super::outcome::{Kind, Machine, Phase, Storms};

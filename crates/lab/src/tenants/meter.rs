@@ -1,4 +1,4 @@
-//! What a tenant attained, window by window.
+//! The performance of a tenant, window by window.
 
 use crate::load::Histogram;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! One connection with its slots and what it asks for.
+//! One connection with its slots and its requests.
 
 use super::source::{Next, Source};
 use crate::failure::{Failure, Result};

@@ -1,4 +1,4 @@
-//! What a session asks for next.
+//! The next request of a session.
 
 use crate::chance::Chance;
 use crate::load::{Aim, Blocks, Pace, Request};

@@ -1,4 +1,4 @@
-//! What may be read at each block: the last content that is certain to outlive the daemon, and whatever
+//! The valid contents of each block: the last one that is certain to outlive the daemon, and everything that
 //! was sent after it.
 
 use crate::content::Content;

@@ -1,7 +1,7 @@
 //! Drives of mirrors that go away and return: by command, or because their file is gone when the
 //! daemon starts.
 //!
-//! Never both drives of a mirror: what nothing has cannot be read. A drive goes only when the
+//! Never both drives of a mirror: data without a copy cannot be read. A drive goes only when the
 //! other one is whole, so that a copy that is wrong is read from alone, sooner or later.
 
 use crate::chance::Chance;

@@ -3,7 +3,7 @@
 //!
 //! A token is of the type "point in time copy, change vulnerable": it ends when what it stands for is
 //! written, when the nexus that made it ends, after its time, or when its nexus has made too many. It
-//! carries 256 bits that nobody can guess. Writers that come through other front ends end none.
+//! carries 256 random bits. Writes through other front ends do not invalidate tokens.
 
 use crate::nexus::{Member, Nexus};
 use crate::sense::Sense;

@@ -1,4 +1,4 @@
-//! What is registered and reserved.
+//! Registrations and the reservation of a unit.
 
 use super::keep::decode;
 use crate::nexus::Ports;

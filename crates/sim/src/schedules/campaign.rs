@@ -1,4 +1,4 @@
-//! Schedules of one seed after the other, on several threads, and what they saw.
+//! Schedules of one seed after the other, on several threads, and their results.
 
 use super::draw;
 use super::shared;

@@ -1,4 +1,4 @@
-//! What a schedule consists of, drawn from its seed.
+//! The elements of a schedule, drawn from its seed.
 
 use crate::random::Random;
 use format::QosPolicyConfig;

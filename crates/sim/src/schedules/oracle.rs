@@ -1,12 +1,12 @@
-//! What has to hold of a schedule: operations pass in order and none is lost, no shard idles while something could go
+//! Properties of every schedule: operations pass in order and none is lost, no shard idles while something could go
 //! on, maximums hold over all shards, shards do not promise more of a minimum than it is, and each volume attains what
 //! its policy promises as far as the levels above it leave it.
 //!
 //! Attained service is judged of volumes that had operations held at every tick of a long while after the last change:
 //! - **minimum**: where the minimums of its level and of those above it fit, it attained its own,
 //!   and not in bursts;
-//! - **no starvation**: it attained a part of a hundredth of it at least, whatever others were promised;
-//! - **no inversion**: nobody of a lower level had more than that hundredth while it missed its own;
+//! - **no starvation**: it attained a part of a hundredth of it at least, whatever the guarantees of others;
+//! - **no inversion**: no volume of a lower level had more than that hundredth while it missed its own;
 //! - **nothing beyond**: it did not attain more than its minimum while another one missed theirs;
 //! - **fairness**: volumes without minimums attained time in proportion to their weights.
 

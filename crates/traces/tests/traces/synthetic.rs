@@ -1,4 +1,4 @@
-//! Synthetic traces repeat from their seed and are what they say.
+//! Synthetic traces repeat from their seed and match their description.
 
 use std::collections::{HashMap, HashSet};
 use traces::Request;

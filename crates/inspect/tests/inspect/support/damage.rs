@@ -1,4 +1,4 @@
-//! Pools damaged at random, and what a repair makes of them.
+//! Pools damaged at random, and the results of repairing them.
 
 use super::client::{Made, SHAPES, made};
 use super::image::{Image, Random};

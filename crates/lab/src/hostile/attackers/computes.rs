@@ -1,4 +1,4 @@
-//! The control: what sharing the processor with somebody costs others, without a word to the daemon.
+//! The control: the cost of sharing the processor with another program that does not contact the daemon.
 
 use crate::hostile::stage::Stage;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! Random requests: paths of the interface with random parts, by a token that may look; and bytes that are none.
+//! Random requests: paths of the interface with random parts, with a viewer's token; and bytes that are not requests.
 
 use crate::chance::Chance;
 use crate::hostile::peers::{connect_unix, http};

@@ -1,4 +1,4 @@
-//! Many connections ask for the longest reads and take none of the answers.
+//! Many connections request the longest reads and read no responses.
 
 use crate::hostile::peers::nbd;
 use crate::hostile::stage::Stage;

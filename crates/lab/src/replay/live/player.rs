@@ -1,4 +1,4 @@
-//! Playing pieces of requests to a server, so many outstanding at a time.
+//! Playing pieces of requests to a server with a limited queue depth.
 
 use super::layout::Piece;
 use crate::failure::{Failure, Result};

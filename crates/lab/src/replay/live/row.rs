@@ -1,4 +1,4 @@
-//! What a pool of one size made of a trace, as a row of a table.
+//! The result of a trace on a pool of one size, as a row of a table.
 
 use super::player::Played;
 use api::v1::{Counters, Forecast, Pool, Tier};
