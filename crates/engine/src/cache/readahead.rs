@@ -26,7 +26,7 @@ impl Shard {
                             .await
                     }
                 });
-                // What cannot be fetched ahead is read, and its error told, when it is asked for.
+                // Failed blocks are read again, and their errors reported, when a host requests them.
                 drop(join_all(fetches).await);
             }
             shard.fills.end_ahead();

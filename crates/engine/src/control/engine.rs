@@ -361,7 +361,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Has the pool's RAM tier hold so many bytes at most from now on, until the pool is opened again. What is more
+    /// Limits the pool's RAM cache to a number of bytes, until the pool is opened again. Excess data
     /// than that leaves within a second or so; nothing in it is the only copy.
     ///
     /// # Errors
@@ -474,7 +474,7 @@ impl Engine {
         self.pool(pool)?.move_counts()
     }
 
-    /// What another size of the fast tier would give the pool and its volumes, by recent traffic.
+    /// Forecasts other sizes of the fast tier for the pool and its volumes, from recent traffic.
     ///
     /// # Errors
     /// `Invalid` when the pool has not two tiers.
@@ -498,7 +498,7 @@ impl Engine {
         self.pool(pool)?.set_exports(exports)
     }
 
-    /// What hosts have reserved of a volume, as it was kept last.
+    /// The persistent reservations of a volume, as stored last.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -582,7 +582,7 @@ impl Engine {
         self.jobs.cancel(job)
     }
 
-    /// Has a job that runs rest, until it is told to continue: also when its pool is closed and opened, or the host
+    /// Pauses a running job until it is resumed: also when its pool is closed and opened, or the host
     /// loses its power. What it gives back continues while hosts wait for space.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Why a block is where it is: the report about it, and every reason for which blocks are moved.
 
-/// What blocks come from and go to.
+/// Sources and destinations of moves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Spot {
     /// A host.
@@ -135,7 +135,7 @@ impl Cause {
         self.row().to
     }
 
-    /// Whether a copy was given up, and nothing was written.
+    /// Whether a copy was dropped, and nothing was written.
     pub fn drops(self) -> bool {
         self.row().drops
     }
@@ -193,24 +193,24 @@ pub struct MoveStatus {
     pub cause: Cause,
     /// Which blocks of the extent; bit 0 is the first.
     pub blocks: u16,
-    /// What the extent was worth then, where that decided; 0 elsewhere.
+    /// The extent's value at that time, where it was decisive; otherwise 0.
     pub worth: f32,
-    /// What that was held against; 0 where nothing was, as there was room.
+    /// The threshold that it was compared with; 0 if there was room.
     pub wanted: f32,
-    /// What had left the tier last before room there was taken for these blocks.
+    /// The last data that had been evicted from the tier before these blocks took its space.
     pub displaced: Option<ExtentPlace>,
 }
 
 /// A byte of a drive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DrivePlace {
-    /// The drive, as it was named.
+    /// The drive's specification.
     pub drive: String,
     /// The byte.
     pub byte: u64,
 }
 
-/// What a place has of a block.
+/// The state of a block at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CopyKind {
     /// The block, which is nowhere else but in RAM.
@@ -240,13 +240,13 @@ impl CopyKind {
 pub struct BlockPlace {
     /// RAM, fast or slow.
     pub tier: Spot,
-    /// What it is there.
+    /// Its state there.
     pub kind: CopyKind,
     /// The vdrive; none in RAM.
     pub vdrive: Option<u8>,
-    /// The drives that have it, and where.
+    /// The drives that have it, with offsets.
     pub drives: Vec<DrivePlace>,
-    /// What brought it there, or the merging of snapshots that came after that; none when the log does not go
+    /// The move that placed it there, or a later merge of snapshots; none when the log does not go
     /// back that far.
     pub came: Option<MoveStatus>,
     /// Nanoseconds for which the log has all that could have.
@@ -262,9 +262,9 @@ pub struct ExtentHeat {
     pub idle_bytes: u64,
     /// Uses to be expected while hosts use a block, for each block that it keeps on the fast tier.
     pub worth: f32,
-    /// What those are worth that recently left the fast tier.
+    /// The value of data that recently left the fast tier.
     pub bar: f32,
-    /// What it has to be worth to be promoted now; 0 while there is room.
+    /// The value required for promotion; 0 while there is room.
     pub wanted: f32,
 }
 
@@ -273,7 +273,7 @@ pub struct ExtentHeat {
 pub struct Explanation {
     /// The block's first byte in the volume.
     pub offset: u64,
-    /// It was not written since a snapshot was taken, which has it in common with the volume.
+    /// Not written since a snapshot was taken, which shares it with the volume.
     pub inherited: bool,
     /// That snapshot, unless it was deleted.
     pub snapshot: Option<String>,
@@ -285,7 +285,7 @@ pub struct Explanation {
     pub moves: Vec<MoveStatus>,
     /// Nanoseconds for which the log has every move but those that concern RAM alone.
     pub log_ns: u64,
-    /// That is since the pool was opened.
+    /// That is: since the pool was opened.
     pub log_is_whole: bool,
 }
 

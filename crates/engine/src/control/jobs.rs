@@ -30,9 +30,9 @@ struct Job {
 pub(crate) struct Pausable {
     /// The pool's name.
     pub pool: String,
-    /// What it does.
+    /// Kind of the job.
     pub kind: &'static str,
-    /// Of what of the pool.
+    /// The object in the pool.
     pub subject: String,
     /// Its progress.
     pub progress: Arc<Progress>,
@@ -135,7 +135,7 @@ impl Jobs {
         }
     }
 
-    /// A job that runs, to have it rest or continue.
+    /// A running job, to pause or resume it.
     ///
     /// # Errors
     /// When there is no such job, or it has ended.

@@ -1,6 +1,6 @@
 //! The rate of a job from its recent progress, without the time in which it was paused. Pure: the caller passes the time.
 
-/// A rate is of the last seconds: of at least so many, and at most twice as many.
+/// A rate covers at least this many of the last seconds, and at most twice as many.
 const WINDOW_S: f64 = 10.0;
 
 /// A moment: seconds that the job was at work, and bytes done then.
@@ -20,7 +20,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Of a job that begins now, with so many bytes done before.
+    /// For a job that starts now, with a number of bytes done before.
     pub fn new(done: u64) -> Self {
         Self {
             looked_s: 0.0,

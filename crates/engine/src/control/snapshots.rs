@@ -73,7 +73,7 @@ impl Engine {
     /// that they were in. `now_s`: seconds since 1970.
     ///
     /// # Errors
-    /// With a sentence that says what to do; all is as it was then.
+    /// With a sentence that says what to do; nothing is changed then.
     pub fn schedule_set(
         &self,
         pool: &str,
@@ -130,12 +130,12 @@ impl Engine {
     /// Gives a clone the snapshots that it is based on; the volume that had them is a clone then.
     ///
     /// # Errors
-    /// With a sentence that says what to do; all is as it was then.
+    /// With a sentence that says what to do; nothing is changed then.
     pub fn volume_promote(&self, pool: &str, volume: &str) -> Result<Promotion> {
         self.pool(pool)?.promote(volume)
     }
 
-    /// Makes a volume as it was when a snapshot was taken.
+    /// Rolls a volume back to a snapshot.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -143,7 +143,7 @@ impl Engine {
         self.pool(pool)?.roll_back(volume, name)
     }
 
-    /// What is otherwise in a volume, or in its snapshot `to`, than in the snapshot `from` that it
+    /// The differences between a volume, or its snapshot `to`, and the snapshot `from` that it
     /// is based on (`VOLUME@NAME` when that is another volume's), or everything that is stored: from
     /// `start` (bytes) on, at most `limit` ranges.
     ///

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// written last is lost when the power is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct WearStatus {
-    /// Since when they count: seconds since 1970; 0: nobody said so yet.
+    /// Start of counting: seconds since 1970; 0: not known yet.
     pub since_s: u64,
     /// Data that hosts wrote.
     pub hosts: u64,
@@ -26,7 +26,7 @@ impl WearStatus {
     }
 }
 
-/// What is changed of a pool; what is not given stays.
+/// Changes of a pool; omitted ones stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PoolChange {
     /// Bytes a day that promotion may write to the fast tier, rounded up to whole 4 KiB; 0: as many as are worth
@@ -34,13 +34,13 @@ pub struct PoolChange {
     pub promotion_budget: Option<u64>,
 }
 
-/// What promotion may write to the fast tier of a pool.
+/// The promotion budget of a pool's fast tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BudgetStatus {
     /// Bytes a day.
     pub daily: u64,
     /// Bytes written in the last 24 hours, counted by whole hours, since the pool was opened or the budget set.
     pub today: u64,
-    /// Bytes that may be written at once.
+    /// Bytes that may be written immediately.
     pub left: u64,
 }

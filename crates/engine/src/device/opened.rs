@@ -9,7 +9,7 @@ use block::{BlockDevice, Geometry, Op};
 use std::sync::Arc;
 use std::task::Waker;
 
-/// The number by which shards know an export. It is given to no other for as long as somebody has this.
+/// The number by which shards know an export. It is not reused while this value exists.
 #[derive(Debug)]
 pub struct ExportNumber(pub u16);
 
@@ -21,7 +21,7 @@ pub struct OpenedDevice {
 }
 
 impl OpenedDevice {
-    /// `device` for whom is known.
+    /// `device`, opened by a known export or initiator.
     pub fn new(
         device: Arc<VolumeDevice>,
         initiator: Option<Initiator>,
