@@ -5,12 +5,12 @@ use crate::control::types::ErrorCode;
 use format::ANCHOR_MAX;
 
 impl Pool {
-    /// What was kept last.
+    /// The stored anchor.
     pub fn anchor(&self) -> Option<String> {
         lock(&self.config).audit_anchor.clone()
     }
 
-    /// Keeps it in place of what was kept before.
+    /// Replaces the stored anchor.
     ///
     /// # Errors
     /// `Invalid` when it is too long, or when no drive takes the label.

@@ -9,9 +9,9 @@ use format::VolumeConfig;
 use std::collections::BTreeMap;
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS};
 
-/// Most ranges of one answer.
+/// Most ranges in one response.
 const RANGES_MAX: usize = 65_536;
-/// Questions to shards for one answer: it may come with fewer ranges than it could.
+/// Most queries to shards for one response, which may therefore have fewer ranges.
 const ROUNDS: usize = 64;
 
 /// Ranges that are collected in order.
@@ -21,7 +21,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    /// Adds a block at `offset` (bytes); false when it needs a range too many.
+    /// Adds a block at `offset` (bytes); false if that exceeds the number of ranges.
     fn add(&mut self, offset: u64, data: bool) -> bool {
         let len = BLOCK as u64;
         if let Some(last) = self.found.last_mut()
@@ -39,7 +39,7 @@ impl Ranges {
     }
 
     /// Adds a chunk's blocks within `start` and `end` (bytes). Returns the first one that has no
-    /// place any longer.
+    /// room any longer.
     fn add_chunk(&mut self, changed: &ChangedChunk, start: u64, end: u64) -> Option<u64> {
         let first = u64::from(changed.chunk) * CHUNK as u64;
         let of = |block: usize| first + (block * BLOCK) as u64;
@@ -52,12 +52,12 @@ impl Ranges {
 }
 
 impl Pool {
-    /// What is otherwise in a volume, or in its snapshot `to`, than in the snapshot `from`, or than
-    /// nothing: from `start` (bytes) on, at most `limit` ranges, perhaps fewer.
+    /// The differences between a volume, or its snapshot `to`, and the snapshot `from`, or
+    /// an empty volume: from `start` (bytes) on, at most `limit` ranges, perhaps fewer.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when it does not stand on that snapshot, or `start` or `limit` is none;
-    /// what a drive said.
+    /// `NotFound`; `Invalid` if it does not descend from that snapshot, or `start` or `limit` is invalid;
+    /// a drive's error.
     pub fn diff(
         &self,
         volume: &str,
@@ -126,7 +126,7 @@ impl Pool {
         error(ErrorCode::Invalid, text)
     }
 
-    /// Collects from `start` to `size` (bytes) what a device has otherwise than the snapshot of an
+    /// Collects from `start` to `size` (bytes) the differences between a device and the snapshot of an
     /// epoch. Returns where to continue, in bytes, unless that was all.
     fn collect(
         &self,
@@ -136,7 +136,7 @@ impl Pool {
         ranges: &mut Ranges,
     ) -> Result<Option<u64>> {
         let chunks = size.div_ceil(CHUNK as u64) as u32;
-        // From where on each shard is still to be asked: its chunks before are in `pending`, or done.
+        // Where each shard's queries continue: its chunks before are in `pending`, or done.
         let mut known_to = vec![(start / CHUNK as u64) as u32; self.shards.len()];
         let mut pending: BTreeMap<u32, ChangedChunk> = BTreeMap::new();
         for _ in 0..ROUNDS {

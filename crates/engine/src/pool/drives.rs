@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use units::{DriveId, VdriveId};
 
-/// Stale regions copied between two records of how far a member is.
+/// Stale regions copied between two records of a member's progress.
 const WINDOW: usize = 64;
 
-/// A member that is being brought up to date, and what it was then.
+/// A member that is being resynced, and its state at the start.
 #[derive(Clone, Copy)]
 struct Returning {
     id: MemberId,
@@ -78,10 +78,10 @@ impl Pool {
         }
     }
 
-    /// Takes a drive out of its mirrors and lets it go, until it is brought back.
+    /// Takes a drive out of its mirrors and closes it, until it is brought online.
     ///
     /// # Errors
-    /// When nothing else has what it holds.
+    /// If no other drive has its data.
     pub fn offline_drive(&self, text: &str) -> Result<()> {
         let _changing = lock(&self.changing);
         let pool_drive = self.known_drive(text)?;
@@ -123,7 +123,7 @@ impl Pool {
         Ok(())
     }
 
-    /// No new request of the pool goes to the drive, which is given back.
+    /// Stops new requests of the pool to the drive, which is returned.
     fn let_drive_go(&self, id: &str) -> Result<Option<Arc<dyn OpenDrive>>> {
         let (pool_drive, drive) = {
             let mut pool_drives = lock(&self.pool_drives);
@@ -138,7 +138,7 @@ impl Pool {
         self.attach(&pool_drive).map(|()| drive)
     }
 
-    /// All shards reach the drive's parts through what the drive of the pool has now.
+    /// Attaches all shards to the drive's parts through its present handle.
     fn attach(&self, pool_drive: &PoolDrive) -> Result<()> {
         self.tell_tails();
         let places = self.members_on(pool_drive.id);
@@ -165,11 +165,11 @@ impl Pool {
         })
     }
 
-    /// Brings a drive back into its mirrors; returns the job that copies what it lacks. With
+    /// Brings a drive online in its mirrors; returns the resync job. With
     /// `force` also one that was used without the others: all of it is overwritten.
     ///
     /// # Errors
-    /// When it is not there, or is not the drive that it was.
+    /// If it is missing, or is not the same drive.
     pub fn online_drive(self: &Arc<Self>, text: &str, force: bool) -> Result<u64> {
         let _changing = lock(&self.changing);
         let mut pool_drive = match self.find_drive(text) {
@@ -228,7 +228,7 @@ impl Pool {
         }
     }
 
-    /// Opens a drive of which nothing counts again: it may have been taken away and put back.
+    /// Reopens a drive that is out: it may have been detached and attached.
     fn reopen(&self, pool_drive: &PoolDrive, force: bool) -> Result<()> {
         let id = pool_drive.id.to_string();
         self.let_drive_go(&id).map(ended)?;
@@ -288,11 +288,11 @@ impl Pool {
         self.attach(&returned)
     }
 
-    /// Puts a new drive in another one's place; returns the job that fills it.
+    /// Replaces a drive by a new one; returns the resync job.
     ///
     /// # Errors
-    /// When nothing else has what the old one holds, or the new one is too small or has
-    /// something.
+    /// If no other drive has the old one's data, or the new one is too small or contains
+    /// data.
     pub fn replace_drive(
         self: &Arc<Self>,
         host: &Host<'_>,
@@ -381,7 +381,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Brings back drives whose members were out and that are here, after an opening.
+    /// Brings drives online whose members were out and that are present, after an opening.
     pub(super) fn resume_resyncs(self: &Arc<Self>) {
         let pool_drives = lock(&self.pool_drives).clone();
         for pool_drive in pool_drives
@@ -399,13 +399,13 @@ impl Pool {
         }
     }
 
-    /// From here on the drive's members take writes; the job copies what they lack.
+    /// From here on the drive's members take writes; the job resyncs them.
     fn start_resync(self: &Arc<Self>, drive: DriveId) -> Result<u64> {
         self.begin_resync(drive)
             .inspect_err(|failed| self.give_up(drive, &failed.message))
     }
 
-    /// Members that are being brought up to date are out again.
+    /// Takes members out again that are being resynced.
     fn give_up(&self, drive: DriveId, why: &str) {
         for id in self.members_on(drive) {
             let member = self.members.get(id);
@@ -552,7 +552,7 @@ impl Pool {
         })
     }
 
-    /// How far a drive is, in per cent, while it is brought up to date.
+    /// Resync progress of a drive, in per cent.
     pub(super) fn synced_percent(&self, drive: DriveId) -> Option<u8> {
         let resyncs = lock(&self.resyncs);
         let (progress, total) = resyncs.get(&drive)?;

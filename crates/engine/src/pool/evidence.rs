@@ -1,7 +1,7 @@
 //! Evidence on the drives of a pool before it is opened, and refusal to open a pool that has lost writes.
 //!
-//! Responsible for: copies of a drive, drives that went their own way, drives and metadata that were put back to an earlier
-//! state, drives that were cut short, and drives that are missing. Labels are judged in `format`. Leaves out: drives that
+//! Responsible for: copies of a drive, drives that were used separately, drives and metadata that were restored to an earlier
+//! state, truncated drives, and drives that are missing. Labels are judged in `format`. Leaves out: drives that
 //! have lost their labels (`stale_drive.rs`).
 
 use super::scan::Found;
@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 use units::format_bytes;
 use units::mutation::{Mutation, is_on};
 
-/// What is to be done about a pool of which something is old.
+/// How to handle a pool with outdated drives.
 const OLD_ADVICE: &str = "attach the drives in their latest state (an image, a snapshot of the storage, the other members of \
      a mirror), or use --accept-old to open the pool as it is: later writes are lost, and the pool reports so until \
      it has been scrubbed";
 
-/// Judges the pool's drives by its newest description, of `generation`, and notes in that which members of mirrors do not
+/// Judges the pool's drives by its newest description, of `generation`, and records in it which members of mirrors do not
 /// count.
 ///
 /// # Errors
@@ -120,7 +120,7 @@ pub(super) fn weigh(
     Ok(evidence)
 }
 
-/// Notes what the pool is opened with though it is old. A scrub that has begun before does not count.
+/// Records the outdated state that the pool is opened with. A scrub that began before does not count.
 fn accept(config: &mut PoolConfig, accepted: Vec<OldConfig>) {
     if accepted.is_empty() || is_on(Mutation::OldUnsaid) {
         return;
@@ -154,7 +154,7 @@ fn refuse_twins(mine: &[Found]) -> Result<()> {
     Ok(())
 }
 
-/// A sentence's part about a drive that was cut short.
+/// Part of a sentence about a truncated drive.
 pub(super) fn shortage(short: &ShortDrive) -> String {
     format!(
         "{} is {} bytes shorter than when it joined ({} now)",
@@ -164,7 +164,7 @@ pub(super) fn shortage(short: &ShortDrive) -> String {
     )
 }
 
-/// Refuses to open without drives that nothing can stand in for. `missing`: how those are called that are not there.
+/// Refuses to open without drives that cannot be substituted. `missing`: names of the missing ones.
 pub(super) fn check_missing(
     config: &PoolConfig,
     pool_drives: &[PoolDrive],
@@ -230,10 +230,10 @@ fn also(cut: &str) -> String {
 }
 
 impl Pool {
-    /// Compares how far shards' metadata is, once journals were played, with what the newest label says.
+    /// Compares the progress of the shards' metadata, after the replay of journals, with the newest label.
     ///
     /// # Errors
-    /// When it says more, unless old metadata is accepted: that is noted.
+    /// If the label is ahead, unless old metadata is accepted: that is recorded.
     pub(super) fn check_marks(&self, accept_old: bool) -> Result<()> {
         let found = ask_all(&self.shards, |shard| async move { shard.found() })?;
         let found: BTreeMap<u16, CheckpointMark> = found.into_iter().collect();
@@ -272,7 +272,7 @@ impl Pool {
         Ok(())
     }
 
-    /// What the pool was opened with though it is old, as people call it.
+    /// The outdated state that the pool was opened with, in words.
     pub(super) fn old_status(&self, config: &PoolConfig) -> Vec<OldStatus> {
         let status = |old: &OldConfig| {
             let (found, expected) = (old.generation, old.expected);
@@ -316,7 +316,7 @@ impl Pool {
     }
 }
 
-/// The error of an import, with why drives were passed over that it may lack.
+/// The error of an import, with the reasons for skipping drives that it may lack.
 pub(crate) fn because_of(
     failed: EngineError,
     passed_over: &[super::scan::PassedOver],
@@ -328,7 +328,7 @@ pub(crate) fn because_of(
         .iter()
         .map(|why| why.error.message.as_str())
         .collect();
-    // A drive that is in use is there: the pool is not to be opened without it.
+    // A drive that is in use exists: the pool must not be opened without it.
     let mut passed = passed_over.iter();
     let busy = passed.find(|why| why.error.code == ErrorCode::Exists);
     let code = busy.map_or(failed.code, |busy| busy.error.code);
