@@ -9,7 +9,7 @@ use format::VolumeConfig;
 use std::sync::Arc;
 
 impl Pool {
-    /// Examines everything that counts.
+    /// Collects all counters.
     ///
     /// # Errors
     /// When the pool is closing.

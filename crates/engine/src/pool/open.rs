@@ -35,21 +35,21 @@ pub(super) fn random_drive_id() -> Result<DriveId> {
     random_id().map(DriveId)
 }
 
-/// What opening needs of the engine.
+/// Resources of the engine for an opening.
 pub struct Host<'a> {
     /// Loops.
     pub remotes: &'a [Remote],
     /// Memory.
     pub config: &'a EngineConfig,
-    /// Long work.
+    /// Jobs.
     pub jobs: &'a Arc<Jobs>,
 }
 
 impl Pool {
-    /// Makes a pool and opens it. Drives are labelled last: until then nothing has happened.
+    /// Creates a pool and opens it. Drives are labelled last: until then the pool does not exist.
     ///
     /// # Errors
-    /// A sentence; the drives are as they were, except for space that has no label.
+    /// A sentence; the drives are unchanged, except for space without labels.
     pub fn create(host: &Host<'_>, spec: &PoolSpec) -> Result<Arc<Self>> {
         plan::check_name("pool", &spec.name)?;
         let drives = spec.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
@@ -104,7 +104,7 @@ impl Pool {
     ///
     /// # Errors
     /// Names the drives that are missing, or what is damaged. Nothing was changed then but
-    /// checkpoints, and labels that tell which members lack them.
+    /// checkpoints, and labels that record which members lack them.
     pub fn import(
         host: &Host<'_>,
         found: Vec<Found>,
@@ -163,7 +163,7 @@ impl Pool {
             .map(|found| (found.label.drive, found.label.generation));
         let labelled = labelled.filter(|(drive, _)| flushed.contains(drive));
         let labelled = labelled.collect();
-        // Who closes the pool waits until nobody has its drives.
+        // The closing waits until the pool's drives are no longer in use.
         drop(mine);
         let left = tails::find(&host.config.lasting, id, &config, &pool_drives)?;
         let pool = Self::assemble(host, id, config, generation, pool_drives, (labelled, left))?;
@@ -178,7 +178,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// What the checkpoints and journals of all shards tell; then new checkpoints of it.
+    /// Recovers all shards from their checkpoints and journals, then writes new checkpoints.
     fn recover(&self, accept_old: bool) -> Result<()> {
         let what = format!("pool {}", self.name);
         let shards = &self.shards;
@@ -190,7 +190,7 @@ impl Pool {
             shard.replay_journal(accept_old).await
         })?;
         self.check_marks(accept_old)?;
-        // A member that is missing, or fails from here on, lacks what is made valid. Until now it has not: as
+        // A member that is missing, or fails from here on, lacks the next valid state. Until now it does not: as
         // long as nothing but the others is damaged, the pool opens with it.
         if !is_on(Mutation::OpeningAlone) {
             self.members.enforce();
@@ -205,7 +205,7 @@ impl Pool {
         )
     }
 
-    /// Begins to use tails of this opening's own, which `save` puts into a label.
+    /// Begins to use new tails of this opening, which `save` records in a label.
     fn begin_opening(&self, save: impl FnOnce(PoolConfig) -> Result<()>) -> Result<()> {
         let mut config = self.config();
         let opening = self.make_tails()?;
@@ -216,7 +216,7 @@ impl Pool {
         self.use_tails()
     }
 
-    /// An opening has failed: what earlier ones left stays, and what it made is nobody's.
+    /// After a failed opening: tails of earlier ones are kept, and its own are dropped.
     fn abandon_opening(&self) {
         self.tails.forget();
         self.drop_shards();
@@ -244,7 +244,7 @@ impl Pool {
         let lost = ask_all(&self.shards, |shard| async move { shard.opening_lost() })?;
         self.begin_opening(|mut config| {
             config.note_opening_lost(lost.iter().sum());
-            // What was cut and not named took writes.
+            // A switched but unnamed layer has taken writes.
             for (volume, layer, deleting) in &announced {
                 if written.contains(layer) {
                     config.advance(*volume);
@@ -316,7 +316,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Starts to serve: volumes, shards' own work, and long work that was left.
+    /// Starts to serve: volumes, background tasks, and unfinished jobs.
     fn serve(self: &Arc<Self>) -> Result<()> {
         self.members.enforce();
         let config = self.config();
@@ -387,10 +387,10 @@ impl Pool {
         format!("{:012x}{volume:08x}", self.id.0 >> 80)
     }
 
-    /// Ends volumes and shards and makes everything durable.
+    /// Closes volumes and shards and makes everything durable.
     ///
     /// # Errors
-    /// What a drive said; the pool is closed all the same, and what was flushed is safe.
+    /// A drive's error; the pool is closed nevertheless, and flushed data is safe.
     pub fn close(&self, exported: bool) -> Result<()> {
         self.jobs.cancel_pool(&self.name);
         let devices: Vec<_> = std::mem::take(&mut *lock(&self.devices))
@@ -417,12 +417,12 @@ impl Pool {
         );
         let mut config = self.config();
         self.tell_wear(&mut config);
-        // Twice: the second label says that every drive has the first, so that one that is put back to what it is now is known
-        // as old.
+        // Twice: the second label records that every drive has the first, so that a drive restored to the present state is recognised
+        // as outdated.
         let saved = self.save(config, exported);
         let saved = saved.and_then(|()| self.save(self.config(), exported));
         if closed.is_ok() {
-            // Nothing is in them that is not on the drives.
+            // All of their content is on the drives.
             self.tails.forget();
         }
         self.drop_shards();
@@ -437,7 +437,7 @@ impl Pool {
         let _ = ask_all(&self.shards, |shard| async move { shard.close().await });
         self.members.close();
         let keeper = self.keeper.clone();
-        // A label that is being written would come back after it was cleared.
+        // A label that is being written would reappear after the clearing.
         let _ = labels::on_loop(&self.remote, move |_| async move {
             keeper.settled().await;
         });

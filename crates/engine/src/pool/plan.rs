@@ -9,8 +9,8 @@ use format::{
 use units::{BLOCK, DriveId, format_bytes};
 
 const MIB: u64 = 1 << 20;
-/// The metadata region takes this part of the pool's capacity: one page a chunk, and as much
-/// again and a half for pages that are replaced.
+/// The metadata region takes this part of the pool's capacity: one page per chunk, and one and a half times that
+/// for replaced pages.
 const META_PER_MILLE: u64 = 6;
 
 /// A drive that is to be part of a vdrive.
@@ -24,14 +24,14 @@ pub struct Planned {
     pub size: u64,
 }
 
-/// Sizes that depend on how big a pool is.
+/// Sizes that depend on the size of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scale {
     /// Blocks of a group.
     pub group_blocks: u64,
     /// Blocks of a shard's journal.
     pub journal_blocks: u64,
-    /// Groups of the metadata region at least; by the number of shards where none.
+    /// Minimum groups of the metadata region; `None`: by the number of shards.
     pub meta_groups: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl Scale {
     }
 }
 
-/// Refuses what a vdrive cannot be.
+/// Rejects impossible layouts of a vdrive.
 pub fn check_vdrive(spec: &VdriveSpec) -> Result<()> {
     let count = spec.drives.len();
     match spec.layout {
@@ -93,7 +93,7 @@ pub fn check_vdrive(spec: &VdriveSpec) -> Result<()> {
     }
 }
 
-/// A name that is fit for files, URLs and shells.
+/// Checks that a name is safe in files, URLs and shells.
 pub fn check_name(kind: &str, name: &str) -> Result<()> {
     let fits = !name.is_empty()
         && name.len() <= 64
@@ -139,7 +139,7 @@ fn layout_config(layout: LayoutSpec) -> LayoutConfig {
     }
 }
 
-/// The vdrive `id` over `drives`, of which each gives the bytes from its `start` on.
+/// The vdrive `id` over `drives`, each of which contributes the bytes from its `start` on.
 pub fn vdrive(
     id: u8,
     spec: &VdriveSpec,
@@ -237,7 +237,7 @@ pub fn meta(
     })
 }
 
-/// Blocks of `total` that volumes can fill: the rest is for writes on their way and for groups
+/// Blocks of `total` that volumes can fill: the rest is for writes in flight and for groups
 /// that are partly used.
 pub fn capacity(total: u64, shards: u16, group_blocks: u64) -> u64 {
     total.saturating_sub(total / 64 + 2 * u64::from(shards) * group_blocks)

@@ -14,7 +14,7 @@ use units::DriveId;
 pub struct PoolDrive {
     /// Its id.
     pub id: DriveId,
-    /// How it was opened.
+    /// Its specification.
     pub spec: String,
     /// The drive; none when it is missing.
     pub drive: Option<Arc<dyn OpenDrive>>,
@@ -24,7 +24,7 @@ pub struct PoolDrive {
     pub shared: Arc<DriveShared>,
 }
 
-/// Says a drive's error in the control plane's terms.
+/// Translates a drive's error for the control plane.
 pub(crate) fn open_error(error: &drives::OpenError) -> EngineError {
     let code = match error.kind {
         OpenErrorKind::NotFound => ErrorCode::NotFound,
@@ -38,7 +38,7 @@ pub(crate) fn open_error(error: &drives::OpenError) -> EngineError {
     EngineError::new(code, error.to_string())
 }
 
-/// Says why a drive of a pool cannot be opened: nobody makes a file in its place.
+/// The reason why a drive of a pool cannot be opened, without the hint to create a file.
 pub(crate) fn known_error(spec: &str, failed: &drives::OpenError) -> EngineError {
     let message = match failed.kind {
         OpenErrorKind::NotFound => {
@@ -50,7 +50,7 @@ pub(crate) fn known_error(spec: &str, failed: &drives::OpenError) -> EngineError
     EngineError::new(open_error(failed).code, message)
 }
 
-/// Opens a drive; refuses, unless `force`, one that has something that is not Convect's.
+/// Opens a drive; refuses, unless `force`, one that contains foreign data.
 pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn OpenDrive>)> {
     let canonical = drives::canonical(spec).map_err(|failed| open_error(&failed))?;
     let named = drives::file_path(spec);
@@ -68,11 +68,11 @@ pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn Ope
     Ok((canonical, drive))
 }
 
-/// Files of drives that a request made: they go when it fails.
+/// Files of drives created by a request: removed if it fails.
 pub(crate) struct MadeFiles(Vec<drives::MadeFile>);
 
 impl MadeFiles {
-    /// Makes the files of those specifications that have a size and of which nothing is there.
+    /// Creates the files of specifications with a size that do not exist.
     pub(crate) fn make<'a>(specs: impl Iterator<Item = &'a String>) -> Result<Self> {
         let mut made = Self(Vec::new());
         for spec in specs {
@@ -87,7 +87,7 @@ impl MadeFiles {
         Ok(made)
     }
 
-    /// Removes them: nothing is half-made. What another program put in the place of one stays.
+    /// Removes them. A file that another program created in the place of one is kept.
     pub(crate) fn remove(&self) {
         for file in &self.0 {
             if let Err(failed) = file.remove() {
@@ -108,7 +108,7 @@ fn refuse_bearing(spec: &str) -> Result<()> {
     }
 }
 
-/// Opens a drive and tells what it is and has.
+/// Opens a drive and reports its properties and content.
 pub fn report(spec: &str) -> Result<DriveReport> {
     let canonical = drives::canonical(spec).map_err(|failed| open_error(&failed))?;
     let found = drives::found_on(spec).map_err(|failed| open_error(&failed))?;
@@ -116,7 +116,7 @@ pub fn report(spec: &str) -> Result<DriveReport> {
     Ok(describe(&canonical, &Drive::info(&*drive), found))
 }
 
-/// What a drive tells of itself.
+/// Properties of a drive.
 pub fn describe(spec: &str, info: &DriveInfo, found: Option<String>) -> DriveReport {
     let rotation = match info.rotation {
         Rotation::Solid => "solid",

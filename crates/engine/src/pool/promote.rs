@@ -9,12 +9,12 @@ use units::mutation::{Mutation, is_on};
 impl Pool {
     /// Swaps the roles of a clone and the volume that it was cloned from: the snapshot that it
     /// is based on, and those before it of the same volume, are its own from then on, and the volume
-    /// that had them is a clone. One label says so, or none.
+    /// that had them is a clone. Atomic by one label.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when it is no clone; `Exists` when both have a snapshot of one name;
+    /// `NotFound`; `Invalid` if it is not a clone; `Exists` if both have a snapshot of the same name;
     /// `Busy` when a snapshot that would move is exported; `Refused` when the clone would hold more
-    /// than its quota, or the pool has not what is then reserved for the other and not used; when no drive takes the label. All is as it was then.
+    /// than its quota, or the pool lacks the space for the other's reservation; or no drive takes the label. Nothing is changed then.
     pub fn promote(&self, clone: &str) -> Result<Promotion> {
         let _changing = lock(&self.changing);
         let volume = self.changeable(clone)?;
@@ -94,7 +94,7 @@ fn check_names(
     }
 }
 
-/// An export is kept by its snapshot's name, which begins with the volume's.
+/// Exports refer to a snapshot by name, which begins with the volume's.
 fn check_exports(config: &PoolConfig, moving: &[&SnapshotConfig], parent: &str) -> Result<()> {
     for known in moving {
         let name = format!("{parent}@{}", known.name);

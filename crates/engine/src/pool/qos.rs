@@ -188,8 +188,8 @@ impl Pool {
         })
     }
 
-    /// The numbers of the policy and of the group that are chosen for a volume, of which one at least is 0. What is promised
-    /// by a policy is held against what the pool has shown it can do; a group's is promised already.
+    /// The numbers of the policy and of the group that are chosen for a volume, of which one at least is 0. The minimum
+    /// of a policy is compared with the pool's measured capacity; that of a group is already included.
     ///
     /// # Errors
     /// `NotFound`, `Invalid`, or `Refused`.

@@ -13,7 +13,7 @@ use units::mutation::{Mutation, is_on};
 use units::{SnapshotId, format_bytes};
 
 impl Pool {
-    /// What a snapshot holds, for ever and in every pool.
+    /// Identity of a snapshot's content, global and permanent.
     pub(super) fn identity(&self, config: &PoolConfig, snapshot: &SnapshotConfig) -> String {
         if !snapshot.origin.is_empty() {
             return snapshot.origin.clone();
@@ -33,7 +33,7 @@ impl Pool {
         found.find(|known| known.volume == volume).cloned()
     }
 
-    /// How far a volume is that is being received.
+    /// Progress of a volume that is being received.
     pub(super) fn receiving(&self, volume: u32) -> Option<ReceiveStatus> {
         let known = self.find_receiving(volume)?;
         Some(ReceiveStatus {
@@ -44,7 +44,7 @@ impl Pool {
         })
     }
 
-    /// How far a volume of this name is that is being received; none also where there is no such volume.
+    /// Progress of receiving a volume of this name; `None` also if it does not exist.
     pub fn volume_receiving(&self, name: &str) -> Option<ReceiveStatus> {
         let volume = {
             let config = lock(&self.config);
@@ -54,14 +54,14 @@ impl Pool {
         self.receiving(volume)
     }
 
-    /// Begins to receive a snapshot, or continues with it: makes the volume, or sees that it is as the
-    /// snapshot before. With `force` what was written since that one is lost. Nobody else may write to
-    /// the volume from here on until it has the snapshot. Returns from where on it is not yet as it
-    /// will be, in bytes.
+    /// Begins to receive a snapshot, or resumes it: creates the volume, or checks that it equals the
+    /// base snapshot. With `force` later writes are lost. Nothing else may write to
+    /// the volume from here on until it has the snapshot. Returns the offset up to which it is
+    /// complete, in bytes.
     ///
     /// # Errors
-    /// `NotFound`, `Exists`, `Invalid`, or `Refused` when something was written since; what a drive
-    /// said.
+    /// `NotFound`, `Exists`, `Invalid`, or `Refused` if the volume was written since; a drive's
+    /// error.
     pub fn begin_receive(
         self: &Arc<Self>,
         name: &str,
@@ -71,7 +71,7 @@ impl Pool {
         let Ok(volume) = self.find_volume(name) else {
             return self.make_receiving(name, spec);
         };
-        // As it is for a snapshot, which the volume is to get.
+        // The same as for a snapshot, which the volume will get.
         self.changeable(name)?;
         let done = match self.find_receiving(volume.id) {
             Some(known) if known.to == spec.to.to_string() && known.from == text(spec.from) => {
@@ -137,7 +137,7 @@ impl Pool {
         )
     }
 
-    /// Refuses what the volume has already.
+    /// Refuses a snapshot that the volume already has.
     fn check_unreceived(&self, volume: &VolumeConfig, spec: &ReceiveSpec) -> Result<()> {
         super::plan::check_name("snapshot", &spec.snapshot)?;
         let config = self.config();
@@ -168,7 +168,7 @@ impl Pool {
         }
     }
 
-    /// Sees that a volume is as the snapshot that a stream goes from, or makes it so.
+    /// Checks that a volume equals the base snapshot of a stream, or rolls it back to it.
     fn make_as_before(
         self: &Arc<Self>,
         volume: &VolumeConfig,
@@ -208,7 +208,7 @@ impl Pool {
                 ),
             );
         }
-        // What was cut off is not in a difference to the volume, nor in the stream.
+        // The truncated part is neither in a difference to the volume, nor in the stream.
         if volume.size < size {
             return error(
                 ErrorCode::Refused,
@@ -243,7 +243,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The snapshot that a volume is based on and that holds this: NAME, or VOLUME@NAME; and its size in
+    /// The snapshot that a volume is based on and that has this content: NAME, or VOLUME@NAME; and its size in
     /// bytes.
     fn find_identity(&self, volume: &VolumeConfig, id: SnapshotId) -> Result<(String, u64)> {
         let device = self.open_volume(&volume.name)?;
@@ -272,7 +272,7 @@ impl Pool {
         }
     }
 
-    /// Keeps that a volume is, durably, as it will be in its first `done` bytes.
+    /// Records durably that the first `done` bytes of a volume are complete.
     ///
     /// # Errors
     /// `NotFound`, or when no drive takes the label.
@@ -294,7 +294,7 @@ impl Pool {
         })
     }
 
-    /// Takes the snapshot that was received. The label says in one step that it is there and that
+    /// Takes the received snapshot. The label records in one step that it exists and that
     /// nothing is being received any longer.
     ///
     /// # Errors

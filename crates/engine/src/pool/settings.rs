@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{BLOCK, VdriveId, format_bytes};
 
-/// Settings, by what they were made of: a volume's description, and its service level.
+/// Settings with their sources: a volume's description, and its service level.
 type Made = (VolumeConfig, Option<u8>, Arc<VolumeSettings>);
 
-/// The settings of the volumes that have some, or whose service level says where they are kept, by the volumes' numbers.
+/// The settings of the volumes that have some, or whose service level affects their placement, by volume number.
 #[derive(Default)]
 pub(crate) struct AllSettings(BTreeMap<u32, Made>);
 
@@ -29,7 +29,7 @@ fn level_of(config: &PoolConfig, volume: &VolumeConfig) -> Option<u8> {
 }
 
 impl AllSettings {
-    /// Follows a pool's description. False when there were none and are none.
+    /// Applies a pool's description. False if there were and are no settings.
     pub fn follow(&mut self, config: &PoolConfig) -> bool {
         let had = !self.0.is_empty();
         let with = config.volumes.iter();
@@ -60,7 +60,7 @@ impl AllSettings {
         had || !self.0.is_empty()
     }
 
-    /// By the layers whose placement goes by them.
+    /// By the layers that they apply to.
     pub fn of_layers(&self, config: &PoolConfig) -> BTreeMap<u32, Arc<VolumeSettings>> {
         let holders = config.holders().into_iter();
         holders
@@ -75,8 +75,8 @@ impl AllSettings {
             .collect()
     }
 
-    /// Compares that with what shards found, unless it is not as it was `before` they looked: what is pinned
-    /// comes up while nothing else happens, too.
+    /// Compares that with the shards' findings, unless it has changed since `before`: pinned data
+    /// is promoted even while the pool is idle.
     pub fn audit(&self, config: &PoolConfig, before: &BTreeMap<u32, i64>, audit: &mut Audit) {
         let holders = config.holders();
         let still = |id: &u32, settings: &VolumeSettings| before.get(id) == Some(&settings.fast());
@@ -104,10 +104,10 @@ fn tier_of(tier: Tier) -> TierConfig {
     }
 }
 
-/// A volume's settings as they are asked for.
+/// The requested settings of a volume.
 ///
 /// # Errors
-/// `Invalid` when there are none like that.
+/// `Invalid` for impossible settings.
 pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<KnobsConfig> {
     let mut settings = volume.knobs.clone();
     let wrong = |wrong: String| {
@@ -169,7 +169,7 @@ pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<Kno
     Ok(settings)
 }
 
-/// What holds for a volume's placement.
+/// Placement settings of a volume, with their status.
 pub(super) fn status(
     settings: &KnobsConfig,
     budget: Option<&Budget>,
@@ -206,13 +206,13 @@ pub(super) fn status(
 }
 
 impl Pool {
-    /// What a volume's promotion may write, if that is limited.
+    /// The write budget of a volume, if it has one.
     pub(super) fn budget(&self, volume: u32) -> Option<Arc<Budget>> {
         let all = lock(&self.settings);
         all.0.get(&volume)?.2.budget.clone()
     }
 
-    /// Tells the shards by whose settings layers go. Whatever changes that, in the pool's description, is
+    /// Tells the shards whose settings apply to layers. Every change of that in the pool's description is
     /// followed by this.
     pub(super) fn tell_settings(&self) -> Result<()> {
         let of = {
@@ -231,7 +231,7 @@ impl Pool {
         .map(drop)
     }
 
-    /// Bytes of the fast tier that volumes can have for themselves: without what is kept for writes.
+    /// Bytes of the fast tier that volumes can claim: without the reserve for writes.
     fn fast_room(&self, config: &PoolConfig, without: Option<u8>) -> u64 {
         let vdrives = config.vdrives.iter();
         let stays = vdrives.filter(|vdrive| {
@@ -243,10 +243,10 @@ impl Pool {
         (blocks - blocks / 16) * BLOCK as u64
     }
 
-    /// Refuses settings that the pool cannot keep to, as a volume's description would have them.
+    /// Refuses settings in a volume's description that the pool cannot meet.
     ///
     /// # Errors
-    /// `Invalid` when there is no such tier or they contradict each other, `Refused` when others were promised
+    /// `Invalid` if the tier is missing or settings contradict each other, `Refused` if others were guaranteed
     /// too much of the fast tier.
     pub(super) fn check_settings(&self, before: &VolumeConfig, after: &VolumeConfig) -> Result<()> {
         let config = self.config();
@@ -298,7 +298,7 @@ impl Pool {
         error(ErrorCode::Refused, text)
     }
 
-    /// Refuses that a vdrive leaves which volumes have for themselves by their settings.
+    /// Refuses to remove a vdrive whose space is claimed by volumes' settings.
     ///
     /// # Errors
     /// `Refused`.

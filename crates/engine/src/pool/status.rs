@@ -19,7 +19,7 @@ impl Pool {
         ask_all(&self.shards, |shard| async move { shard.status() })
     }
 
-    /// Compares maps with books of space.
+    /// Compares maps with space accounting.
     ///
     /// # Errors
     /// When a page cannot be loaded.
@@ -132,7 +132,7 @@ impl Pool {
             ));
         }
         if self.shared.space.full.load(Ordering::Relaxed) {
-            // Enough for any piece of a write.
+            // Enough for any part of a write.
             if self.shared.space.has(CHUNK_BLOCKS as i64) && self.free_share() > 0 {
                 self.shared.space.full.store(false, Ordering::Relaxed);
             } else {
@@ -366,7 +366,7 @@ impl Pool {
         }
     }
 
-    /// These bytes of the volume's LBA space, as far as it goes, in `cells` equal parts.
+    /// This range of the volume's LBA space, up to its end, in `cells` equal parts.
     ///
     /// # Errors
     /// When there is no such volume, or a page of its map cannot be read.
@@ -441,7 +441,7 @@ fn absence(vdrive: &VdriveStatus, drive: &DriveStatus, pool: &str) -> String {
     }
 }
 
-/// What is said of blocks that openings found lost.
+/// The message about blocks that openings found lost.
 fn lost_message(blocks: u64, pool: &str) -> String {
     format!(
         "{blocks} blocks of {BLOCK} bytes are lost: their newest data could not be read when the pool was \

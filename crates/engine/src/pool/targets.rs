@@ -4,19 +4,19 @@ use super::{Result, error};
 use crate::control::types::{ErrorCode, Targets, TargetsChange};
 use format::{TargetsConfig, VolumeConfig};
 
-/// The most that makes sense: a billion operations and a TiB a second, and an hour.
+/// Upper limits: a billion operations and a TiB per second, and an hour.
 const MOST: Targets = Targets {
     iops: 1_000_000_000,
     bandwidth: 1 << 40,
     latency_ns: 3_600_000_000_000,
 };
-/// The least time, in nanoseconds: times are counted from 4 µs on.
+/// The minimum latency target, in nanoseconds: latencies are counted from 4 µs on.
 const LATENCY_LEAST_NS: u64 = 4096;
 
-/// A volume's targets as they are asked for.
+/// The requested targets of a volume.
 ///
 /// # Errors
-/// `Invalid` when one cannot be watched.
+/// `Invalid` for a target out of range.
 pub(super) fn changed(volume: &VolumeConfig, change: &TargetsChange) -> Result<TargetsConfig> {
     let before = volume.targets;
     let targets = TargetsConfig {
@@ -44,7 +44,7 @@ pub(super) fn changed(volume: &VolumeConfig, change: &TargetsChange) -> Result<T
     Ok(targets)
 }
 
-/// What is expected of a volume.
+/// Targets of a volume.
 pub(super) fn status(targets: &TargetsConfig) -> Targets {
     Targets {
         iops: targets.iops,

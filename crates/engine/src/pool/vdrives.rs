@@ -16,7 +16,7 @@ use units::mutation::{Mutation, is_on};
 use units::{BLOCK, VdriveId, format_bytes};
 
 impl Pool {
-    /// What volumes can fill, from the vdrives that are there.
+    /// Usable capacity of the present vdrives.
     pub(super) fn update_capacity(&self) {
         let config = lock(&self.config);
         let blocks: u64 = config
@@ -34,7 +34,7 @@ impl Pool {
     /// Adds a vdrive.
     ///
     /// # Errors
-    /// A sentence; the pool is as it was.
+    /// A sentence; the pool is unchanged.
     pub fn add_vdrive(&self, host: &Host<'_>, spec: &VdriveSpec, force: bool) -> Result<u8> {
         let made = MadeFiles::make(spec.drives.iter())?;
         self.add_over(host, spec, force)
@@ -152,10 +152,10 @@ impl Pool {
         Ok(())
     }
 
-    /// Starts to empty a vdrive; it leaves the pool when that ends.
+    /// Starts to evacuate a vdrive; it is removed from the pool afterwards.
     ///
     /// # Errors
-    /// When it cannot be spared, with the reason.
+    /// If it cannot be removed, with the reason.
     pub fn remove_vdrive(self: &Arc<Self>, id: u8) -> Result<u64> {
         let _changing = lock(&self.changing);
         let config = self.config();
@@ -261,7 +261,7 @@ impl Pool {
         lock(&self.devices).is_empty() && !lock(&self.config).volumes.is_empty()
     }
 
-    /// The vdrive stays: it gives space again.
+    /// The vdrive stays: it provides space again.
     fn keep_vdrive(&self, id: u8) -> Result<()> {
         let _changing = lock(&self.changing);
         self.update(|config| {
@@ -327,7 +327,7 @@ impl Pool {
         unread.sentence(|id| format!("volume {}", config.layer_name(id)))
     }
 
-    /// Nothing is left on the vdrive: it leaves the labels, the shards and the pool.
+    /// Removes an empty vdrive from the labels, the shards and the pool.
     fn remove_empty(&self, id: u8) -> Result<()> {
         let _changing = lock(&self.changing);
         let gone: Vec<String> = {

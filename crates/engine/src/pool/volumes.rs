@@ -47,7 +47,7 @@ impl Pool {
     /// Makes a volume.
     ///
     /// # Errors
-    /// `Exists`, `Invalid`, or `NoSpace` when what it is promised is not there.
+    /// `Exists`, `Invalid`, or `NoSpace` if the space to reserve is not available.
     pub fn create_volume(&self, spec: &VolumeSpec) -> Result<VolumeStatus> {
         self.create_volume_with(spec, &PolicyChoice::default())
     }
@@ -55,7 +55,7 @@ impl Pool {
     /// Makes a volume that has a policy.
     ///
     /// # Errors
-    /// The same, and what [`Pool::choose_policy`] says.
+    /// The same, and those of [`Pool::choose_policy`].
     pub fn create_volume_with(
         &self,
         spec: &VolumeSpec,
@@ -71,8 +71,8 @@ impl Pool {
         })
     }
 
-    /// The same, by a caller that keeps others from changing the pool. `note` changes what else the
-    /// label says from then on; it is given the volume's number.
+    /// The same, for a caller that holds the pool's lock. `note` changes other parts of the
+    /// label in the same step; it gets the volume's number.
     pub(super) fn make_volume(
         &self,
         spec: &VolumeSpec,
@@ -166,7 +166,7 @@ impl Pool {
     ///
     /// # Errors
     /// `Refused` when it would shrink without `shrink`, `NoSpace` when a thick one cannot be
-    /// promised the rest.
+    /// reserved the rest.
     pub fn resize_volume(&self, name: &str, size: u64, shrink: bool) -> Result<VolumeStatus> {
         let _changing = lock(&self.changing);
         let volume = self.find_volume(name)?;
@@ -226,13 +226,13 @@ impl Pool {
             "the space beyond the new end of the volume cannot be freed",
             move |shard| async move {
                 shard.trim_chunks(id, first_whole..last).await?;
-                // What was cut off must not come back when the volume grows again.
+                // Truncated data must not reappear when the volume grows again.
                 shard.barrier().await
             },
         )
     }
 
-    /// Ends a volume for its front ends and frees its space in the background.
+    /// Closes a volume for its front ends and frees its space in the background.
     ///
     /// # Errors
     /// When there is no such volume.
@@ -328,8 +328,8 @@ impl Pool {
             let changing = lock(&self.changing);
             let config = self.config();
             let known = config.volumes.iter().find(|known| known.id == id);
-            // Snapshots that were deleted before may have been merged meanwhile: then another layer is
-            // the volume's.
+            // Snapshots that were deleted before may have been merged meanwhile: then the volume has
+            // another layer.
             match known.map(VolumeConfig::live) {
                 Some(live) if live != layer => layer = live,
                 _ => break changing,
@@ -343,12 +343,12 @@ impl Pool {
         self.tell_holders()?;
         self.shared.space.full.store(false, Ordering::Relaxed);
         drop(changing);
-        // What a clone stood on may be named by nobody any longer.
+        // A clone's parent layers may be unreferenced now.
         self.start_reaping()?;
         Ok(true)
     }
 
-    /// Goes on with long work that was in progress when the pool was closed.
+    /// Resumes jobs that were in progress when the pool was closed.
     pub(super) fn resume_jobs(self: &Arc<Self>, config: &format::PoolConfig) {
         self.resume_scrub();
         if let Err(failed) = self.start_reaping() {

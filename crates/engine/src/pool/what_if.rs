@@ -10,14 +10,14 @@ use placement::Told;
 use std::sync::Arc;
 use units::BLOCK;
 
-/// Of the points, those that the policy's own models tell of.
+/// Points that the policy's own models cover.
 const MODELLED: [u64; 3] = [50, 100, 200];
 
 impl Pool {
-    /// What another size of the fast tier would give, by recent traffic.
+    /// Forecasts for other sizes of the fast tier, from recent traffic.
     ///
     /// # Errors
-    /// `Invalid` when the pool has not two tiers; when it is closing.
+    /// `Invalid` if the pool lacks a tier, or when it is closing.
     pub fn what_if(&self) -> Result<WhatIf> {
         let config = self.config();
         let holders = Arc::new(config.holders());
@@ -67,7 +67,7 @@ impl Pool {
     }
 }
 
-/// What reads of the tiers take.
+/// Latency of reads of the tiers.
 #[derive(Clone, Copy)]
 struct Waits {
     fast_ns: Option<u64>,

@@ -39,7 +39,7 @@ impl Pool {
         }
     }
 
-    /// Puts a changed description in force, once what is promised more by it fits.
+    /// Applies a changed description, if its additional guarantees fit.
     fn set_groups(&self, planned: PoolConfig, overcommit: bool) -> Result<()> {
         if !overcommit {
             self.refuse_overcommit(&planned)?;
@@ -90,7 +90,7 @@ impl Pool {
         self.group_named(&choice.name)
     }
 
-    /// Gives a group another policy.
+    /// Changes the policy of a group.
     ///
     /// # Errors
     /// As [`crate::Engine::qos_group_change`]'s.
