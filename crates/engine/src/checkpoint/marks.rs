@@ -35,7 +35,7 @@ impl Shard {
         self.shared.marks.lock().insert(self.config.shard.0, mark);
     }
 
-    /// What an opening found, once the journal was played, by the shard's number: the checkpoint, and the journal's end as
+    /// Progress found by an opening after the replay of the journal, by shard number: the checkpoint, and the journal's end as
     /// its page.
     pub fn found(&self) -> (u16, CheckpointMark) {
         let state = self.state.borrow();

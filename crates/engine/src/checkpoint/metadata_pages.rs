@@ -8,9 +8,9 @@ use units::mutation::{Mutation, is_on};
 /// Pages that one piece of work changes at most: two chunks' and the nodes above them, once in the
 /// checkpoint in progress and once in the next.
 const WORK_PAGES: u64 = 20;
-/// One part in so many of the metadata region is never taken by pages that were not there before.
+/// One part in this many of the metadata region is reserved for rewriting existing pages.
 const REWRITE_PART: u64 = 8;
-/// With less than one part in so many left besides no snapshot is taken.
+/// With less than one part in this many left besides, no snapshot is taken.
 const SNAPSHOT_PART: u64 = 8;
 
 impl Shard {
@@ -26,7 +26,7 @@ impl Shard {
     ) -> Result<Page, IoError> {
         self.check_ptr(ptr)?;
         let meta = self.vdrive(ptr.place.vdrive())?;
-        // A page that is replaced while it is read is not given to somebody else meanwhile.
+        // A page that is replaced while it is read is not reused meanwhile.
         let read_epoch = self.state.borrow_mut().deferred_frees.begin_read();
         let read = meta
             .read(ptr.place.block(), 1, &|_, bytes| crc32c(bytes) == ptr.crc)
@@ -131,7 +131,7 @@ impl Shard {
     }
 }
 
-/// What a drive says, under a right checksum, makes no sense in this pool.
+/// A drive's content has a valid checksum, but is invalid in this pool.
 /// A chunk's page that was read from a drive.
 ///
 /// # Errors

@@ -38,7 +38,7 @@ impl CheckpointTurns {
         self.flight.wake();
     }
 
-    /// Who waits for the end of one looks again: the shard has failed.
+    /// Waiters for the end of one check again: the shard has failed.
     pub fn wake(&self) {
         self.flight.wake();
     }

@@ -72,7 +72,7 @@ impl ActiveLayers {
         self.resumed.wait()
     }
 
-    /// Who waits looks again.
+    /// Waiters check again.
     pub fn wake(&self) {
         self.resumed.notify();
     }

@@ -15,14 +15,14 @@ use std::ops::Range;
 /// Chunks that are examined for one answer.
 const CHUNKS: usize = 64;
 
-/// What is not as it was in a chunk.
+/// The changed blocks of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChangedChunk {
     /// Chunk.
     pub chunk: u32,
     /// Blocks that were written or discarded.
     pub changed: BlockMask,
-    /// Those of them that are not zeroes now.
+    /// Those of them that are not zeroes at present.
     pub data: BlockMask,
 }
 
@@ -62,7 +62,7 @@ impl State {
         Ok((layer, self.base(layer, since)?))
     }
 
-    /// What a layer has otherwise than the one beneath that it is compared with; 0: than nothing.
+    /// The differences between a layer and the lower one that it is compared with; 0: an empty one.
     fn changed(&self, (layer, base): (u32, u32), chunk: u32) -> Result<ChangedChunk, Missing> {
         let all = BlockMask::ALL;
         let floor = self.volumes.get(&base).map_or(0, |entry| entry.epoch);
@@ -113,7 +113,7 @@ impl State {
 }
 
 impl Shard {
-    /// What a chunk of a volume, or of a snapshot that is open, has otherwise than the snapshot of
+    /// The differences between a chunk of a volume, or of an open snapshot, and the snapshot of
     /// epoch `since`; 0: than nothing.
     ///
     /// # Errors

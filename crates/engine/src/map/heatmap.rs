@@ -21,7 +21,7 @@ impl Shard {
     /// length. A chunk counts where it begins.
     ///
     /// # Errors
-    /// What a drive said.
+    /// A drive's error.
     pub async fn map(
         &self,
         volume: u32,

@@ -31,7 +31,7 @@ impl Paths {
         (covered < epoch_of(volumes, found)).then_some(owner)
     }
 
-    /// What is based on what has changed.
+    /// The parents of layers have changed.
     pub fn forget(&self) {
         self.0.borrow_mut().clear();
     }

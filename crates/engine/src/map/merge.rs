@@ -29,7 +29,7 @@ impl Shard {
     /// page go to the one beneath.
     ///
     /// # Errors
-    /// What a drive said, or `Gone` when it was told to end. Calling again continues.
+    /// A drive's error, or `Gone` when the shard is closing. Calling again continues.
     pub(crate) async fn merge_layer(
         &self,
         upper: u32,
@@ -217,7 +217,7 @@ impl Shard {
     /// survive) is left out: the upper page then still hides the lower one.
     ///
     /// # Errors
-    /// What a drive said.
+    /// A drive's error.
     pub(crate) async fn replay_merge(
         &self,
         lower: u32,

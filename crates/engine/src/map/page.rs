@@ -16,7 +16,7 @@ use units::mutation::{Mutation, is_on};
 const ROOM_NS: u64 = 5_000_000_000;
 const LOOK_NS: u64 = 10_000_000;
 
-/// The page of a chunk in memory. Whoever holds it keeps it there.
+/// The page of a chunk in memory. It stays there while it is referenced.
 pub struct MapPage {
     pub page: RefCell<ChunkPage>,
     /// Differs from what is on the drive.
@@ -33,7 +33,7 @@ pub struct MapPage {
     pub ram: [Cell<u32>; CHUNK_EXTENTS],
     /// When a block was last written, on the loop's clock.
     pub written_ns: Cell<u64>,
-    /// What the page on the drive says.
+    /// The content of the page on the drive.
     pub disk_counts: Cell<BlockCounts>,
 }
 
@@ -57,7 +57,7 @@ impl MapPage {
     }
 }
 
-/// What looking for a chunk's page found.
+/// Result of looking up a chunk's page.
 pub(crate) enum Found {
     /// It is in memory, or there is none.
     MapPage(Option<Rc<MapPage>>),
@@ -177,7 +177,7 @@ impl Shard {
         }
     }
 
-    /// Whether pages wait for a checkpoint, or what one freed for being let go.
+    /// Whether pages wait for a checkpoint, or space that one freed waits for its release.
     pub(crate) fn checkpoint_gives_room(&self) -> bool {
         let state = self.state.borrow();
         let changed = state.dirty_pages.unplaced() + state.dirty_pages.nodes().count();
@@ -221,7 +221,7 @@ impl Shard {
         Ok(Found::MapPage(Some(map_page)))
     }
 
-    /// Loads one page of a volume's tree; two who need the same one load it once.
+    /// Loads one page of a volume's tree; concurrent callers load it once.
     pub(crate) async fn load(
         &self,
         volume: u32,
@@ -286,7 +286,7 @@ impl Shard {
         Ok(())
     }
 
-    /// What a page says, by tier.
+    /// A page's blocks, by tier.
     pub(crate) fn count(&self, page: &ChunkPage) -> BlockCounts {
         let (slots, home) = (page.slot_mask(), page.home_mask());
         let dirty = slots.and_not(home);

@@ -38,12 +38,12 @@ pub(crate) struct PageCache {
     /// Chunks' pages in the order in which they are examined for eviction.
     clock: VecDeque<Key>,
     summaries: PageSummaries,
-    /// Pages that are being loaded, and those who wait for the same ones.
+    /// Pages that are being loaded, with waiters for the same ones.
     loading: BTreeMap<NodeKey, Event>,
 }
 
 impl PageCache {
-    /// Summaries take so many bytes at most.
+    /// Maximum bytes of summaries.
     pub fn new(summaries: usize) -> Self {
         Self {
             clock: VecDeque::new(),
@@ -91,7 +91,7 @@ impl PageCache {
         self.summaries.used(key);
     }
 
-    /// What a page's summary said could not be read.
+    /// Blocks at the locations of a summary could not be read.
     pub fn summary_failed(&mut self, key: Key) {
         self.summaries.forget(key);
     }
@@ -107,7 +107,7 @@ impl PageCache {
         }
     }
 
-    /// A page was read, or could not be: who waits for it looks again.
+    /// A page was read, or could not be: waiters check again.
     pub(super) fn end_load(&mut self, page: NodeKey) {
         if let Some(event) = self.loading.remove(&page) {
             event.notify();
@@ -124,7 +124,7 @@ struct Candidate {
 }
 
 impl Shard {
-    /// Keeps the number of pages in memory at what it may be: drops clean ones that nobody uses.
+    /// Limits the number of pages in memory: evicts clean unused ones.
     pub(crate) fn trim_pages(&self) {
         let mut state = self.state.borrow_mut();
         for _ in 0..TRIM_STEPS {
@@ -142,7 +142,7 @@ impl Shard {
         }
     }
 
-    /// Gives up pages of frozen layers of which summaries have all that a read needs: it is found sooner there than
+    /// Evicts pages of frozen layers whose summaries have all that a read needs: it is found sooner there than
     /// in pages, a hundred of which share what one page has of a volume without snapshots. Examines
     /// some of all pages, and at the next ones the next time.
     pub(crate) fn make_summaries(&self) {
@@ -196,7 +196,7 @@ impl Shard {
 }
 
 impl Candidate {
-    /// It is as it is on the drive, and nobody has it but its tree and what of it is in RAM.
+    /// It is clean, and only referenced by its tree and its extents in RAM.
     fn is_idle(&self) -> bool {
         let users = Rc::strong_count(&self.map_page) - 2 - self.map_page.ram_extents();
         !self.map_page.dirty.get() && users == 0

@@ -17,7 +17,7 @@ use units::mutation::{Mutation, is_on};
 const MOST: usize = 64;
 /// Blocks that lie beside the summary's key, so that they are found without another look into memory.
 const BESIDE: usize = 8;
-/// Bytes that a summary takes with so many blocks: itself, its two keys, and what the table and the allocator
+/// Bytes of a summary with a number of blocks: itself, its two keys, and what the table and the allocator
 /// need.
 const OVERHEAD: usize = 224;
 
@@ -52,7 +52,7 @@ struct PageSummary {
     entries: Entries,
     /// Looked at since the hand last passed.
     touched: bool,
-    /// Its number: the queue tells of this one, and not of an earlier one of the page.
+    /// Its number: the queue refers to this one, and not to an earlier one of the page.
     number: u64,
 }
 
@@ -66,7 +66,7 @@ impl PageSummary {
     }
 }
 
-/// What a page's summary has, when that is little and not nothing.
+/// The content of a page's summary, if it is small and not empty.
 fn entries_of(map_page: &MapPage, is_fast: impl Fn(Place) -> bool) -> Option<Entries> {
     let page = map_page.page.borrow();
     let slots = page.slot_mask();
@@ -105,7 +105,7 @@ impl PageSummaries {
         }
     }
 
-    /// Keeps what a page says that is given up, when that is little. `is_fast`: a place is on the fast tier.
+    /// Keeps a summary of an evicted page, if it is small. `is_fast`: a place is on the fast tier.
     pub fn keep(&mut self, key: (u32, u32), map_page: &MapPage, is_fast: impl Fn(Place) -> bool) {
         let Some(entries) = entries_of(map_page, is_fast) else {
             return;
@@ -182,7 +182,7 @@ impl PageSummaries {
     }
 
     /// A clock hand over the summaries: those that were not used since it last passed go. Also what the
-    /// queue tells of and is gone, so that it stays at most twice as long as what there is.
+    /// queue refers to and is gone, so that its length is at most twice the number of summaries.
     fn trim(&mut self) {
         while self.bytes > self.limit || self.queue.len() > 2 * self.known.len() + 64 {
             let Some((key, number)) = self.queue.pop_front() else {

@@ -25,7 +25,7 @@ impl Shard {
     /// Writes the first checkpoint of a new pool.
     ///
     /// # Errors
-    /// What a drive said.
+    /// A drive's error.
     pub async fn format(&self) -> Result<(), IoError> {
         self.checkpoint().await
     }
@@ -35,7 +35,7 @@ impl Shard {
     /// give what they have.
     ///
     /// # Errors
-    /// What a drive said, or `Medium` when the journal contradicts the map, or has lost what was flushed.
+    /// A drive's error, or `Medium` if the journal contradicts the map, or has lost flushed records.
     pub async fn replay_journal(&self, accept_old: bool) -> Result<(), IoError> {
         let pages = self.read_journal(accept_old).await?;
         let durable = self.durable_by_tails(pages.len() as u64, accept_old)?;
@@ -49,7 +49,7 @@ impl Shard {
     /// How far tails tell that the journal was durable, with its data, of which there are `pages`.
     ///
     /// # Errors
-    /// `Medium` when they tell of more than the drives have, which then are older, unless that is accepted.
+    /// `Medium` if they are ahead of the drives, which then are outdated, unless that is accepted.
     fn durable_by_tails(&self, pages: u64, accept_old: bool) -> Result<u64, IoError> {
         let state = self.state.borrow();
         let (epoch, durable) = state.journal.told_by_tails();
@@ -89,7 +89,7 @@ impl Shard {
     /// next.
     ///
     /// # Errors
-    /// What a drive said.
+    /// A drive's error.
     pub async fn end_recovery(&self) -> Result<(), IoError> {
         let from = self.state.borrow_mut().opened_from.take();
         if let Some(from) = from {
@@ -126,7 +126,7 @@ impl Shard {
             let copies = meta.read_members(base + at, count).await.map_err(explain)?;
             for index in 0..count {
                 // What was durable the ring has. Where it has not, the drives were put back to what they were
-                // before, and the tail tells of a later time.
+                // before, and the tail is of a later time.
                 let left = self.state.borrow().journal.left_in_tail(next);
                 let (known, left) = match next >= durable {
                     true => (None, left),
@@ -192,7 +192,7 @@ impl Shard {
     /// the ring may lack: it would have that page.
     ///
     /// # Errors
-    /// `Medium` when nobody can tell whether it held writes that were flushed, unless older data is accepted.
+    /// `Medium` if it may have contained flushed writes, unless older data is accepted.
     async fn read_lost_page(
         &self,
         sequence: u64,

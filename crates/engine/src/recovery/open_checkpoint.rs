@@ -27,7 +27,7 @@ struct OwnPages {
     directory: Vec<(u32, Page)>,
 }
 
-/// What an opening began with.
+/// The checkpoint that an opening starts from.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenedFrom {
     pub checkpoint: Checkpoint,

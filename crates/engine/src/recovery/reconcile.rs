@@ -20,13 +20,13 @@ use units::mutation::{Mutation, is_on};
 /// Bits of the filter that most places do not pass.
 const FILTER: u64 = 1 << 16;
 
-/// Who has a slot: the index of a changed chunk, and a block of it.
+/// The owner of a slot: the index of a changed chunk, and a block of it.
 type Owner = (usize, usize);
 
-/// Who has one slot: mostly there is one.
+/// Owners of one slot: usually one.
 type Owners = SmallVec<[Owner; 1]>;
 
-/// What records say that were left out, wholly or in part.
+/// Contents of records that were skipped, wholly or in part.
 #[derive(Default)]
 pub(crate) struct Disputed {
     /// Chunks by volume and number.
@@ -103,7 +103,7 @@ impl Claims {
 
 impl Shard {
     /// Makes the books right about what these records name, and about what their chunks have. Every
-    /// chunk that the journal names is among the changed ones, so nobody else can have any of it.
+    /// chunk that the journal names is among the changed ones, so no other chunk can have any of it.
     ///
     /// # Errors
     /// `NoSpace` when a block is lost and there is no slot to say so with.
@@ -190,7 +190,7 @@ impl Shard {
         Ok(())
     }
 
-    /// What the block held is lost: it keeps its checksum, and gets a slot that holds something
+    /// The block's data is lost: it keeps its checksum, and gets a slot that holds something
     /// else.
     fn lose(
         &self,
@@ -226,7 +226,7 @@ impl Shard {
     }
 }
 
-/// Who has the slots and homes that the kept chunks have.
+/// Owners of the slots and homes of the kept chunks.
 fn claims(map_pages: &[Changed], disputed: &Disputed) -> Claims {
     let mut claims = Claims::default();
     disputed.slots.iter().for_each(|slot| claims.expect(*slot));

@@ -52,19 +52,19 @@ use units::{Fetching, Place, PoolId, ShardId, VdriveId};
 
 pub(crate) use format::{DIRECTORY, HOMES, SLOTS};
 
-/// What all shards of a pool share.
+/// State that all shards of a pool share.
 pub struct PoolShared {
     /// Free groups.
     pub groups: Arc<GroupTable>,
     /// Promised and stored blocks.
     pub space: SpaceShared,
-    /// Nothing is promoted, into RAM or into the fast tier.
+    /// Promotion is held, into RAM and into the fast tier.
     pub promotion_held: AtomicBool,
     /// Bytes that each shard's RAM tier may hold; what it was started with where that is `u64::MAX`.
     pub ram_bytes: AtomicU64,
     /// Which members of mirrors count.
     pub members: Arc<Members>,
-    /// What promotion may write, if that is limited; shards have it as well.
+    /// The promotion budget, if there is one; shards also have it.
     pub budget: Mutex<Option<Arc<Budget>>>,
     /// How far their metadata is.
     pub marks: Arc<Marks>,
@@ -101,7 +101,7 @@ impl PoolShared {
     }
 }
 
-/// What a shard is started with.
+/// Parameters for starting a shard.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardConfig {
     /// Pool.
@@ -142,15 +142,15 @@ pub(crate) struct Volume {
     pub merging: bool,
     /// Pages of the layer above came into this one's: it is not what its epoch says any longer.
     pub mixed: bool,
-    /// What the map says now.
+    /// The present map.
     pub counts: BlockCounts,
-    /// What the pages on the drive say.
+    /// The map on the drive.
     pub disk_counts: BlockCounts,
-    /// What its volume may still store, when that has a quota or a reservation.
+    /// Remaining space of its volume, if that has a quota or a reservation.
     pub allowance: Option<Arc<Allowance>>,
     /// Blocks of its own that the pool, and the allowance, know of.
     pub charged: i64,
-    /// What was chosen for the placement of its volume, if anything.
+    /// Placement settings of its volume, if any.
     pub settings: Option<Arc<VolumeSettings>>,
     /// No operation is admitted any longer.
     pub gone: bool,
@@ -183,7 +183,7 @@ impl Volume {
     }
 }
 
-/// What a shard knows, put together from parts that own what is theirs. All of it is borrowed at once, between awaits, so
+/// The state of a shard, made of components that own their parts. All of it is borrowed at once, between awaits, so
 /// that a change of several parts is one step; parts whose fields are disjoint are borrowed beside one another.
 pub(crate) struct State {
     // The map: which layers there are, and where their blocks lie.
@@ -211,7 +211,7 @@ pub(crate) struct State {
     /// Extents that have earned a place on the fast tier.
     pub promotions: Promotions,
     pub unreadable: UnreadableIndex,
-    /// What moved recently, and why.
+    /// Log of recent moves.
     pub ledger: Ledger,
     /// Why the shard serves no more.
     pub failed: Option<IoError>,
@@ -231,7 +231,7 @@ pub struct Shard {
     /// Where operations enter.
     pub(super) entrance: Entrance,
     pub(crate) lifecycle: Lifecycle,
-    /// What it does without a host waiting for it.
+    /// Background work.
     pub(crate) upkeep: Upkeep,
     pub(crate) devices: Devices,
     pub(crate) tiers: Tiers,
@@ -370,7 +370,7 @@ impl Shard {
         self.state.borrow().failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Nothing can be made durable any longer: every operation fails from here on.
+    /// Durability is lost: every operation fails from here on.
     pub(crate) fn fail(&self, error: &IoError) {
         let mut state = self.state.borrow_mut();
         if state.failed.is_none() {

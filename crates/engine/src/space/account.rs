@@ -8,7 +8,7 @@ use units::{CHUNK_BLOCKS, Place, VdriveId};
 /// Differences that are kept; more are only counted.
 const KEPT: usize = 20;
 
-/// What maps refer to, and what was wrong with it.
+/// References of maps, and errors found.
 #[derive(Default)]
 pub struct Books {
     slots: BTreeMap<GroupKey, Box<[u64; WORDS]>>,

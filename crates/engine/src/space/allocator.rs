@@ -107,7 +107,7 @@ impl Bounds for Allocator {
 }
 
 impl Allocator {
-    /// One of so many shards, without groups. `group_blocks`: blocks of a group.
+    /// The allocator of one of a number of shards, without groups. `group_blocks`: blocks of a group.
     pub fn new(table: Arc<GroupTable>, group_blocks: u64, shards: u64) -> Self {
         Self {
             spaces: Spaces::new(table.clone()),
@@ -365,7 +365,7 @@ impl Allocator {
     /// A checkpoint in between wrote the bitmap without them: the next one has to write it again.
     #[inline]
     pub fn recorded(&mut self, place: Place) {
-        // Mostly there is none: writes at once leave none.
+        // Usually there is none: contiguous writes leave none.
         if self.pending.is_empty() {
             return;
         }
@@ -382,7 +382,7 @@ impl Allocator {
         }
     }
 
-    /// Slots are free at once: they were taken and never used.
+    /// Frees slots immediately: they were taken and never used.
     pub fn give_back(&mut self, run: Run) {
         self.recorded(run.place);
         self.free_slots_now(run.place, run.count as u32);
@@ -425,7 +425,7 @@ impl Allocator {
         Some(place)
     }
 
-    /// A home is free at once.
+    /// Frees a home immediately.
     pub fn give_home(&mut self, place: Place) {
         self.recorded(place);
         self.set_home(place, false);
@@ -496,7 +496,7 @@ impl Allocator {
         })
     }
 
-    /// Frees what was deferred and nobody needs any longer.
+    /// Completes deferred frees that are no longer needed.
     pub fn release(&mut self, batch: &Batch) {
         batch
             .slots
@@ -552,7 +552,7 @@ impl Allocator {
         keys
     }
 
-    /// What is in use in a group: in each chunk's length, from the first such block to the last.
+    /// The space in use in a group: in each chunk's length, from the first such block to the last.
     pub fn used_runs(&self, key: GroupKey) -> Vec<Run> {
         let chunk = CHUNK_BLOCKS as u32;
         let homes = self.homes.get(&key).map_or(0, |group| group.bits);
@@ -572,7 +572,7 @@ impl Allocator {
         (0..chunks).filter_map(run).collect()
     }
 
-    /// Marks the page of homes as changed that tells of this one: it is being freed.
+    /// Marks the bitmap page of this home as changed: the home is being freed.
     pub fn touch_home(&mut self, place: Place) {
         if let Some((key, _)) = self.key(place) {
             self.dirty_homes.insert(key.homes_page());

@@ -90,7 +90,7 @@ impl DeferredFrees {
         self.current.homes.push(place);
     }
 
-    /// What was freed so far is freed by records below `sequence`; a new read epoch begins.
+    /// Earlier frees are by records below `sequence`; a new read epoch begins.
     pub fn seal(&mut self, sequence: u64) {
         let batch = Batch {
             sequence,

@@ -143,7 +143,7 @@ impl Tail {
     }
 }
 
-/// What stands before a page that is empty yet.
+/// The header of an empty page.
 fn head(header: JournalHeader) -> [u64; HEAD] {
     let pool = header.pool.0;
     [

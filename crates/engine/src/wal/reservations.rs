@@ -39,7 +39,7 @@ impl Reservations {
         self.freed.wait()
     }
 
-    /// Room may have come free: who waits looks again.
+    /// Room may have been freed: waiters check again.
     pub fn wake(&self) {
         self.freed.notify();
     }

@@ -14,7 +14,7 @@
 use reactor::Event;
 use std::cell::Cell;
 
-/// Whether somebody is at it, and those who wait for the end.
+/// Whether one is running, and waiters for its end.
 #[derive(Default)]
 pub(crate) struct SingleFlight {
     running: Cell<bool>,
@@ -33,17 +33,17 @@ impl SingleFlight {
         !self.running.replace(true)
     }
 
-    /// Whether somebody is at it.
+    /// Whether one is running.
     pub fn is_running(&self) -> bool {
         self.running.get()
     }
 
-    /// Nobody is at it any longer.
+    /// It has ended.
     pub fn end(&self) {
         self.running.set(false);
     }
 
-    /// Who waits looks again.
+    /// Waiters check again.
     pub fn wake(&self) {
         self.ended.notify();
     }

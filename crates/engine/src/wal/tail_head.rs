@@ -44,7 +44,7 @@ pub(crate) struct TailHead {
 }
 
 impl TailHead {
-    /// What a memory of [`super::nvram_tail::TAIL_WORDS`] says. `None` where nothing was written, or not all of it.
+    /// The header in a memory of [`super::nvram_tail::TAIL_WORDS`]. `None` if it was not written completely.
     pub fn read(words: &[AtomicU64]) -> Option<Self> {
         let get = |at: usize| words.get(at).map_or(0, |word| word.load(Relaxed));
         if words.len() < HEAD_WORDS || words[0].load(Acquire) != MAGIC {

@@ -39,7 +39,7 @@ impl WalWriter {
         &self.commits
     }
 
-    /// Everybody who waits for a commit, then for a write, looks again: the shard has failed.
+    /// Wakes waiters for a commit, then those for a write: the shard has failed.
     pub fn wake(&self) {
         self.commits.wake();
         self.writes.wake();

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use units::hash::Table;
 
-/// What is known of a key.
+/// The state of a key.
 pub enum Lookup<'a, L> {
     /// Its leaf is in memory.
     Loaded(&'a L),
@@ -33,7 +33,7 @@ enum Below {
     Leaves(BlockMask),
 }
 
-/// What is in memory beneath a node, by index: as long as the last of it.
+/// Children of a node in memory, by index, up to the last one.
 struct Sparse<T> {
     all: Vec<Option<T>>,
     here: BlockMask,
@@ -70,7 +70,7 @@ impl<T> Sparse<T> {
 }
 
 impl Node {
-    /// One that was loaded.
+    /// A loaded node.
     fn new(level: u8, page: Page) -> Self {
         Self {
             used: NodePage::used(&page),
@@ -188,7 +188,7 @@ impl<L> Tree<L> {
         NodePage::header(self.owner, level, key, 0)
     }
 
-    /// What is known of `key`.
+    /// The state of `key`.
     pub fn lookup(&self, key: u32) -> Lookup<'_, L> {
         match self.leaf(key) {
             Some(leaf) => Lookup::Loaded(leaf),
