@@ -22,31 +22,31 @@ use throttle::Meters;
 use units::mutation::{Mutation, is_on};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// For how long somebody counts as hurt after that was seen: five ticks of a gate.
+/// Time for which a missed guarantee is in effect: five ticks of a gate.
 const HURT_NS: u64 = 100_000_000;
-/// How soon who waits sees that nobody is hurt any longer, in nanoseconds.
+/// Polling interval of waiters for its end, in nanoseconds.
 const STEP_NS: u64 = 20_000_000;
 const MIB: u64 = 1 << 20;
 
-/// Kinds of background work. Scrubs, and what is deleted or merged, have floors in units of their own ([`Throttle`]).
+/// Kinds of background work. Scrubs, deletions and merges have floors in units of their own ([`Throttle`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Write-back that nobody waits for.
+    /// Write-back that no host waits for.
     Demotion,
-    /// Copies for the fast tier.
+    /// Promotion.
     Promotion,
-    /// Bringing a mirror's member up to date.
+    /// Resync of a mirror's member.
     Resync,
 }
 
-/// Bytes a second, in one shard, below which a kind does not go: what keeps a volume safe goes fastest.
+/// Minimum rate of each kind in bytes per second and shard: resync, which restores redundancy, is fastest.
 const FLOORS: [(Kind, u64); 3] = [
     (Kind::Demotion, 4 * MIB),
     (Kind::Promotion, MIB),
     (Kind::Resync, 8 * MIB),
 ];
 
-/// Until when somebody counts as hurt, in all shards of a pool.
+/// End of the effect of a missed guarantee, in all shards of a pool.
 #[derive(Default, Debug)]
 pub struct HurtUntil(AtomicU64);
 
@@ -70,12 +70,12 @@ impl Upkeep {
         }
     }
 
-    /// `count` operations of hosts took so long each.
+    /// Records `count` host operations of the same latency.
     pub fn note(&self, took_ns: u64, count: usize) {
         self.meters.note(took_ns, count);
     }
 
-    /// Somebody with a policy missed what that promises.
+    /// A volume has missed its guarantee.
     pub fn hurt(&self, now_ns: u64) {
         if !is_on(Mutation::UpkeepUndue) {
             let until_ns = now_ns + HURT_NS;
@@ -83,9 +83,9 @@ impl Upkeep {
         }
     }
 
-    /// Whether a promise was missed recently.
+    /// Whether a guarantee was missed recently.
     pub fn is_hurt(&self) -> bool {
-        // Most pools have no policies, and the clock is not asked for them.
+        // Most pools have no policies, and the clock is not read for them.
         let until_ns = self.hurt_until.0.load(Ordering::Relaxed);
         until_ns != 0 && self.handle.now_ns() < until_ns
     }
@@ -96,12 +96,12 @@ impl Upkeep {
         found.map_or((0, MIB), |(at, (_, floor))| (at, *floor))
     }
 
-    /// Whether some of a kind may be done now.
+    /// Whether work of a kind may be done now.
     pub fn may(&self, kind: Kind) -> bool {
         !self.is_hurt() || self.next_ns[Self::row(kind).0].get() <= self.handle.now_ns()
     }
 
-    /// So much of a kind was done, or is about to be.
+    /// Counts work of a kind that was done, or is about to be.
     pub fn did(&self, kind: Kind, bytes: u64) {
         if !self.is_hurt() {
             return;
@@ -112,7 +112,7 @@ impl Upkeep {
         self.next_ns[at].set(begins.saturating_add(takes as u64));
     }
 
-    /// Waits until some of a kind may be done, and counts so many bytes of it. At once while nobody is hurt.
+    /// Waits until work of a kind may be done, and counts its bytes. Immediate while no guarantee is missed.
     pub async fn wait(&self, kind: Kind, bytes: u64) {
         while !self.may(kind) {
             self.handle.sleep(STEP_NS).await;

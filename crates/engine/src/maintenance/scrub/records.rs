@@ -51,7 +51,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Reads every copy of blocks of the metadata region; true when one that counts is wrong.
+    /// Reads every copy of blocks of the metadata region; true if a valid one is bad.
     async fn look_at(
         &self,
         (block, count): (u64, usize),

@@ -19,7 +19,7 @@ pub struct ScrubPoint {
     pub key: u32,
 }
 
-/// Where a copy that was not right lies.
+/// Location of a bad copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultPlace {
     /// On a vdrive; number 0 is the metadata region.
@@ -38,37 +38,37 @@ pub enum FaultPlace {
     },
 }
 
-/// A copy that was not right.
+/// A bad copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScrubFault {
-    /// The volume whose data or map it is; none when it is the shard's own.
+    /// The volume whose data or map it is; `None` for the shard's own.
     pub volume: Option<u32>,
     /// First byte of the volume that it concerns.
     pub offset: u64,
-    /// Bytes that it concerns: 4 KiB for data, what is beneath for a page of the map.
+    /// Bytes that it concerns: 4 KiB for data, the covered range for a map page.
     pub length: u64,
-    /// Where it lies.
+    /// Its location.
     pub place: FaultPlace,
-    /// What was wrong.
+    /// The fault.
     pub error: DriveError,
-    /// It is right again.
+    /// It was repaired.
     pub repaired: bool,
 }
 
 /// A scrub of a pool.
 #[derive(Default, Debug)]
 pub struct Scrub {
-    /// Bytes a second that it may read, of all shards together.
+    /// Maximum rate in bytes per second, for all shards together.
     pub rate: u64,
     /// Shards whose part has not ended.
     pub working: AtomicU64,
     /// Copies of blocks and pages that were checked.
     pub blocks: AtomicU64,
-    /// Copies that were not right.
+    /// Bad copies.
     pub errors: AtomicU64,
-    /// Of those, copies that are right again.
+    /// Of these, repaired copies.
     pub repaired: AtomicU64,
-    /// Blocks and pages of which no right copy is left.
+    /// Blocks and pages without an intact copy.
     pub lost: AtomicU64,
     faults: Mutex<Vec<ScrubFault>>,
 }
@@ -86,7 +86,7 @@ impl Scrub {
         }
     }
 
-    /// Notes a fault.
+    /// Records a fault.
     pub fn note(&self, fault: ScrubFault) {
         self.errors.fetch_add(1, Ordering::Relaxed);
         self.repaired
