@@ -15,7 +15,7 @@ use crate::trail::Trail;
 use std::ops::Range;
 use units::EXTENT_BLOCKS;
 
-/// Ticks between examines the margin: a quarter of the fast tier.
+/// Ticks between adjustments of the margin: a quarter of the fast tier.
 const LOOK_TICKS: u32 = TICKS_PER_FILL / 4;
 /// Uses that follow each other while hosts use this part of what RAM holds, a half, are one: RAM answers those by
 /// itself. A longer time would take uses that the slow tier had to answer for nothing, and what is

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-/// Whether the task runs, and whether another pass is asked for.
+/// Whether the task runs, and whether another pass is requested.
 #[derive(Default)]
 pub(crate) struct PinPromoter {
     is_promoting: Cell<bool>,
@@ -14,19 +14,19 @@ pub(crate) struct PinPromoter {
 }
 
 impl PinPromoter {
-    /// Asks for another pass. True when the caller is to start the task that makes it.
+    /// Requests another pass. True if the caller has to start its task.
     #[must_use]
     pub(super) fn ask(&self) -> bool {
         self.again.set(true);
         !self.is_promoting.replace(true)
     }
 
-    /// A pinned block came to be on the slow tier: the mover asks for a pass in its next round.
+    /// A pinned block was moved to the slow tier: the mover requests a pass in its next round.
     pub(super) fn note(&self) {
         self.again.set(true);
     }
 
-    /// Whether another pass is asked for.
+    /// Whether another pass is requested.
     pub(super) fn is_asked(&self) -> bool {
         self.again.get()
     }

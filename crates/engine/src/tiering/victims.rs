@@ -10,7 +10,7 @@ use placement::Victim;
 const LOOKED_AT: usize = 1024;
 
 impl State {
-    /// Whether some copy may leave the fast tier, as far as is seen soon.
+    /// Whether some copy may be evicted from the fast tier, by a quick check.
     pub(super) fn has_victims(&self) -> bool {
         match self.limits.has_settings() {
             false => self.tier_index.has_clean(),
@@ -21,7 +21,7 @@ impl State {
         }
     }
 
-    /// The chunk and its extents of which copies should leave next by what the policy says, and why; `all`: of volumes
+    /// The chunk and its extents to evict next according to the policy, and why; `all`: of volumes
     /// below their floors, too.
     pub(super) fn victim(&mut self, all: bool) -> Option<((u32, u32), u16, Cause)> {
         let Self {
@@ -45,7 +45,7 @@ impl State {
         if limits.is_any_over() {
             let is_over = |layer| of(layer).is_some_and(VolumeSettings::is_over);
             let drawn = access.clean_victim_of(is_over).map(one);
-            // What is over may be so little of all that none of it is drawn.
+            // The excess may be so small that none of it is sampled.
             let next = || {
                 let mut over = volumes.keys().filter(|layer| is_over(**layer));
                 over.find_map(|layer| {

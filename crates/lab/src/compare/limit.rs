@@ -12,7 +12,7 @@ use units::BLOCK;
 const TARGETS: usize = 32;
 /// Bytes of a page of the system's.
 const PAGE: usize = 4096;
-/// Blocks between two examines the clock.
+/// Blocks between two readings of the clock.
 const BATCH: u64 = 1_000;
 
 /// Asks the system for large pages, as drives of kind `ram` do: with small ones a block somewhere costs the processor a walk

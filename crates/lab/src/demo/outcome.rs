@@ -15,7 +15,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// What happened between two examines the counters; nothing when nothing was read.
+    /// Differences between two readings of the counters; `None` without reads.
     pub fn between(before: &Counters, after: &Counters) -> Option<Self> {
         let ram = after.blocks_ram.saturating_sub(before.blocks_ram) as f64;
         let fast = after.blocks_fast.saturating_sub(before.blocks_fast) as f64;

@@ -32,7 +32,7 @@ pub struct Outcome {
     pub reads: Series,
     /// Writes of each.
     pub writes: Series,
-    /// Seconds between the two examines processor times.
+    /// Seconds between the two readings of processor times.
     pub looked: f64,
     /// Seconds of processor time that this program took between them.
     pub own: f64,
