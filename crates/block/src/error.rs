@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a front end has to know to choose its protocol's status.
+/// Kinds of errors, from which front ends choose their protocol's status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum ErrorKind {
     /// The operation is malformed: outside of the volume, not aligned to the LBA, too long.
@@ -24,9 +24,9 @@ pub enum ErrorKind {
 /// Why an operation failed: the kind for the program and a sentence for the person.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IoError {
-    /// What a program acts on.
+    /// The kind, for programs.
     pub kind: ErrorKind,
-    /// What a person reads, without the kind.
+    /// Details for people, without the kind.
     pub context: String,
 }
 

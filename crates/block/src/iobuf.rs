@@ -87,7 +87,7 @@ impl IoBuf {
         }
     }
 
-    /// Memory of somebody else (a guest), in `segments`.
+    /// Foreign memory (of a guest), in `segments`.
     ///
     /// # Safety
     /// Every segment must be mapped readable and writable for as long as `memory` lives.

@@ -16,7 +16,7 @@ pub fn know_checksums(lookup: Lookup) {
     LOOKUP.set(Some(lookup));
 }
 
-/// Whether the calling thread's checksums are kept by somebody: then they are not computed while bytes are copied.
+/// Whether the calling thread's checksums are cached: then they are not computed while bytes are copied.
 #[inline]
 pub(crate) fn is_asked() -> bool {
     LOOKUP.get().is_some()

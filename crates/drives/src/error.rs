@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// What a program acts on.
+/// Kinds of errors, for programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum OpenErrorKind {
     /// The text is not a drive's.
@@ -12,7 +12,7 @@ pub enum OpenErrorKind {
     NotFound,
     /// The system does not let this user open it.
     Permission,
-    /// Somebody else uses it: another pool, another program, a mounted file system.
+    /// It is in use: by another pool, another program, a mounted file system.
     Busy,
     /// It is too small, or smaller than the size asked for.
     TooSmall,
@@ -26,9 +26,9 @@ pub enum OpenErrorKind {
 /// what, why and what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenError {
-    /// What a program acts on.
+    /// The kind, for programs.
     pub kind: OpenErrorKind,
-    /// What a person reads.
+    /// The message, for people.
     pub message: String,
 }
 

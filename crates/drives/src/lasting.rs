@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 /// File systems that are memory: what is written there is never written back to a drive meanwhile.
 const IN_MEMORY: [libc::c_long; 2] = [libc::TMPFS_MAGIC as libc::c_long, 0x8584_58f6];
 
-/// A folder of such files, which nobody else can enter.
+/// A private directory of such files.
 pub struct LastingFiles {
     folder: PathBuf,
 }
@@ -23,7 +23,7 @@ impl LastingFiles {
     /// The calling user's own folder within `parent`, which others may write to (`/dev/shm`); made if it is not there.
     ///
     /// # Errors
-    /// When `parent` is no memory, or somebody else made the folder or can enter it.
+    /// If `parent` is not on a memory file system, or the directory belongs or is accessible to another user.
     pub fn within(parent: &Path) -> io::Result<Self> {
         let user = user();
         let folder = parent.join(format!("convect-{user}"));
@@ -210,7 +210,7 @@ unsafe impl Sync for Mapped {}
 
 impl LastingMemory for Mapped {
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: mapped for so many words until it is dropped, page-aligned, and any bits are a word.
+        // SAFETY: mapped with this number of words until it is dropped, page-aligned, and any bits are a word.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
     }
 }

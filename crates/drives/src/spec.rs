@@ -10,7 +10,7 @@ pub(crate) const SIZE_STEP: u64 = 4096;
 /// Longest name of a drive that is not a path, in bytes.
 const NAME_MAX: usize = 64;
 
-/// What follows the kind, for the kinds that have a name and perhaps a size.
+/// The part after the kind, for the kinds that have a name and perhaps a size.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Named {
     /// Path or name.

@@ -14,7 +14,7 @@ use units::{CHUNK_BLOCKS, Place, VdriveId};
 /// Words of a bitmap of slots.
 const WORDS: usize = 256;
 
-/// What a vdrive's space holds.
+/// The use of a vdrive's space.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SpaceClass {
     /// Pages of maps: the metadata region.
@@ -26,7 +26,7 @@ pub enum SpaceClass {
 }
 
 impl SpaceClass {
-    /// What people call it.
+    /// Its name, for messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Meta => "metadata",
@@ -39,7 +39,7 @@ impl SpaceClass {
 /// The part of a vdrive that is handed out in groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GroupSpace {
-    /// What it holds.
+    /// Its use.
     pub class: SpaceClass,
     /// First block of the first group.
     pub base: u64,
@@ -50,7 +50,7 @@ pub struct GroupSpace {
 /// A place, or a bitmap, that no pool with these vdrives has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfBounds {
-    /// What it is the place of.
+    /// The structure at the place.
     what: &'static str,
     place: Place,
 }
@@ -71,7 +71,7 @@ impl std::error::Error for OutOfBounds {}
 /// The result of a check.
 pub type Bounded = Result<(), OutOfBounds>;
 
-/// What is known of a pool's vdrives.
+/// The sizes of a pool's vdrives.
 pub trait Bounds {
     /// The groups of a vdrive, if it is one of the pool's.
     fn space_of(&self, vdrive: VdriveId) -> Option<GroupSpace>;
@@ -147,7 +147,7 @@ pub trait Bounds {
         need(fits, "the home of a chunk", home)
     }
 
-    /// Refuses a record that names a place where what it tells of cannot be. What it frees may have been on a vdrive
+    /// Rejects a record with an impossible place. Freed space may have been on a vdrive
     /// that left the pool since.
     ///
     /// # Errors

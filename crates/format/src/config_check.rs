@@ -49,7 +49,7 @@ fn check_name(name: &str) -> Result<(), String> {
 /// Refuses levels, in per cent, that are not in order or make no sense.
 ///
 /// # Errors
-/// What is wrong, as half a sentence.
+/// The fault, as half a sentence.
 pub fn check_warn_at(levels: &[u8]) -> Result<(), String> {
     let fits = levels.len() <= WARN_LEVELS
         && levels.windows(2).all(|pair| pair[0] < pair[1])
@@ -67,7 +67,7 @@ pub fn check_warn_at(levels: &[u8]) -> Result<(), String> {
 /// The quota or reservation of a volume that is asked for, in whole blocks (bytes); 0 stays none.
 ///
 /// # Errors
-/// What is wrong, as half a sentence.
+/// The fault, as half a sentence.
 pub fn whole_limit(what: &str, bytes: u64) -> Result<u64, String> {
     need(bytes <= LIMIT_MAX, || {
         format!("a {what} of {bytes} bytes, which is more than 1 EiB")
@@ -88,7 +88,7 @@ impl PoolConfig {
     /// Checks what the rest of a pool relies on.
     ///
     /// # Errors
-    /// What is wrong, as half a sentence.
+    /// The fault, as half a sentence.
     pub fn check(&self) -> Result<(), String> {
         check_name(&self.name)?;
         need((1..=SHARDS_MAX).contains(&self.shards), || {

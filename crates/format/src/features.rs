@@ -26,7 +26,7 @@ pub const LAYERS: u64 = 1;
 /// that is read does not have it any longer.
 pub(crate) const PACKED: u64 = 2;
 
-/// What this version knows.
+/// Features that this version supports.
 pub const KNOWN: Features = Features {
     compatible: 0,
     read_only: 0,

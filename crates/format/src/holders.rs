@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 impl PoolConfig {
     /// The volumes (by number) that layers count for. A layer that a volume or its snapshot names
-    /// counts for that volume. One that nobody names counts for the volume of what is based on it,
+    /// counts for that volume. An unreferenced one counts towards the volume of the layer based on it,
     /// into which it is merged; of several, of the one that was made first. One that nothing stands
     /// on is being freed, and counts for the volume of what it is based on until then.
     pub fn holders(&self) -> BTreeMap<u32, u32> {
@@ -76,7 +76,7 @@ mod tests {
         config.snapshots.extend([snapshot(1), snapshot(late)]);
         let own = [(1, 1), (late, 1), (live, 1), (clone, clone), (left, 1)];
         assert_eq!(all(&config), own);
-        // What nobody names goes into what is based on it, of several what was made first.
+        // An unreferenced layer is merged into the layer based on it, the oldest of several.
         config.snapshots.clear();
         assert_eq!(all(&config), own);
         config.volumes[0].live = 0;

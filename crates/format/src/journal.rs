@@ -12,7 +12,7 @@ const VERSION: u16 = 1;
 /// First byte of a journal page's records.
 pub const JOURNAL_HEADER: usize = 64;
 
-/// What a journal page says of itself.
+/// The header of a journal page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JournalHeader {
     /// Pool.
@@ -51,7 +51,7 @@ impl JournalPage {
         Self { bytes }
     }
 
-    /// What is in it so far, from its first byte on; its header is empty.
+    /// Its content so far, from its first byte on; its header is empty.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

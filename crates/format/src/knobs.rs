@@ -60,7 +60,7 @@ pub struct KnobsConfig {
     /// Bytes a day that promotion may write; 0: as many as are worth it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub write_budget: u64,
-    /// Names of initiators that placement is not to hear of: at most 8, each once.
+    /// Names of bypassed initiators: at most 8, each once.
     #[serde(default, skip_serializing_if = "is_default")]
     pub bypass: Vec<String>,
 }
@@ -72,7 +72,7 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// Checks the name of an initiator: a host as a front end knows it. Names are compared byte by byte.
 ///
 /// # Errors
-/// What is wrong, and what to write instead.
+/// The fault, and the correct form.
 pub fn check_initiator(name: &str) -> Result<(), String> {
     let what = match name.len() {
         0 => "it is empty".to_owned(),
@@ -110,7 +110,7 @@ impl KnobsConfig {
     /// it before. `length` 0: up to the volume's end.
     ///
     /// # Errors
-    /// What is wrong, as half a sentence.
+    /// The fault, as half a sentence.
     pub fn pin(
         &mut self,
         offset: u64,
@@ -153,10 +153,10 @@ impl KnobsConfig {
         Ok(())
     }
 
-    /// Bypasses these initiators from now on, and nobody else. One that is named twice is there once.
+    /// Replaces the bypassed initiators. Duplicates are removed.
     ///
     /// # Errors
-    /// What is wrong, and what to do.
+    /// The fault, and what to do.
     pub fn bypass(&mut self, names: &[String]) -> Result<(), String> {
         let mut bypass: Vec<String> = Vec::new();
         for name in names {
@@ -183,7 +183,7 @@ impl KnobsConfig {
             .sum()
     }
 
-    /// Bytes of the fast tier that are to be a volume's alone when it has so many.
+    /// Guaranteed bytes of a volume on the fast tier.
     pub fn claimed(&self, size: u64) -> u64 {
         self.pinned(TierConfig::Fast, size).max(self.fast_floor)
     }
@@ -191,7 +191,7 @@ impl KnobsConfig {
     /// Checks what the engine relies on.
     ///
     /// # Errors
-    /// What is wrong, as half a sentence.
+    /// The fault, as half a sentence.
     pub(crate) fn check(&self) -> Result<(), String> {
         let whole = |bytes: u64| bytes.is_multiple_of(EXTENT as u64);
         let apart = |pair: &[PinConfig]| pair[0].end() <= pair[1].offset;

@@ -24,7 +24,7 @@ const BLOCK: usize = 4096;
 const PACK_ABOVE: usize = 64 << 10;
 /// Bytes of the longest description, unpacked. It bounds what a label can make its reader keep.
 pub const MAX_DESCRIPTION: usize = 4 << 20;
-/// Of 10: how hard it is tried to pack. Names and numbers in order pack well at once.
+/// Compression level of 10. Ordered names and numbers compress well at a low level.
 const PACK_LEVEL: u8 = 1;
 
 /// End of the part of a drive of `size` bytes that belongs to vdrives: whole MiB.
@@ -69,7 +69,7 @@ pub enum LabelError {
     Newer {
         /// Its generation.
         generation: u64,
-        /// What cannot be followed.
+        /// The unsupported feature.
         why: Newer,
     },
     /// The pool's description does not fit.

@@ -4,7 +4,7 @@
 use crate::{LAYERS, LayerConfig, PoolConfig, SnapshotConfig, VolumeConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is to be done with a layer that nobody names.
+/// What to do with an unreferenced layer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reap {
     /// Nothing is based on it: all that it has is freed.
@@ -34,24 +34,24 @@ pub struct Owner {
 pub struct Viewer {
     /// Its number.
     pub layer: u32,
-    /// Who reads it.
+    /// Its readers.
     pub reader: Reader,
     /// Layers between it and the owner. Those that stand on it follow, one deeper, unless all that they see is seen here.
     pub depth: usize,
 }
 
-/// Who reads a layer.
+/// The readers of a layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reader {
     /// The snapshot that is asked about.
     Own,
     /// Another snapshot, or a volume.
     Other,
-    /// Nobody: no name is left for it.
+    /// None: it is unreferenced.
     Nobody,
 }
 
-/// Who sees what the layer `of` has, by way of the layers on it. There may be tens of thousands in a row that nobody
+/// The readers of layer `of`, through the layers based on it. There may be tens of thousands of unreferenced ones in a row:
 /// names any longer: nothing here goes deeper with each.
 fn viewers(
     children: &BTreeMap<u32, Vec<u32>>,
@@ -89,8 +89,8 @@ impl PoolConfig {
         self.layers.iter().find(|layer| layer.id == id)
     }
 
-    /// What people call a layer: the volume that it is live for, or `volume@snapshot`; of one that
-    /// nobody names its number.
+    /// The name of a layer: the volume whose active layer it is, or `volume@snapshot`; for an
+    /// unreferenced one its number.
     pub fn layer_name(&self, id: u32) -> String {
         if let Some(volume) = self.volumes.iter().find(|volume| volume.live() == id) {
             return volume.name.clone();
@@ -243,8 +243,8 @@ impl PoolConfig {
             .collect()
     }
 
-    /// The layers whose pages may have what `layer`, which somebody names, alone sees: itself, and those
-    /// right beneath it that nobody names; each with those that may see the same.
+    /// The layers whose pages may have blocks that only `layer`, a referenced one, sees: itself, and those
+    /// directly beneath it that are unreferenced; each with those that may see the same.
     pub fn owners(&self, layer: u32) -> Vec<Owner> {
         let named = self.named();
         let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -264,7 +264,7 @@ impl PoolConfig {
         owners
     }
 
-    /// What is to be done with layers that nobody names, in no certain order of need: some of it may
+    /// Work on unreferenced layers, in no particular order: some of it may
     /// become unneeded by the rest.
     pub fn reap(&self) -> Vec<Reap> {
         let named = self.named();

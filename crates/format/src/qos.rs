@@ -41,7 +41,7 @@ fn is_weight(weight: &u32) -> bool {
     *weight == QOS_WEIGHT
 }
 
-/// What a volume is promised, and the most that it gets. 0 means none for every figure but level and weight.
+/// Guarantees and limits of a volume. 0 means none for every figure but level and weight.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QosPolicyConfig {
     /// Its number, never used again in its pool.
@@ -146,17 +146,17 @@ impl QosGroupConfig {
     /// Refuses a name that no group can have.
     ///
     /// # Errors
-    /// What is wrong and what to choose instead, as half a sentence.
+    /// The fault and what to choose instead, as half a sentence.
     pub fn check(&self) -> Result<(), String> {
         check_name(&self.name)
     }
 }
 
 impl QosPolicyConfig {
-    /// Refuses a policy that nobody can keep.
+    /// Rejects a policy that cannot be met.
     ///
     /// # Errors
-    /// What is wrong and what to choose instead, as half a sentence.
+    /// The fault and what to choose instead, as half a sentence.
     pub fn check(&self) -> Result<(), String> {
         check_name(&self.name)?;
         need(QOS_LEVELS.contains(&self.level), || {

@@ -106,7 +106,7 @@ impl FromIterator<usize> for BlockMask {
 #[error("a journal page contains bytes that are not a record of this version")]
 pub struct RecordError;
 
-/// What a record lists for each of its blocks: mostly there is one.
+/// A record's list per block: usually one entry.
 pub type Few<T> = SmallVec<[T; 2]>;
 
 /// One change. Places that a record frees are named in it.
@@ -154,7 +154,7 @@ pub enum Record {
         /// First of the consecutive slots.
         slot: Place,
     },
-    /// Blocks give up their slots, being valid at home.
+    /// Blocks that are valid at home release their slots.
     Evict {
         /// Volume.
         volume: u32,
@@ -213,7 +213,7 @@ const HEAD: usize = 14;
 const PLACE: usize = 6;
 
 fn head(out: &mut Vec<u8>, kind: u8, first: u8, volume: u32, chunk: u32, counts: (usize, usize)) {
-    // All at once: room in `out` is looked for with each piece.
+    // In one piece: each append checks the room in `out`.
     let mut head = [0; HEAD];
     (head[0], head[1]) = (kind, first);
     put(&mut head, 2, &volume.to_le_bytes());

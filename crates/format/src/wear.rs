@@ -4,10 +4,10 @@ use crate::knobs::is_default;
 use serde::{Deserialize, Serialize};
 
 /// Bytes that a pool wrote to one of its drives, by what they were for. As they were when the label was written:
-/// what came since is not in it.
+/// later writes are not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct WearConfig {
-    /// Since when they count: seconds since 1970, by the clock of the host; 0: nobody said so yet.
+    /// Start of counting: seconds since 1970, by the clock of the host; 0: not known yet.
     #[serde(default, skip_serializing_if = "is_default")]
     pub since_s: u64,
     /// Data that hosts wrote.

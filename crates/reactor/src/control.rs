@@ -134,7 +134,7 @@ pub fn start(name: String, work: Work) -> io::Result<()> {
     Ok(())
 }
 
-/// 128 bits that nobody can foresee, for what has to be unique; in a simulation they follow from
+/// 128 unpredictable bits, for unique names; in a simulation they follow from
 /// its seed.
 ///
 /// # Errors

@@ -71,7 +71,7 @@ fn listed(list: &str) -> Option<Vec<usize>> {
 }
 
 impl Cores {
-    /// How many loops there are when nobody says: one a core that is named, or that this process may use.
+    /// Default number of loops: one per listed core, or per core that this process may use.
     pub fn count(&self) -> usize {
         match self {
             Self::Own(cores) => cores.len(),
@@ -120,7 +120,7 @@ fn by_node(nodes: &[Vec<usize>], threads: usize) -> Vec<Vec<usize>> {
 /// Keeps the calling thread to these cores; none are all that there are.
 ///
 /// # Errors
-/// What the system says; none of them is there, or none is allowed to this process.
+/// The system's error: none of the cores exists, or is allowed to this process.
 pub(crate) fn keep_to(cores: &[usize]) -> io::Result<()> {
     if cores.is_empty() {
         return Ok(());

@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// so is a symbolic link in place of the file itself (links among its folders are followed).
 ///
 /// # Errors
-/// What the system says, and `InvalidInput` for something other than a regular file.
+/// The system's error, and `InvalidInput` for something other than a regular file.
 pub fn open_regular(path: &Path, options: &OpenOptions) -> io::Result<File> {
     may_wait();
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
     let opened = options.clone().custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
         Some(libc::ELOOP) => wrong(path, "is a symbolic link: use the path of the file itself"),
-        // A FIFO or socket opened for writing, with nobody at its other end.
+        // A FIFO or socket opened for writing, without a reader at its other end.
         Some(libc::ENXIO) => wrong(path, "is not a regular file"),
         _ => error,
     })?;
@@ -53,7 +53,7 @@ fn wrong(path: &Path, why: &str) -> io::Error {
 /// not its name.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     may_wait();
     File::open(folder)?.sync_all()
@@ -62,7 +62,7 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
 /// [`sync_folder`] of the folder that a path is in.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => sync_folder(folder),
@@ -78,7 +78,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// That of a file by what the system tells of it.
+    /// The identity of a file from its metadata.
     pub fn of(meta: &Metadata) -> Self {
         Self {
             device: meta.dev(),
@@ -116,7 +116,7 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
 /// one it is removed, else renamed back.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn remove_file_if(path: &Path, made: FileIdentity) -> io::Result<bool> {
     may_wait();
     static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -25,12 +25,12 @@ const BACKLOG: libc::c_int = 2048;
 const BURST: u64 = 2048;
 const INTERVAL_NS: u64 = SECOND_NS / 2000;
 const _: () = assert!(BACKLOG as u64 * INTERVAL_NS <= 2 * SECOND_NS);
-/// When too many came, so many are taken together next: waking up for each would cost more than taking it.
+/// After an overload, this many are accepted together: waking up for each would cost more than accepting it.
 const TOGETHER: u64 = 16;
 /// Connections that are taken before other tasks have their turn.
 const ROW_MAX: u32 = 4;
 
-/// Lets more connections wait than the standard library asks for: hosts that log in all at once would
+/// Lets more connections wait than the standard library asks for: hosts that log in simultaneously would
 /// else be left to try again after a second, and after two and four.
 fn deepen(socket: &impl AsRawFd) -> io::Result<()> {
     // SAFETY: the descriptor is open during the call, which only changes the length of the queue.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 const LOOK_NS: u64 = 20_000;
 /// Turns that it leaves to others first, who most likely have to answer what came before.
 const OTHERS_FIRST: u32 = 4;
-/// What comes so soon would have been seen without sleeping: waking up takes its time, too.
+/// Data that arrives this soon would have been seen without sleeping: waking up takes time, too.
 const SOON_NS: u64 = 2 * LOOK_NS;
 
 /// Calls of the system that move bytes one after the other before other tasks have their turn: a peer may send, or take,
@@ -295,7 +295,7 @@ impl Stream {
         Ok(())
     }
 
-    /// What of the connection has ended: that the peer sends, and all of it.
+    /// Which directions of the connection have ended: the peer's, and both.
     fn ends(&self) -> (bool, bool) {
         let mut asked = libc::pollfd {
             fd: self.fd(),

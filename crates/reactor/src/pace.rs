@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-/// So many at once, and then one in each interval.
+/// A burst, and then one in each interval.
 #[derive(Debug)]
 pub struct Pace {
     interval_ns: u64,
@@ -15,7 +15,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// `burst` at once, at least one, and then one in `interval_ns` nanoseconds.
+    /// A burst of `burst`, at least one, and then one in `interval_ns` nanoseconds.
     pub fn new(burst: u64, interval_ns: u64) -> Self {
         Self {
             interval_ns,

@@ -10,11 +10,11 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-/// How long one look-up may take before it is given up.
+/// Timeout of a query.
 const TIME_MAX: Duration = Duration::from_secs(5);
 /// How long an answer counts, also that there was none.
 const COUNTS_FOR: Duration = Duration::from_secs(30);
-/// Look-ups at a time, those that were given up and have not ended included; and answers that are kept.
+/// Most concurrent queries, including timed-out ones that have not ended; and most cached results.
 const LOOKUPS_MAX: usize = 16;
 const ANSWERS_MAX: usize = 64;
 /// Addresses of a name that count.
@@ -86,7 +86,7 @@ fn within(name: &str, limit: Duration, ask: fn(&str) -> Answer) -> Answer {
     let started = thread.spawn(move || {
         let answer = ask(&asked);
         lock().running -= 1;
-        // Nobody waits any more when the time was over.
+        // The receiver is gone after the timeout.
         let _ = give.send(answer);
     });
     if let Err(error) = started {

@@ -31,7 +31,7 @@ pub enum Ends {
     Polled,
 }
 
-/// What a result says.
+/// Translates a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// How the request ended.
@@ -40,7 +40,7 @@ pub enum Answer {
     Again,
 }
 
-/// What a request's result means: by its function, of the result and how many bytes it has to move.
+/// Translates a request's result: by its function, from the result and the number of bytes to move.
 #[derive(Clone, Copy)]
 pub struct Meaning {
     /// Reads the result.
@@ -75,7 +75,7 @@ pub(crate) struct SideRing {
 }
 
 impl SideRing {
-    /// A ring whose ends show in `event`, the loop's event descriptor, where they are told.
+    /// A ring whose completions are signalled by `event`, the loop's event descriptor.
     pub(crate) fn new(ends: Ends, dma: &DmaPool, event: RawFd) -> io::Result<Self> {
         let mut builder = IoUring::<Entry128, Entry32>::builder();
         builder.setup_clamp();
@@ -253,7 +253,7 @@ impl Sides {
         self.all().any(SideRing::is_busy)
     }
 
-    /// Hands what is queued to the kernel. True when somebody has to look again, since nobody is told.
+    /// Submits queued requests to the kernel. True if the caller has to poll, since there is no notification.
     pub(crate) fn enter(&self) -> io::Result<bool> {
         let mut polls = false;
         for ring in self.all() {

@@ -150,7 +150,7 @@ fn socket() -> io::Result<OwnedFd> {
     let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
     match fd {
         ..0 => Err(io::Error::last_os_error()),
-        // SAFETY: the descriptor is new, and owned by nobody else.
+        // SAFETY: the descriptor is new, and has no other owner.
         fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
     }
 }
@@ -227,7 +227,7 @@ fn give(file: &File, access: &SocketAccess) -> io::Result<()> {
 }
 
 impl UnixSocket {
-    /// Listens at a path, with the file's owner, group and mode set before anybody can connect. It never waits for
+    /// Listens at a path, with the file's owner, group and mode set before clients can connect. It never waits for
     /// another program, but may for the file system: not to be called on an engine loop.
     ///
     /// # Errors
@@ -254,7 +254,7 @@ impl UnixSocket {
         make_free(path, access)?;
         let socket = socket()?;
         let fd = socket.as_raw_fd();
-        // The file gets the socket's mode less the umask: nobody else may use it until it has its own.
+        // The file gets the socket's mode less the umask: no other user may use it until it has its own.
         // SAFETY: system calls on an open descriptor, with an address that is valid for its length.
         let bound = unsafe {
             libc::fchmod(fd, 0o600);
@@ -292,7 +292,7 @@ impl Drop for UnixSocket {
     /// The socket is open until its file is gone, so that no other file can have its identity.
     fn drop(&mut self) {
         let (path, made) = (self.path.clone(), self.made);
-        // Somebody else may have removed it: nothing is left to do then.
+        // Another process may have removed it: nothing is left to do then.
         let remove = move || drop(remove_file_if(&path, made));
         if !is_loop() {
             return remove();
@@ -343,7 +343,7 @@ mod tests {
     fn a_socket_that_somebody_has_stays_whatever_kind_it_is() {
         let folder = Folder::new("live");
         let path = folder.0.join("s");
-        // A full backlog: whoever connects waits.
+        // A full backlog: connecting clients wait.
         let full = UnixListener::bind(&path).unwrap();
         // SAFETY: the descriptor is open during the call.
         checked(unsafe { libc::listen(full.as_raw_fd(), 0) }).unwrap();

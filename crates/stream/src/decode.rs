@@ -72,12 +72,12 @@ impl Decoder {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What the stream is of, once that was read.
+    /// The header of the stream, once it was read.
     pub fn begun(&self) -> Option<&Begin> {
         self.begin.as_ref()
     }
 
-    /// Up to where the volume is told of by the records that were taken, in bytes.
+    /// The part of the volume that the records so far cover, in bytes.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -87,7 +87,7 @@ impl Decoder {
         self.totals
     }
 
-    /// What would make a sender go on after the first `done` bytes of the volume.
+    /// A token to resume sending after the first `done` bytes of the volume.
     pub fn token(&self, done: u64) -> Option<Token> {
         let begin = self.begin.as_ref()?;
         Some(Token {
@@ -140,7 +140,7 @@ impl Decoder {
         Ok(Some(record))
     }
 
-    /// Says whether a stream of this version begins here; false when it cannot be told yet.
+    /// Checks that a stream of this version begins here; false if more bytes are needed.
     fn open(&self) -> Result<bool> {
         let start = &self.bytes[self.at..];
         let known = start.len().min(MAGIC.len());

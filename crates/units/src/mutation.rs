@@ -21,7 +21,7 @@ macro_rules! mutations {
                 match self { $(Self::$name => $text,)+ }
             }
 
-            /// What is wrong with it on.
+            /// The fault while it is on.
             pub fn about(self) -> &'static str {
                 match self { $(Self::$name => $about,)+ }
             }

@@ -53,7 +53,7 @@ impl Arena {
         (self.start.as_ptr(), self.len)
     }
 
-    /// The next `capacity` bytes (a power of two of pages), if there are so many.
+    /// The next `capacity` bytes (a power of two of pages), if available.
     pub fn carve(&self, capacity: usize) -> Option<NonNull<u8>> {
         let at = self.used.get();
         let end = at.checked_add(capacity).filter(|end| *end <= self.len)?;

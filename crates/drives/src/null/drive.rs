@@ -13,7 +13,7 @@ use std::sync::Arc;
 const SECTOR: u32 = 512;
 /// Longest transfer in place, in bytes.
 const IN_PLACE: usize = 64 << 10;
-/// What is read in place.
+/// Memory for reads in place.
 static ZEROES: [u8; IN_PLACE] = [0; IN_PLACE];
 
 pub(crate) const KIND: DriveKind = DriveKind {

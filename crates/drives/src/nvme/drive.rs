@@ -65,7 +65,7 @@ fn open(rest: &str, access: Access) -> Result<Arc<dyn OpenDrive>, OpenError> {
         name: nodes.block.to_string_lossy().into_owned(),
         size: None,
     };
-    // Whoever has the namespace mounted, or open for itself, has this node.
+    // Programs that have the namespace mounted, or opened exclusively, use this node.
     let (block, found) = open_locked(&block, access)?;
     let commands = open_commands(&nodes.commands, access)?;
     let namespace = Namespace::identify(&commands).map_err(|error| {

@@ -51,7 +51,7 @@ impl Namespace {
     /// Asks the drive.
     ///
     /// # Errors
-    /// What the system or the drive says; `Unsupported` for blocks that carry metadata.
+    /// The error of the system or the drive; `Unsupported` for blocks that carry metadata.
     pub fn identify(device: &File) -> io::Result<Self> {
         // SAFETY: a request without memory.
         let id = unsafe { libc::ioctl(device.as_raw_fd(), IOCTL_ID) };
@@ -97,7 +97,7 @@ impl Namespace {
     }
 }
 
-/// What Identify tells of a namespace (`what` 0) or of the controller (1).
+/// Identify data of a namespace (`what` 0) or of the controller (1).
 fn told(device: &File, namespace: u32, what: u32) -> io::Result<[u8; TOLD]> {
     let mut told = [0u8; TOLD];
     let mut command = Passthrough {

@@ -34,7 +34,7 @@ pub(crate) const KIND: DriveKind = DriveKind {
 
 struct Kept {
     memory: Arc<Memory>,
-    /// Dead when nobody has it open.
+    /// Dead when it is not open.
     user: Weak<Opened>,
 }
 

@@ -121,7 +121,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this length; nobody else holds it any longer.
+        // SAFETY: mapped in `new` with this length; no other reference is left.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.size as usize) };
     }
 }

@@ -8,14 +8,14 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a lock may take to be given up: a killed process's lasts until its last transfer ends.
+/// Time for a lock to be released: a killed process's lock lasts until its last transfer ends.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How often the system's table of locks is read for who holds one.
 const TABLE_READS: usize = 8;
 
-/// Tries again while the system says that somebody else has it, for at most [`PATIENCE`].
+/// Retries while the lock is held by another process, for at most [`PATIENCE`].
 pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -52,7 +52,7 @@ pub(super) fn lock(path: &Path, file: &File, alone: bool) -> Result<(), OpenErro
     })
 }
 
-/// Gives the lock up at once, even where the kernel still holds the descriptor for a while.
+/// Releases the lock immediately, even where the kernel still holds the descriptor for a while.
 pub(super) fn unlock(fd: RawFd) {
     // A failure leaves the lock to the end of the descriptor, which is what would happen anyway.
     let _ = flock(fd, libc::LOCK_UN);
@@ -96,7 +96,7 @@ fn pid_in_table(wanted: &str) -> Option<String> {
     })
 }
 
-/// Who uses a block device, when the system tells: `it is mounted on /srv`.
+/// The user of a block device, if the system reports it: `it is mounted at /srv`.
 pub(super) fn device_user(meta: &Metadata) -> Option<String> {
     if !meta.file_type().is_block_device() {
         return None;

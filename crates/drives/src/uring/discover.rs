@@ -11,7 +11,7 @@ const SECTOR_MIN: u32 = 512;
 /// Largest sector in bytes that a drive may have here.
 const SECTOR_MAX: u32 = 4096;
 
-/// What was found out.
+/// The properties found.
 pub(crate) struct Found {
     /// In bytes, a multiple of the logical sector.
     pub size: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// What the drive that `spec` opens tells of itself.
+    /// Properties of the drive that `spec` opens.
     pub(crate) fn info(&self, spec: &str) -> DriveInfo {
         DriveInfo {
             spec: spec.to_owned(),

@@ -70,7 +70,7 @@ fn found_on(rest: &str) -> Result<Option<String>, OpenError> {
         result => result.map_err(explain)?,
     };
     check_type(path, &meta)?;
-    // What is there may have become a FIFO since it was examined: nobody is waited for.
+    // The file may have been replaced by a FIFO since the check: opening must not wait.
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NONBLOCK);
     let file = options.open(path).map_err(explain)?;

@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use units::format_bytes;
 
-/// What an opening is for.
+/// The purpose of an opening.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Reading, beside others who read.
@@ -119,7 +119,7 @@ fn open_existing(
             OpenOptions::new()
                 .read(true)
                 .write(access == Access::Write)
-                // What is there may have become a FIFO since it was examined: nobody is waited for.
+                // The file may have been replaced by a FIFO since the check: opening must not wait.
                 .custom_flags(flags | exclusive | libc::O_NONBLOCK)
                 .open(path)
         })
