@@ -18,14 +18,14 @@ use units::{BLOCK, CHUNK, Place};
 /// Chunks' maps of one region.
 const REGION_CHUNKS: u64 = REGION / CHUNK as u64;
 
-/// What shards are checked against together.
+/// State that is checked across shards.
 #[derive(Default)]
 struct Shared {
     /// Owners of groups.
     groups: BTreeMap<GroupKey, u16>,
 }
 
-/// What a shard's maps refer to.
+/// Space that a shard's maps refer to.
 #[derive(Default)]
 struct Maps {
     refers: Space,

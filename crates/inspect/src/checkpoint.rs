@@ -5,7 +5,7 @@ use crate::report::Verdict;
 use format::{Checkpoint, checkpoint_block};
 use units::{ShardId, VdriveId};
 
-/// What one leg has in one of the two places of a shard's checkpoints.
+/// The content of one of the two places of a shard's checkpoints on one member.
 pub struct CheckpointCopy {
     /// Block of the metadata region.
     pub block: u64,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Bytes read first of a label; the rest only when there is one and it is longer.
 const HEAD: usize = 64 << 10;
 
-/// What is where a label belongs.
+/// The content of a label location.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LabelState {
     /// A label.
@@ -134,7 +134,7 @@ impl Disk {
     /// Reads `len` bytes at `offset` (bytes, whole sectors).
     ///
     /// # Errors
-    /// What the drive said.
+    /// The drive's error.
     pub async fn read(&self, offset: u64, len: usize) -> std::result::Result<DmaBuf, DriveError> {
         self.queue.read(offset, self.dma.get(len)).await
     }
@@ -142,7 +142,7 @@ impl Disk {
     /// Writes whole sectors at `offset` (bytes).
     ///
     /// # Errors
-    /// What the drive said; a drive opened for reading refuses.
+    /// The drive's error; a drive opened read-only refuses.
     pub async fn write(&self, offset: u64, bytes: &[u8]) -> std::result::Result<(), DriveError> {
         let mut buf = self.dma.get(bytes.len());
         buf.copy_from_slice(bytes);
@@ -152,7 +152,7 @@ impl Disk {
     /// Makes what was written durable.
     ///
     /// # Errors
-    /// What the drive said.
+    /// The drive's error.
     pub async fn flush(&self) -> std::result::Result<(), DriveError> {
         self.queue.flush().await
     }

@@ -14,7 +14,7 @@ use format::{
 };
 use units::{CHUNK_BLOCKS, Place, VdriveId};
 
-/// What is shown.
+/// The records to show.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {
     /// The labels of every drive, and the newest description.
@@ -23,11 +23,11 @@ pub enum What {
     Checkpoint(Option<u16>),
     /// The records that an opening would play.
     Journal(Option<u16>),
-    /// What is at a block of the metadata region.
+    /// The content of a block of the metadata region.
     Page(u64),
-    /// The map of a volume, a line a chunk; or one chunk, a line for blocks that lie together.
+    /// The map of a volume, one line per chunk; or one chunk, one line per run of blocks.
     Map(String, Option<u32>),
-    /// What space shards have, a line a group.
+    /// The space of shards, one line per group.
     Space(Option<u16>),
 }
 

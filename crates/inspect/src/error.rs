@@ -21,5 +21,5 @@ impl fmt::Display for InspectError {
 
 impl std::error::Error for InspectError {}
 
-/// What the tools return.
+/// Result of the tools.
 pub type Result<T> = std::result::Result<T, InspectError>;

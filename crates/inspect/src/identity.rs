@@ -25,7 +25,7 @@ const MARK: &str = "replaces_identity";
 /// Blocks read together.
 const BATCH: u64 = 64;
 
-/// What a copy is from now on.
+/// The new identity of a copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Renewed {
     /// The pool's name.
@@ -51,7 +51,7 @@ struct Plan {
 }
 
 /// Gives the pool on these drives, all of which have to be there, another id and each of them, too; with `name`
-/// another name. `new_id` gives ids that nobody has.
+/// another name. `new_id` returns unused ids.
 ///
 /// # Errors
 /// When the drives are not all of one pool, or one cannot be written; the same call then ends what was begun.

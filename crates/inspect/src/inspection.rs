@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use units::{Place, VdriveId};
 
-/// What a pass may do.
+/// The mode of a pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Read only.
@@ -32,11 +32,11 @@ pub type OnProgress<'a> = &'a dyn Fn(Progress);
 pub struct Inspection<'a> {
     /// The pool.
     pub pool: &'a Pool,
-    /// What it may do.
+    /// Its mode.
     pub mode: Mode,
     /// Whether the content of blocks is read.
     pub data: bool,
-    /// What it found.
+    /// Its findings.
     pub report: RefCell<Report>,
     progress: Cell<Progress>,
     on_progress: OnProgress<'a>,
@@ -65,7 +65,7 @@ impl<'a> Inspection<'a> {
         self.report.borrow_mut().find(verdict, text);
     }
 
-    /// There are so many more blocks to examine.
+    /// Adds blocks that remain to be examined.
     pub fn expect(&self, blocks: u64) {
         let mut progress = self.progress.get();
         // What a pool says that it stores is no more than a word of its drives.
@@ -73,7 +73,7 @@ impl<'a> Inspection<'a> {
         self.progress.set(progress);
     }
 
-    /// So many blocks were examined.
+    /// Adds examined blocks.
     pub fn passed(&self, blocks: u64) {
         let mut progress = self.progress.get();
         progress.blocks = progress.blocks.saturating_add(blocks);

@@ -20,7 +20,7 @@ pub struct JournalEntry {
     pub records: Vec<Record>,
 }
 
-/// What a journal has since a checkpoint.
+/// The content of a journal since a checkpoint.
 #[derive(Default)]
 pub struct Journal {
     /// Pages in order; some between them may be lost.
@@ -46,7 +46,7 @@ struct Candidate {
     parts: Vec<usize>,
 }
 
-/// What is in a ring, whatever it belongs to.
+/// The content of a ring, of all epochs.
 struct Ring {
     /// Pages of the checkpoint's epoch, from its point on, by number.
     pages: BTreeMap<u64, Candidate>,
@@ -127,7 +127,7 @@ impl JournalEntry {
 }
 
 impl Journal {
-    /// Whether something that was durable is lost, so that blocks of which nothing later is told may be older.
+    /// Whether something that was durable is lost, so that blocks without a later record may be older.
     pub fn has_gaps(&self) -> bool {
         self.later || !self.lost.is_empty()
     }
@@ -187,7 +187,7 @@ async fn mend(inspection: &Inspection<'_>, ring: &Ring, candidate: &Candidate, b
     }
 }
 
-/// What the ring says of what is not in the part that can be played.
+/// Reports contents of the ring outside of the replayable part.
 fn tell(
     inspection: &Inspection<'_>,
     checkpoint: &Checkpoint,
@@ -357,7 +357,7 @@ mod tests {
         check(&[], 0, &[], &[]);
         check(&[10, 12, 13], 13, &[10, 12, 13], &[11]);
         check(&[12, 13, 15], 13, &[12, 13], &[10, 11]);
-        // A mark that nobody can have made.
+        // An impossible mark.
         check(
             &[10, 11],
             u64::MAX,

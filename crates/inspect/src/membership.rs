@@ -40,7 +40,7 @@ pub async fn check(inspection: &Inspection<'_>) {
     tell_out(inspection);
 }
 
-/// What the drives' labels tell of each other, as sentences: what was put back, what was cut short.
+/// Evidence in the drives' labels, as sentences: drives that were restored to an earlier state, or truncated.
 pub fn tell_evidence(inspection: &Inspection<'_>) {
     let evidence = &inspection.pool.evidence;
     for spec in &evidence.own_way {
@@ -176,7 +176,7 @@ fn text_of(state: &LabelState) -> String {
     }
 }
 
-/// What a drive is part of.
+/// The roles of a drive.
 fn parts_of(inspection: &Inspection<'_>, drive: &str) -> Vec<String> {
     let config = inspection.pool.config();
     let mut parts = Vec::new();

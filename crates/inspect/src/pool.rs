@@ -31,7 +31,7 @@ pub struct Part {
 pub struct Vdrive {
     /// Its number.
     pub id: VdriveId,
-    /// What it holds.
+    /// Its use.
     pub class: SpaceClass,
     /// Which part has which block.
     pub layout: Layout,
@@ -88,7 +88,7 @@ pub struct Pool {
     pub vdrives: BTreeMap<VdriveId, Vdrive>,
     /// Drives that are here and bear no label: their specifications.
     pub unlabelled: Vec<String>,
-    /// What the drives' labels tell of each other.
+    /// Evidence in the drives' labels.
     pub evidence: Evidence,
 }
 
@@ -151,7 +151,7 @@ impl Pool {
         (end <= self.disks[disk].size).then_some(disk)
     }
 
-    /// Whether nothing is to be written to a drive: it was put back to an earlier state or cut short, and is evidence of that.
+    /// Whether nothing is to be written to a drive: it was restored to an earlier state or truncated, and is evidence of that.
     pub fn is_kept(&self, disk: usize) -> bool {
         let own = self.disks.get(disk).and_then(Disk::newest);
         let id = own.map(|label| label.drive.to_string());

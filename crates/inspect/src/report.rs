@@ -39,12 +39,12 @@ pub struct DriveReport {
     pub id: String,
     /// Size in bytes.
     pub size: u64,
-    /// `present`, `stale` (its label is older, as it may be), `old` (it was put back to an earlier state), `short` (it was cut
-    /// short), `left` (the pool does not name it) or `missing`.
+    /// `present`, `stale` (its label is older, as it may be), `old` (it was restored to an earlier state), `short` (it was
+    /// truncated), `left` (it is no longer a drive of the pool) or `missing`.
     pub state: &'static str,
     /// Its labels: a generation, `empty`, `damaged`, `unreadable`, `gone` (beyond its end).
     pub labels: Vec<String>,
-    /// What it is part of: `metadata`, `vdrive 1 fast`, with `(out)` where it is not up to date.
+    /// Its roles: `metadata`, `vdrive 1 fast`, with `(out)` where it is not up to date.
     pub parts: Vec<String>,
 }
 
@@ -170,7 +170,7 @@ pub struct Report {
     pub data_read: bool,
     /// Blocks of data whose content was compared.
     pub data_blocks: u64,
-    /// What can be repaired, or was, and how many of each.
+    /// Repairable or repaired copies, with their numbers.
     #[serde(serialize_with = "mends")]
     pub mends: BTreeMap<MendKind, u64>,
     /// Everything else that is not as it has to be, and remarks.

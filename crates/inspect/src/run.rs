@@ -39,7 +39,7 @@ pub fn open_drives(specs: &[String], mode: Mode) -> Result<Vec<Arc<dyn OpenDrive
             Mode::Mend => drives::open(&canonical),
         };
         let explain = |error: drives::OpenError| match error.kind {
-            // Nobody makes a file in the place of a pool's drive.
+            // No file is created in place of a pool's drive.
             OpenErrorKind::NotFound => InspectError::new(format!(
                 "{spec} does not exist: specify existing drives only"
             )),

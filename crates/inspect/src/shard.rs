@@ -13,7 +13,7 @@ use format::{
 use std::collections::{BTreeMap, BTreeSet};
 use units::Place;
 
-/// What is known of a shard before its volumes' maps are read.
+/// The state of a shard before its volumes' maps are read.
 pub struct ShardView {
     /// Its number.
     pub id: u16,
@@ -33,7 +33,7 @@ pub struct ShardView {
     pub lost_volumes: Vec<std::ops::RangeInclusive<u32>>,
     /// Places of the pages of its own trees.
     pub pages: Vec<Place>,
-    /// What is told of it.
+    /// Its report.
     pub report: ShardReport,
 }
 
@@ -77,7 +77,7 @@ impl ShardView {
         Some(view)
     }
 
-    /// What says that the shard's metadata was put back to an earlier state: the newest label knows of a later one.
+    /// Evidence that the shard's metadata was restored to an earlier state: the newest label records a later one.
     pub fn older(&self, inspection: &Inspection<'_>) -> Option<String> {
         let told = inspection
             .pool
@@ -143,7 +143,7 @@ impl ShardView {
         }
     }
 
-    /// Tells of a bitmap that this pool cannot have; false: it counts as lost.
+    /// Reports an impossible bitmap; false: it counts as lost.
     fn is_bounded(&mut self, inspection: &Inspection<'_>, bounded: Bounded) -> bool {
         if let Err(found) = bounded {
             let text = format!("shard {}: {found}", self.id);

@@ -17,7 +17,7 @@ pub struct Space {
     pub homes: BTreeMap<GroupKey, u64>,
 }
 
-/// What setting a bit showed.
+/// Result of setting a bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claim {
     /// It was free.

@@ -63,7 +63,7 @@ fn volume(out: &mut String, volume: &VolumeReport) -> fmt::Result {
     Ok(())
 }
 
-/// What was repaired, or can be.
+/// Repaired or repairable copies.
 pub fn mends(report: &Report, repaired: bool) -> String {
     let mut out = String::new();
     if !report.mends.is_empty() {
@@ -134,7 +134,7 @@ fn write_report(out: &mut String, report: &Report, repaired: bool) -> fmt::Resul
     Ok(())
 }
 
-/// What a check comes to, in a sentence.
+/// The result of a check, in a sentence.
 pub fn verdict(report: &Report) -> String {
     let unread = if report.data_read {
         ""

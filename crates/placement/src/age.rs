@@ -5,7 +5,7 @@
 
 /// Ticks in which hosts use as many blocks as the fast tier has.
 pub(crate) const TICKS_PER_FILL: u32 = 32;
-/// An extent that was not used for so many ticks counts as never used: 16 times the fast tier.
+/// An extent that was not used for this many ticks counts as never used: 16 times the fast tier.
 pub(crate) const FORGOTTEN: u16 = 16 * TICKS_PER_FILL as u16;
 /// Groups of ages.
 pub(crate) const GROUPS: usize = 33;

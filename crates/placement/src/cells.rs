@@ -16,7 +16,7 @@ const CELLS: usize = REGION as usize;
 /// No entry among what is present.
 pub(crate) const ABSENT: u32 = u32::MAX;
 
-/// What is known of an extent.
+/// Statistics of an extent.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cell {
     /// Uses in the upper four bits, the tick of the last one in the others.
@@ -27,9 +27,9 @@ pub(crate) struct Cell {
     at: u32,
 }
 
-/// The bit of `Cell::at` that tells of blocks that came unasked.
+/// The bit of `Cell::at` for blocks that were read ahead.
 const UNASKED: u32 = 1 << 31;
-/// The most entries that can be told apart.
+/// The maximum number of entries.
 pub(crate) const ENTRIES_MOST: u32 = UNASKED - 1;
 
 impl Cell {

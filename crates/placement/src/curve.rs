@@ -128,7 +128,7 @@ impl Curve {
         self.count(1);
     }
 
-    /// So many blocks are used, of which those are noted that may be sampled.
+    /// Records uses of blocks, of which a sample is kept.
     #[inline]
     pub(crate) fn count(&mut self, blocks: u64) {
         self.counts.all += blocks;
@@ -143,7 +143,7 @@ impl Curve {
         }
     }
 
-    /// The share of the uses that a tier of so many blocks would have missed; 1 when nothing was used.
+    /// The share of the uses that a tier of this many blocks would have missed; 1 when nothing was used.
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
         self.counts.miss_ratio(blocks)
     }

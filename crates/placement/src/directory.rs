@@ -58,7 +58,7 @@ impl Directory {
         (number != NONE).then_some(number)
     }
 
-    /// The same; it is found at once the next time.
+    /// The same; the next lookup finds it directly.
     #[inline]
     pub(crate) fn get_near(&mut self, volume: u32, region: u64) -> Option<u32> {
         let group = region / GROUP;

@@ -7,7 +7,7 @@
 
 /// Kinds of extents.
 const KINDS: usize = 48;
-/// Chances that are told apart: of blocks that were used before, and of others.
+/// Probability classes: blocks that were used before, and others.
 const CHANCES: usize = 2 * KINDS;
 /// Counts beyond which all of a kind halve.
 const COUNT_MAX: f32 = 5000.0;
@@ -20,7 +20,7 @@ struct Counts {
     touched_used: f32,
 }
 
-/// What was learned.
+/// Statistics.
 pub(crate) struct Neighbours {
     counts: [Counts; CHANCES],
 }

@@ -22,7 +22,7 @@ const TIMES: usize = 8;
 const AHEAD: u32 = 4;
 /// Most extents that are foreseen at a time.
 const FORESEEN_MOST: usize = 32;
-/// Of what was foreseen, so many are watched for their use.
+/// Most predictions that are watched for their use.
 const WATCHED: usize = 128;
 /// Counts beyond which both of a kind halve.
 const COUNT_MAX: f32 = 500.0;
@@ -46,7 +46,7 @@ struct Step {
 pub(crate) struct Foreseen {
     /// The blocks that were, the last times.
     pub blocks: Blocks,
-    /// What tells it from others.
+    /// Its features.
     pub kind: u8,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Trail {
     /// The number of the next step.
     next: u32,
     candidates: Vec<Candidate>,
-    /// What the last steps make foresee and nobody has decided about.
+    /// Predictions of the last steps that are not decided yet.
     pub(crate) foreseen: Vec<Foreseen>,
     watched: VecDeque<Watched>,
     shares: [Share; KINDS],
@@ -175,7 +175,7 @@ impl Trail {
         (self.step(at)?.extent == extent).then_some(at)
     }
 
-    /// So many steps from one on, as far as they are remembered.
+    /// A number of steps from one on, as far as they are remembered.
     fn from(&self, at: u32, count: u32) -> impl Iterator<Item = &Step> {
         (0..count).map_while(move |far| self.step(at.wrapping_add(far)))
     }
@@ -245,7 +245,7 @@ fn note(candidates: &mut Vec<Candidate>, step: &Step, alike: usize, distance: us
     });
 }
 
-/// What tells candidates apart; `times`: how often hosts came to the extent before them.
+/// Features of candidates; `times`: how often hosts accessed the extent before them.
 fn kind(candidate: &Candidate, times: usize) -> u8 {
     let alike = match candidate.alike {
         0..=2 => candidate.alike,
@@ -287,7 +287,7 @@ mod tests {
         trail.came_to(Blocks { extent, mask: 1 }, true);
     }
 
-    /// What is foreseen since the last time, and no more after this.
+    /// Takes the predictions since the last call.
     fn foreseen(trail: &mut Trail) -> Vec<u64> {
         let all = trail.foreseen.drain(..);
         all.map(|it| it.blocks.extent.number).collect()

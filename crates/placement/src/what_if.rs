@@ -31,7 +31,7 @@ const MINIATURE_WINDOW: u64 = 1 << 18;
 /// Sizes of the fast tier that miniatures have, in halves of the real one's.
 const HALVES: [u64; 3] = [1, 2, 4];
 
-/// What curves tell of one size.
+/// Result of the curves for one size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Told {
     /// Uses of blocks that it comes from.
@@ -100,7 +100,7 @@ struct Model {
     last: Option<f64>,
 }
 
-/// What really came to pass, in the same windows as the models'.
+/// The real results, in the same windows as the models'.
 #[derive(Default)]
 struct Seen {
     blocks: u64,
@@ -110,7 +110,7 @@ struct Seen {
 
 impl Seen {
     fn hit_share(&self) -> Option<f64> {
-        // Who waits is told when it is over, by then in another window perhaps.
+        // Waits are reported at their end, perhaps in another window.
         let share = || 1.0 - self.waited.min(self.blocks) as f64 / self.blocks as f64;
         (self.blocks > 0).then(share)
     }
@@ -124,7 +124,7 @@ impl Seen {
     }
 }
 
-/// What is examined of the traffic of one owner: a shard.
+/// Sampling of the traffic of one owner: a shard.
 pub struct WhatIf {
     all: Recent,
     volumes: Vec<OfVolume>,
@@ -219,7 +219,7 @@ impl WhatIf {
         }
     }
 
-    /// What most uses are spared.
+    /// Work that most uses are spared.
     #[inline(never)]
     fn sampled(&mut self, block: u64, hash: u64, write: bool) {
         self.count();
@@ -237,7 +237,7 @@ impl WhatIf {
         }
     }
 
-    /// So many of the blocks that were used came from the slow tier while a host waited.
+    /// Records blocks of uses that were read from the slow tier while a host waited.
     #[inline]
     pub fn waited(&mut self, blocks: u64) {
         self.seen.waited += blocks;
@@ -250,7 +250,7 @@ impl WhatIf {
         }
     }
 
-    /// What LRU would do with so many blocks.
+    /// Forecast of LRU with a number of blocks.
     pub fn all(&mut self, blocks: u64) -> Told {
         self.count();
         self.all.told(blocks)

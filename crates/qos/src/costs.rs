@@ -9,11 +9,11 @@
 use block::OpKind;
 use units::mutation::{Mutation, is_on};
 
-/// Sizes that are told apart: up to 4 KiB, 8 KiB, ... 256 KiB, and more.
+/// Size classes: up to 4 KiB, 8 KiB, ... 256 KiB, and more.
 const SIZES: usize = 8;
 /// Classes of operations.
 pub const CLASSES: usize = 3 * SIZES;
-/// What is assumed of an operation before anything was seen: nanoseconds, and for each KiB.
+/// Initial estimate of an operation's cost: nanoseconds, and per KiB.
 const FIRST_NS: f64 = 50_000.0;
 const FIRST_NS_PER_KIB: f64 = 1000.0;
 /// Bounds of an estimate, in nanoseconds.
@@ -31,7 +31,7 @@ const HINT: f64 = 0.05;
 /// The most that one tick takes over of a new estimate.
 const STEP: f64 = 0.5;
 
-/// What an operation does, as far as it costs.
+/// Kinds of operations by cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Reads data.
@@ -74,7 +74,7 @@ fn bytes_of(size: usize) -> u64 {
     4096 << size
 }
 
-/// What ended, by class.
+/// Ended operations, by class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ended {
     /// Operations.

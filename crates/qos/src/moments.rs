@@ -14,10 +14,10 @@ use super::costs::{CLASSES, Costs, Ended};
 /// Operations in progress that keep a shard as busy as it can be.
 const DEEP: usize = 16;
 
-/// What ended since the last tick.
+/// Operations that ended since the last tick.
 #[derive(Debug, Default)]
 pub struct Moments {
-    /// What ended at one moment, by class, and the time since the moment before.
+    /// Operations that ended at one moment, by class, and the time since the previous moment.
     together: Vec<(usize, u32)>,
     together_ns: u64,
     /// That moment.
@@ -52,7 +52,7 @@ impl Moments {
         self.awake_ns = awake_ns;
     }
 
-    /// Operations of a class pass, where so many are in progress.
+    /// Operations of a class pass, with a number in flight.
     #[inline]
     pub fn pass(&mut self, class: usize, under_way: usize, costs: &Costs) {
         if under_way == 0 {
@@ -64,7 +64,7 @@ impl Moments {
         }
     }
 
-    /// So many operations of a class have ended, and so many are still in progress.
+    /// Operations of a class have ended, with a number still in flight.
     pub fn end(&mut self, class: usize, count: u64, under_way: usize, costs: &Costs, now_ns: u64) {
         if now_ns > self.at_ns {
             self.close(costs);
@@ -76,7 +76,7 @@ impl Moments {
         self.together.push((class, count as u32));
     }
 
-    /// What ended at one moment cost the time since the moment before, each its part by what is known of its cost.
+    /// Operations that ended at one moment cost the time since the previous moment, divided by their estimated costs.
     fn close(&mut self, costs: &Costs) {
         let ns = std::mem::take(&mut self.together_ns);
         if let [(class, count)] = self.together[..] {

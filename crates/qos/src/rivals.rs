@@ -104,7 +104,7 @@ mod tests {
         let mut held_for = HeldFor::default();
         held_for.note(&rivals, 1, 100, 9000);
         assert_eq!(held_for.whom(), [(2, 666_666), (3, 333_333)]);
-        // Alone, it is held for nobody.
+        // Alone, it is not held for others.
         let mut alone = HeldFor::default();
         alone.note(&Rivals::of([(1, 100)].into_iter()), 1, 100, 9000);
         assert_eq!(alone.whom(), []);

@@ -9,19 +9,19 @@
 
 /// Work in progress while several volumes are busy, in nanoseconds of the shard's time.
 const WORK_NS: u64 = 500_000;
-/// Fewest operations in flight, unless somebody's are late: enough for a drive that sorts them or has several channels.
+/// Minimum of operations in flight, unless some are late: enough for a drive that sorts them or has several channels.
 const FEW: usize = 16;
-/// Fewest when somebody's are late.
+/// Minimum if some are late.
 const LEAST: usize = 2;
 
-/// What a volume that was promised something does not get because of what is in progress.
+/// Guaranteed service that a volume misses because of operations in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Hurt {
     /// Everyone gets what they were promised, as far as this matters.
     Nobody,
-    /// Somebody is below their minimum.
+    /// A volume is below its minimum.
     Below,
-    /// Somebody's operations take too long, who has been promised so many nanoseconds at most.
+    /// Operations of a volume exceed its maximum latency, in nanoseconds.
     Late(u64),
 }
 
@@ -60,17 +60,17 @@ impl Window {
         self.limit != usize::MAX
     }
 
-    /// So many more are in progress.
+    /// Adds operations in flight.
     pub fn enter(&mut self, count: usize) {
         self.under_way += count;
     }
 
-    /// So many have ended. Some of them may have passed while nobody counted.
+    /// Removes ended operations. Some of them may have passed uncounted.
     pub fn leave(&mut self, count: usize) {
         self.under_way = self.under_way.saturating_sub(count);
     }
 
-    /// One that is in progress waits for something else from now on.
+    /// An operation in flight waits for another resource from now on.
     pub fn step_aside(&mut self) {
         self.aside += 1;
     }

@@ -16,11 +16,11 @@ use reactor::Handle;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What OVERWRITE writes in a second, in bytes: nobody can use the unit meanwhile, but others use the
+/// Rate of OVERWRITE, in bytes per second: the unit cannot be used meanwhile, but other units use the
 /// drives beneath.
 const RATE: u64 = 256 << 20;
 
-/// What is in progress, free of the nexus that began it: it continues when that is gone or reset.
+/// The operation in progress, independent of the nexus that began it: it continues when that is gone or reset.
 struct Work {
     handle: Handle,
     device: Arc<dyn BlockDevice>,

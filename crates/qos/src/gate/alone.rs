@@ -7,11 +7,11 @@ use crate::costs::class;
 /// Completed operations of one kind and size that bypassed the gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AloneEnded {
-    /// What each asked for.
+    /// The request of each.
     pub of: Request,
     /// How many.
     pub count: u64,
-    /// What they took together, in nanoseconds.
+    /// Their total time, in nanoseconds.
     pub took_ns: u64,
     /// Those that took longer than their maximum latency.
     pub late: u64,

@@ -75,7 +75,7 @@ pub(super) struct Entry<T> {
     by_paced: bool,
     /// Bytes and cost of its operations, on average of the latest ones; zero before any has ended.
     mean: (f64, f64),
-    /// What it asks for, in nanoseconds a second: what it had lately and half as much again. None: all that it can get.
+    /// Its demand, in nanoseconds per second: its recent service and half as much again. `None`: unlimited.
     asks: Option<f64>,
     /// Sum of what operations took beneath the gate in this tick, in nanoseconds.
     pub took_ns: u64,
@@ -337,7 +337,7 @@ impl<T> Entries<T> {
         slots.filter_map(|(slot, entry)| entry.as_mut().map(|entry| (slot, entry)))
     }
 
-    /// Gives up those that `keeps` does not want.
+    /// Removes entries that `keeps` rejects.
     pub fn retain(&mut self, keeps: impl Fn(&Entry<T>) -> bool) {
         for slot in &mut self.slots {
             if slot.as_ref().is_some_and(|entry| !keeps(entry)) {

@@ -146,7 +146,7 @@ pub(crate) async fn populate(call: Call<'_>) -> Answer {
     let ranges = ranges(&call, list, POPULATE_RANGES)?;
     let blocks = length(&ranges) / call.nexus.block_size();
     let segments = ranges.len() as u16;
-    // Nobody is writing there when it begins to be watched.
+    // No write is in flight there when the watch begins.
     let locks = &call.nexus.unit.ranges;
     let mut held = Vec::new();
     let mut sorted = ranges.clone();
