@@ -58,7 +58,7 @@ function Navigation({ entries, at }: { entries: Entry[]; at: string }) {
   );
 }
 
-/** What is around every page. */
+/** The frame of every page. */
 export function Shell({ onLogOut }: { onLogOut: () => void }) {
   const [at = "", ...rest] = usePlace();
   const session = useSession();

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What fio reads or writes.
+/// fio's target.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// A file, by io_uring and O_DIRECT.
@@ -31,7 +31,7 @@ pub enum Pattern {
 /// A load.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// What it reads or writes.
+    /// Its target.
     pub target: Target,
     /// Which requests.
     pub pattern: Pattern,
@@ -55,7 +55,7 @@ pub struct Load {
 /// Zones of a hot set: hot data lies all over a disk, and fio takes each as often as the others.
 const ZONES: u64 = 20;
 
-/// What fio measured.
+/// fio's results.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Requests a second, over the whole time.

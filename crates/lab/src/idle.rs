@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const GIB: u64 = 1 << 30;
-/// What follows a start is work of the start, and left out.
+/// Work after a start belongs to it, and is left out.
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// Exports volumes, waits, and prints the share of a core that the daemon used.

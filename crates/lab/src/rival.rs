@@ -49,7 +49,7 @@ pub fn write_file(path: &Path, size: u64) -> Result<()> {
     Ok(())
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// The disk's content, byte by byte.

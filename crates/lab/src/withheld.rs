@@ -10,7 +10,7 @@ const TIME: Duration = Duration::from_secs(3);
 
 /// Of one core.
 pub struct Withheld {
-    /// The share of all moments at which who comes has to wait longer than was asked about.
+    /// The share of all moments at which a newcomer has to wait longer than a limit.
     pub share: f64,
     /// The longest time without the core.
     pub longest: Duration,
@@ -36,7 +36,7 @@ fn look(limit: Duration) -> Withheld {
     while before - began < TIME {
         let now = Instant::now();
         let gap = now - before;
-        // Who comes near its end waits less.
+        // A newcomer near its end waits less.
         waits += gap.saturating_sub(limit);
         longest = longest.max(gap);
         before = now;

@@ -7,7 +7,7 @@
 //! latency no further than to what is a quarter of the maximum latency, since less would not help who waits for a disk.
 //! Operations that wait for a slow drive or for room have stepped aside: they keep the shard from nothing, and do not count.
 
-/// Work in progress while several volumes are busy, in nanoseconds of the shard's time.
+/// Work in flight while several volumes are busy, in nanoseconds of the shard's time.
 const WORK_NS: u64 = 500_000;
 /// Minimum of operations in flight, unless some are late: enough for a drive that sorts them or has several channels.
 const FEW: usize = 16;

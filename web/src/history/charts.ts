@@ -9,7 +9,7 @@ export interface Line {
   name: string;
   word: string;
   tone: Tone;
-  /** What is drawn where nothing is known; 0 when left out. */
+  /** The value for gaps; 0 if omitted. */
   gap?: number;
 }
 
@@ -76,7 +76,7 @@ const OWN: Record<string, readonly Chart[]> = {
   export: [one("Sessions", "sessions", "sessions", count)],
   policy: [
     one("Guaranteed IOPS", "promised_iops", "guaranteed", count),
-    // A promise that nobody asks for is not broken.
+    // A guarantee without demand counts as met.
     {
       title: "Guarantee met",
       lines: [{ name: "met", word: "of the time", tone: "accent", gap: 1 }],
@@ -94,7 +94,7 @@ export function chartsOf(history: History): Chart[] {
   return [...OPERATIONS, ...own];
 }
 
-/** What a chart shows, in words: the most of each line. */
+/** Description of a chart: the maximum of each line. */
 export function wordsOf(chart: Chart, history: History): string {
   const told = chart.lines.map(({ name, word }) => {
     const most = mostOf(history, name);

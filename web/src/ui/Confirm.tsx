@@ -5,9 +5,9 @@ import { Form } from "./Form";
 
 export interface Confirmation {
   title: string;
-  /** What will be lost or ended. */
+  /** The consequences. */
   what: string;
-  /** What has to be typed, as on the command line. */
+  /** The name that has to be typed, as on the command line. */
   name: string;
   action: string;
   run: () => Promise<unknown>;

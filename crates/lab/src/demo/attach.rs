@@ -45,7 +45,7 @@ fn hints(daemon: &Daemon) -> Result<Vec<(String, Vec<String>)>> {
         .collect())
 }
 
-/// Prints what to type, and waits until somebody asks for the end.
+/// Prints the commands, and waits for an interrupt.
 pub fn leave_open(scene: &mut Scene) -> Result<()> {
     println!("\nThe volume stays exported. In another terminal:");
     for (kind, lines) in hints(&scene.daemon)? {

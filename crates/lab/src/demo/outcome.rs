@@ -40,7 +40,7 @@ impl Shares {
 pub struct Run {
     /// As it is in the table.
     pub name: String,
-    /// What fio measured.
+    /// fio's results.
     pub figures: Figures,
     /// Where the blocks came from.
     pub shares: Shares,

@@ -18,7 +18,7 @@ pub struct Tier {
     pub sunk: u64,
 }
 
-/// What was measured of a phase.
+/// Measurements of a phase.
 pub struct Phase {
     pub name: &'static str,
     pub series: Series,
@@ -63,7 +63,7 @@ impl Watch<'_> {
     }
 }
 
-/// Writes all over a part of the volume, for so many seconds or until `ends` says so of the fast tier.
+/// Writes all over a part of the volume, for a number of seconds or until `ends` returns true for the fast tier.
 pub fn write(
     scene: &Scene,
     name: &'static str,

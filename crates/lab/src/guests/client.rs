@@ -24,7 +24,7 @@ pub struct Guest {
     pub free: Vec<u16>,
     /// By slot, when its request was due.
     pub open: Vec<u64>,
-    /// What was answered.
+    /// Completions.
     pub windows: Windows,
 }
 

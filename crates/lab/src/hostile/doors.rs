@@ -30,7 +30,7 @@ pub struct Doors {
     pub server: Server,
 }
 
-/// What the daemon says of requests' memory.
+/// The daemon's report of requests' memory.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Told {
     /// Bytes that requests take.

@@ -82,7 +82,7 @@ impl Generate {
         })
     }
 
-    /// The load on so many bytes.
+    /// The load on a number of bytes.
     fn load(&self, bytes: u64, content: Content) -> Load {
         Load {
             disks: vec![self.disk.clone()],

@@ -83,7 +83,7 @@ pub struct Opening {
     pub polling: bool,
     /// Something is written.
     pub writes: bool,
-    /// What is read is examined.
+    /// Data read is verified.
     pub looks: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct Watched {
     pub server: Option<u32>,
 }
 
-/// What came of a load.
+/// Result of a load.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Reads of each second that counts.
@@ -242,7 +242,7 @@ impl Drop for Running {
     }
 }
 
-/// Runs a load. After each second that counts `meanwhile` is told its number and how many requests were answered
+/// Runs a load. After each measured second `meanwhile` is called with its number and the requests completed
 /// in it, and says whether to continue.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ pub struct Verify {
 }
 
 impl Verify {
-    /// Of so many slots, each with so many bytes.
+    /// For a number of slots with a number of bytes each.
     pub fn new(versions: Arc<Versions>, slots: u16, slot_bytes: u32) -> Self {
         let units = (slot_bytes / versions.unit) as usize;
         Self {

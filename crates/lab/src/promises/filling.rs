@@ -20,7 +20,7 @@ const FLOODING: Kind = Kind {
     read_percent: 0,
     depth: 32,
 };
-/// What p99 may be, in milliseconds.
+/// Maximum p99, in milliseconds.
 const LATENCY_MS: f64 = 10.0;
 /// Examines the pool, one each half a second, after which a dirty part that grew no more is as full as it becomes.
 const STEADY: usize = 6;

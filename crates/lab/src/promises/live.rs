@@ -33,7 +33,7 @@ const LIMIT: Duration = Duration::from_millis(100);
 const CAPPED: &str = "capped";
 const OPEN: &str = "open";
 
-/// What came of the changes.
+/// Results of the changes.
 #[derive(Default)]
 struct Changes {
     /// From a command to its answer, in milliseconds.
@@ -105,7 +105,7 @@ fn tenants(volumes: &[Volume]) -> Result<Vec<Tenant>> {
         .collect()
 }
 
-/// All volumes at once, with something done meanwhile.
+/// All volumes concurrently, with an action meanwhile.
 fn together<T>(
     volumes: &[Volume],
     seconds: u64,
@@ -213,7 +213,7 @@ fn go(stage: &Stage, volumes: &[Volume], with: &Live) -> Result<()> {
 /// Measures, and prints the table.
 ///
 /// # Errors
-/// When a change is refused, a request fails, or somebody asks for the end.
+/// When a change is refused, a request fails, or after an interrupt.
 pub fn run(convect: &Path, with: &Live) -> Result<()> {
     println!(
         "{} changes of policy a minute for {} s, three volumes with 4 KiB requests, 70 % reads, {} outstanding each",

@@ -19,14 +19,14 @@ const CPU_PERCENT: f64 = 0.5;
 const VOLUME: u64 = 1 << 30;
 /// The policy that they all have.
 const POLICY: &str = "4";
-/// What follows such many changes is work of those, and left out.
+/// Work after that many changes belongs to them, and is left out.
 const SETTLE: Duration = Duration::from_secs(3);
 
 fn name(number: u32) -> String {
     format!("volume-{number:05}")
 }
 
-/// What an idle daemon takes: bytes of memory, and per cent of a core.
+/// Usage of an idle daemon: bytes of memory, and per cent of a core.
 fn idle(stage: &Stage, seconds: u64) -> Result<(u64, f64)> {
     interrupt::pause(SETTLE)?;
     let pid = stage.daemon.pid();

@@ -53,7 +53,7 @@ impl Disk {
         self.head.filter(|head| head.0 == volume).map(|head| head.1)
     }
 
-    /// Writes what is demoted: so many blocks from the first to the last, and what is between.
+    /// Writes demoted data: a number of blocks from the first to the last, with gaps.
     pub fn demote(&mut self, blocks: u64) {
         self.busy_ms += DEMOTION_MS + transfer_ms(blocks);
     }
@@ -72,7 +72,7 @@ pub fn ram_ms(blocks: u64) -> f64 {
     if blocks == 0 { 0.0 } else { RAM_MS }
 }
 
-/// What came of a policy.
+/// Result of a policy.
 #[derive(Default)]
 pub struct Tally {
     /// Its name in the table.

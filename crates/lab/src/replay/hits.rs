@@ -8,7 +8,7 @@ use rivals::{Belady, Cache, Outcome, POLICIES};
 /// Uses between checks whether it has been cancelled.
 const LOOK: usize = 1 << 20;
 
-/// What came of one policy.
+/// Result of one policy.
 pub struct Row {
     /// Its name in the table.
     pub name: &'static str,

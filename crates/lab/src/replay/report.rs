@@ -6,7 +6,7 @@ use crate::screen;
 use traces::{Request, SECTOR, Trace};
 use units::format_bytes;
 
-/// What is in a trace.
+/// Summary of a trace.
 pub fn print_head(name: &str, trace: Option<&Trace>, requests: &[Request]) {
     let bytes = |write: bool| {
         let these = requests.iter().filter(|request| request.write == write);

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Where chance begins.
 const SEED: u64 = 1;
 
-/// What is stored.
+/// Stored bytes.
 #[derive(Clone, Copy)]
 struct Space {
     /// By the whole pool.
@@ -95,7 +95,7 @@ fn take(scene: &Scene, with: &Snapshots) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What is seen every now and then.
+/// Periodic samples.
 struct Watch {
     last: Instant,
     /// The most that the pool used.

@@ -22,7 +22,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Connects to a disk with so many slots for requests of these sizes. What it writes is `content`.
+    /// Connects to a disk with a number of slots for requests of these sizes. It writes `content`.
     ///
     /// # Errors
     /// When the disk is not there, or refuses something.

@@ -5,7 +5,7 @@ use crate::content::Content;
 use std::ops::Range;
 
 struct Block {
-    /// What may be read, oldest first; the first is the durable one, the last the newest sent.
+    /// Valid contents, oldest first; the first is the durable one, the last the newest sent.
     may_hold: Vec<(u32, Content)>,
     /// A request for it is outstanding.
     busy: bool,
@@ -19,7 +19,7 @@ pub struct Ledger {
     next_version: u32,
 }
 
-/// What a flush covers once it is answered.
+/// Writes that a flush covers once it is acknowledged.
 pub struct Covered(Vec<(u64, u32)>);
 
 impl Ledger {
@@ -81,7 +81,7 @@ impl Ledger {
         }
     }
 
-    /// What a flush that is sent now will have made durable.
+    /// Writes that a flush sent now will make durable.
     pub fn flush_sent(&mut self) -> Covered {
         Covered(std::mem::take(&mut self.answered))
     }

@@ -121,7 +121,7 @@ function Picture({ pool, ways, width }: { pool: string; ways: Way[]; width: numb
   );
 }
 
-/** What was counted every two seconds while one looks. */
+/** Samples of counters every two seconds while the page is open. */
 function useSamples(pool: string): { samples: Sample[]; error: string | undefined } {
   const [samples, setSamples] = useState<Sample[]>([]);
   const [error, setError] = useState<string>();

@@ -15,7 +15,7 @@ const COLUMNS: Column<MoveCount>[] = [
   { name: "Bytes", width: "6rem", right: true, cell: (row) => bytes(row.bytes) },
 ];
 
-/** What the pool moved since it was opened, by reason, the most first. */
+/** The pool's moves since it was opened, by reason, most frequent first. */
 export function Moves({ pool }: { pool: string }) {
   const { value } = useData(
     `moves ${pool}`,

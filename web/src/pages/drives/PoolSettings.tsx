@@ -12,7 +12,7 @@ function sizeOr0(text: string): number | undefined {
   return text.trim() === "" ? 0 : parseBytes(text);
 }
 
-/** What can be chosen of a pool, and work on all of it. Each part is a form of its own. */
+/** Settings of a pool, and work on the whole pool. Each part is a form of its own. */
 export function PoolSettings({ pool, onClose }: { pool: Pool; onClose: () => void }) {
   const path = { pool: pool.name };
   const daily = pool.promotion_budget?.daily;

@@ -37,7 +37,7 @@ interface ActionsProps {
   onSettings: () => void;
 }
 
-/** What can be done with a pool as a whole. */
+/** Actions on a whole pool. */
 function PoolActions({ pool, onConfirm, onSettings }: ActionsProps) {
   const operator = useMay("operator");
   const admin = useMay("admin");

@@ -20,7 +20,7 @@ const SECURITIES = [
   ["plain", "none (only on this host)"],
 ] as const;
 
-/** Somebody who is to be told of events from now on. */
+/** Dialog for a new notification target. */
 export function CreateTarget({ onClose }: { onClose: () => void }) {
   const [form, setForm] = useState(EMPTY);
   const set = (part: Partial<TargetForm>) => setForm({ ...form, ...part });

@@ -53,7 +53,7 @@ function OpenAlert({ alert }: { alert: Alert }) {
   );
 }
 
-/** What is wrong now, and what happened. */
+/** Active alerts, and the log of events. */
 export function Events() {
   const admin = useMay("admin");
   const [find, setFind] = useState("");

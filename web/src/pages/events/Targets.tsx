@@ -13,7 +13,7 @@ function health(row: Target): string {
   return `${row.delivered} told${row.waiting > 0 ? `, ${row.waiting} wait` : ""}${lost}`;
 }
 
-/** Who is told of events. */
+/** Notification targets. */
 export function Targets() {
   const { value, error, reload } = useData("targets", (signal) => api.get("/v1/targets", { signal }), 5);
   const [making, setMaking] = useState(false);

@@ -20,7 +20,7 @@ async function look(signal: AbortSignal) {
   };
 }
 
-/** What is suggested for what a front end must have. */
+/** Suggested values of a protocol's required parameters. */
 function suggestion(name: string, exportName: string): string {
   const of = exportName || "NAME";
   switch (name) {

@@ -11,7 +11,7 @@ const STEP = 100;
 
 export interface Playback {
   recording: Recording;
-  /** What is shown: seconds since 1970. */
+  /** The time shown: seconds since 1970. */
   at: number;
   playing: boolean;
   speed: Speed;

@@ -63,7 +63,7 @@ const TIERS: Column<QosTier>[] = [
   },
 ];
 
-/** What volumes are promised by their policies, and what they attain. */
+/** Guarantees of the volumes' policies, and attained service. */
 export function Qos() {
   const pools = useData("pools", (signal) => api.get("/v1/pools", { signal })).value?.items ?? [];
   const [chosen, setChosen] = useState<string>();
@@ -163,7 +163,7 @@ function PoolVolumes({ pool }: { pool: string }) {
   );
 }
 
-/** What volumes with a policy did over time, together. */
+/** History of all volumes with a policy, together. */
 function OverTime({ pool, policies }: { pool: string; policies: string[] }) {
   const [span, setSpan] = useState<Span>("3600");
   const [chosen, setChosen] = useState<string>();

@@ -22,7 +22,7 @@ export function ReceiveStream({ pools, volume, onClose }: Props) {
   const [typed, setTyped] = useState("");
   const [sent, setSent] = useState<number>();
   const abort = useRef(new AbortController());
-  // Whoever closes the dialog ends it; the volume keeps what it has and continues from there.
+  // Closing the dialog aborts the upload; the volume keeps its data and can resume from there.
   useEffect(() => {
     const controller = abort.current;
     return () => controller.abort();

@@ -8,7 +8,7 @@ import { Dialog } from "../../ui/Dialog";
 import { SelectField, TextField } from "../../ui/Field";
 
 /**
- * A snapshot as a file. The browser saves it as it comes, however long it is, and shows how far it is; so does the page
+ * A snapshot as a file. The browser saves it while receiving, whatever its size, and shows the progress; so does the page
  * of jobs.
  */
 export function SendSnapshot({ of, onClose }: { of: Snapshot; onClose: () => void }) {

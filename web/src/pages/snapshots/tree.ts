@@ -68,7 +68,7 @@ export function tree(snapshots: readonly Snapshot[], closed: ReadonlySet<string>
   };
   const names = [...byVolume.keys()].sort();
   for (const key of names) if (!parent.has(key)) add(key, 0);
-  // What is left is beneath something that is not shown.
+  // The rest has parents that are not shown.
   for (const key of names) add(key, 0);
   return rows;
 }

@@ -18,7 +18,7 @@ const OFFERS = [
 
 type Offer = (typeof OFFERS)[number][0];
 
-/** Where a virtual machine's monitor finds the volume unless somebody says another place. */
+/** Default socket path for the VMM. */
 function socketOf(name: string): string {
   return `/run/convect/${name || "NAME"}.sock`;
 }

@@ -14,7 +14,7 @@ const REACTIONS = [
   ["thrifty", "thrifty: less is promoted"],
 ] as const;
 
-/** What a volume may take of its pool, and what was chosen for its placement. */
+/** Quota, reservation and placement settings of a volume. */
 export function Knobs({ of }: { of: Volume }) {
   const before = knobsOf(of);
   const [form, setForm] = useState(before);

@@ -29,7 +29,7 @@ function inMilliseconds(ns: number | null | undefined): number {
   return (ns ?? 0) / 1e6;
 }
 
-/** What is expected of a volume in words; nothing where nothing is. */
+/** Performance targets of a volume, in words; empty without any. */
 export function expectedOf(targets: Targets | null | undefined): string {
   if (!targets) return "";
   const { iops, bandwidth, latency_ns: latency } = targets;
@@ -77,7 +77,7 @@ const NUMBERS = [
   ["targetLatency", "target_latency_ns", 1e6],
 ] as const;
 
-/** What is to be changed; nothing when a size or a number cannot be read. */
+/** The changes; undefined if a size or a number is invalid. */
 export function changeOf(before: KnobForm, now: KnobForm): VolumeChange | undefined {
   const change: VolumeChange = {};
   for (const [field, member] of SIZES) {

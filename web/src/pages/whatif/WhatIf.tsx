@@ -40,7 +40,7 @@ function told(forecast: Forecast): string {
     : `Doubling the fast tier would raise the hit rate by ${more.toFixed(1)} percentage points.`;
 }
 
-/** What other sizes of the fast tier would give, by recent traffic. */
+/** Forecasts for other sizes of the fast tier, from recent traffic. */
 export function WhatIf() {
   const pools = useData("pools", (signal) => api.get("/v1/pools", { signal })).value?.items ?? [];
   const tiered = pools.filter((pool) => pool.fast_capacity > 0);

@@ -9,7 +9,7 @@ use std::io::Write;
 const CONNECTIONS: u64 = 4;
 /// Requests of each.
 const REQUESTS: u64 = 16;
-/// What can be examined; `*` is a random number or word.
+/// Paths that can be read; `*` is a random number or word.
 const PATHS: [&str; 14] = [
     "/v1/pools/*",
     "/v1/pools/hostile/what-if",

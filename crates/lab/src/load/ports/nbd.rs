@@ -26,10 +26,10 @@ pub struct NbdPort {
     keep: bool,
     /// By slot: the bytes that its answer brings.
     expected: Vec<u32>,
-    /// What is to be sent, and how much of it was.
+    /// Data to send, and the sent part.
     outgoing: Vec<u8>,
     sent: usize,
-    /// What came, how much of it was examined, and how much there is.
+    /// Received data, its processed part, and its length.
     incoming: Vec<u8>,
     seen: usize,
     filled: usize,
