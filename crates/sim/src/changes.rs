@@ -177,7 +177,7 @@ impl Run {
         self.cool_under(pace, budget)
     }
 
-    /// Everything sinks; it ends only when hosts are still after so many operations.
+    /// Everything is demoted; it ends only when hosts pause after a number of operations.
     pub fn cool_under(&mut self, pace: u64, budget: u64) -> Step {
         self.client.pace.set(pace);
         self.client.budget.set(budget);
@@ -194,7 +194,7 @@ impl Run {
         self.granted("it does not cool", cooled).map(drop)
     }
 
-    /// What is read sinks again and again, while one chunk is mostly read and sometimes written.
+    /// Promoted data is demoted repeatedly, while one chunk is mostly read and sometimes written.
     fn churn(&mut self) -> Step {
         self.client.mix.set(HOT);
         self.client.favour();
@@ -317,7 +317,7 @@ impl Run {
     }
 
     fn shrink(&mut self) -> Step {
-        // It fails when a flush does, and then nobody knows what was cut off.
+        // It fails when a flush does, and then it is unknown what was truncated.
         let stops = |faults: Faults| faults.flush_error + faults.hang > 0;
         if self.plan.bad.is_some_and(|(_, faults)| stops(faults)) {
             return Ok(());
@@ -363,7 +363,7 @@ impl Run {
 
     pub fn audit(&mut self) -> Step {
         self.drain()?;
-        // Space of a write that was given up stays taken until the pool is opened again, and what
+        // Space of a timed-out write stays taken until the pool is opened again, and what
         // cannot be read is tried again for ever, so that the pool is never at rest.
         if self.is_excused() {
             return Ok(());
@@ -399,7 +399,7 @@ impl Run {
     }
 
     pub fn reimport(&mut self) -> Step {
-        // A job that an opening resumed is a thread of its own; here nobody but this runs it.
+        // A job that an opening resumed is a thread of its own; here only this runs it.
         self.work();
         self.drain()?;
         let volumes: Vec<u32> = self.volumes.iter().map(|volume| volume.1).collect();
@@ -408,7 +408,7 @@ impl Run {
             .for_each(|volume| self.client.remove(*volume));
         let exported = self.engine().pool_export(POOL);
         self.granted("it does not close", exported)?;
-        // When a flush failed in that, what it abandoned seems to be there, and nobody knows any longer.
+        // When a flush failed in that, its space seems to be in use, and its state is unknown.
         match self.client.lenient.get() && !self.plan.wild {
             true => self.cut_power(),
             false => self.import(),

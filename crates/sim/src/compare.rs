@@ -19,7 +19,7 @@ const PLENTY: u64 = 2048;
 /// The same where they are read.
 const READ: u64 = 512;
 
-/// What of a state is compared, and how.
+/// Scope and method of comparing a state.
 #[derive(Clone, Copy)]
 pub struct Look {
     /// Everything that was ever written, not only what may be lost.
@@ -139,7 +139,7 @@ impl Checker {
         read
     }
 
-    /// What was received is as what was sent: all of it when it has the snapshot's name, and as far as
+    /// Received data equals the sent data: all of it if it has the snapshot's name, and as far as
     /// the label says before.
     pub(crate) fn compare_copy(&self, opened: &Opened, oracle: &Oracle) -> Result<(), Wrong> {
         let Some(copying) = &oracle.copying else {

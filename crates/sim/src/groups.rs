@@ -15,13 +15,13 @@ const MANY: usize = 4;
 
 /// Snapshots of one moment that were not examined yet.
 pub struct Group {
-    /// What was asked for meanwhile.
+    /// Operations meanwhile.
     pub given: Vec<Given>,
     /// By the volumes' numbers.
     pub numbers: BTreeMap<u32, u32>,
 }
 
-/// What volumes had when a snapshot was begun, and what of the changes meanwhile it may have, too.
+/// Content of volumes when a snapshot was begun, and changes meanwhile that it may include.
 fn models(taking: &Taking, given: &[Given], now: u64) -> BTreeMap<u32, Volume> {
     let model = |(number, volume): (&u32, &Volume)| {
         let mut snapshot = Volume::of(volume.fill, volume.size);
@@ -117,7 +117,7 @@ impl Oracle {
                         && !zeroed(given.volume, at)
                 })
         };
-        // Looked at once each: there may be thousands.
+        // Each is checked once: there may be thousands.
         let had: Vec<&Given> = given.iter().filter(|given| has(given)).collect();
         let newest = had.iter().map(|late| late.after).max();
         let is_early = |early: &&Given| early.ended.is_some_and(|ended| Some(ended) <= newest);

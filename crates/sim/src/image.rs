@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use units::BLOCK;
 
-/// One block, and what it holds once somebody has looked: many states have it.
+/// One block, with its parsed content once it was examined: many states have it.
 pub struct Block {
     bytes: Box<[u8; BLOCK]>,
     crc: OnceLock<u32>,
@@ -59,7 +59,7 @@ impl Block {
         Arc::ptr_eq(self, other) || self.crc() == other.crc() && self.bytes == other.bytes
     }
 
-    /// What it holds.
+    /// Its content.
     pub fn facts(&self) -> &Facts {
         self.facts
             .get_or_init(|| Facts::with(self.crc(), &self.bytes))
@@ -135,16 +135,16 @@ impl Image {
     }
 }
 
-/// What a block is after a crash.
+/// A block after a crash.
 #[derive(Clone)]
 pub enum Content {
     /// As it was written.
     Whole(Arc<Block>),
     /// Sectors of both: of the new one where the bit is set.
     Torn {
-        /// What was there before; nothing is zeroes.
+        /// The previous content; `None` is zeroes.
         old: Option<Arc<Block>>,
-        /// What was being written.
+        /// The content being written.
         new: Arc<Block>,
         /// A bit a sector.
         mask: u8,
@@ -239,10 +239,10 @@ impl Content {
     }
 }
 
-/// What a drive holds after a crash: an image, and the blocks that differ from it.
+/// Content of a drive after a crash: an image, and the blocks that differ from it.
 #[derive(Clone)]
 pub struct Crashed {
-    /// What was durable.
+    /// The durable content.
     pub base: Image,
     /// Blocks that are otherwise; of several for one block the last counts.
     pub changed: Vec<(u64, Content)>,

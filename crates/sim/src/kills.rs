@@ -32,7 +32,7 @@ pub fn memory() -> Arc<HostMemory> {
     }))
 }
 
-/// What a kill leaves.
+/// The state after a kill.
 pub struct Killed {
     contents: Vec<Medium>,
     memory: Option<HostMemory>,
@@ -44,7 +44,7 @@ pub struct Kills {
     /// Writes and flushes of drives, and steps of the memory, until it comes; never at 0.
     to_go: Cell<u64>,
     left: RefCell<Option<Killed>>,
-    /// What is on the drives is not what hosts know: nobody examines crashes.
+    /// The drives' content differs from the hosts' view: crashes are not examined.
     blind: Cell<bool>,
     /// The host's memory of this life.
     memory: RefCell<Option<Arc<HostMemory>>>,
@@ -83,7 +83,7 @@ impl Watch {
         self.kills.blind.get()
     }
 
-    /// What crashes leave is examined from now on, or not.
+    /// Enables or disables the examination of crashes.
     pub fn see_crashes(&self, seen: bool) {
         self.kills.blind.set(!seen);
     }
@@ -107,7 +107,7 @@ impl Watch {
         }
     }
 
-    /// What a kill would leave now.
+    /// The state after a kill now.
     fn killed_now(&self) -> Killed {
         let drives = self.drives.borrow();
         let mut random = self.kills.random.borrow_mut();
@@ -174,7 +174,7 @@ impl Run {
         }
     }
 
-    /// Whether an engine may end and begin again over drives that continue: nobody knows any more then that a flush has failed,
+    /// Whether an engine may end and begin again over drives that continue: the failure of a flush is no longer known then,
     /// and what it abandoned seems to be there.
     pub fn may_be_killed(&self) -> bool {
         let forgotten = self.plan.faulty.or(self.plan.bad);

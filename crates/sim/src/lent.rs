@@ -23,7 +23,7 @@ struct Slot {
 }
 
 impl Drop for Slot {
-    /// Who still has the memory may be alone with it from now on, and change it.
+    /// A remaining owner of the memory may be the only one from now on, and change it.
     fn drop(&mut self) {
         shadow::note(&self.memory, None);
     }

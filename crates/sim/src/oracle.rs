@@ -29,7 +29,7 @@ pub(crate) struct Taking {
     pub name: String,
     /// The volumes as they were when that began.
     pub before: BTreeMap<u32, Volume>,
-    /// What was in progress then, and asked for since.
+    /// Operations in flight at that time, and later ones.
     pub given: Vec<Given>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Taking {
 #[derive(Clone, Debug)]
 pub(crate) struct Copying {
     pub volume: u32,
-    /// What it will be as.
+    /// Its future content.
     pub of: u32,
     /// The snapshot's name then.
     pub name: String,
@@ -105,7 +105,7 @@ pub struct Oracle {
     version: u32,
 }
 
-/// What was found where something else has to be.
+/// Found content that is not valid.
 #[derive(Clone, Debug)]
 pub struct Wrong(pub String);
 
@@ -285,7 +285,7 @@ impl Oracle {
         self.hits.extend(lied);
     }
 
-    /// After the end of the engine alone: what it was told stays, what was in progress may have
+    /// After the end of only the engine: acknowledged writes stay, those in flight may have
     /// happened.
     pub fn killed(&mut self) {
         self.ended += 1;
@@ -311,7 +311,7 @@ impl Oracle {
         self.version > then.version
     }
 
-    /// The volume is cut to `size` bytes: what is beyond is nobody's any longer.
+    /// The volume is cut to `size` bytes: the part beyond no longer exists.
     pub fn cut(&mut self, volume: u32, size: u64) {
         if let Some(volume) = self.volumes.get_mut(&volume) {
             let first = size / SECTOR as u64;
@@ -324,14 +324,14 @@ impl Oracle {
     /// Checks bytes that a read gave, with nothing in flight there.
     ///
     /// # Errors
-    /// What is wrong, the first of it.
+    /// The first fault.
     pub fn check_live(&self, volume: u32, offset: u64, bytes: &[u8]) -> Result<(), Wrong> {
         self.check(volume, offset, bytes, |sector, found| {
             sector.current().contains(&found)
         })
     }
 
-    /// What a sector has when nothing is in flight there.
+    /// Content of a sector without operations in flight.
     pub fn current(&self, volume: u32, at: u64) -> Versions {
         let sector = self
             .volumes
@@ -340,7 +340,7 @@ impl Oracle {
         sector.map_or_else(|| vec![0], |sector| sector.current().to_vec())
     }
 
-    /// What operations that have not ended give these sectors, and what they have without them.
+    /// Content of these sectors with and without operations in flight.
     pub fn under_way(&self, volume: u32, sectors: std::ops::Range<u64>) -> BTreeMap<u64, Versions> {
         let Some(known) = self.volumes.get(&volume) else {
             return BTreeMap::new();
@@ -354,7 +354,7 @@ impl Oracle {
     /// that it has.
     ///
     /// # Errors
-    /// What is wrong, the first of it.
+    /// The first fault.
     pub fn settle_live(
         &mut self,
         volume: u32,
@@ -404,7 +404,7 @@ impl Oracle {
     /// Checks bytes that were read after a crash.
     ///
     /// # Errors
-    /// What is wrong, the first of it.
+    /// The first fault.
     pub fn check_crashed(&self, volume: u32, offset: u64, bytes: &[u8]) -> Result<(), Wrong> {
         let (blocks, rest) = bytes.as_chunks::<BLOCK>();
         if !offset.is_multiple_of(BLOCK as u64) || !rest.is_empty() {

@@ -71,7 +71,7 @@ pub struct Together {
     depth: Cell<u64>,
     random: RefCell<Random>,
     engine: RefCell<Weak<Engine>>,
-    /// What is done once, in the middle of other work, before more is begun.
+    /// One activity in the middle of other work, before more is begun.
     once: RefCell<Option<Once>>,
 }
 
@@ -99,7 +99,7 @@ impl Together {
         self.once.replace(Some(Box::new(what)));
     }
 
-    /// What was not done, as there was no such work.
+    /// Activities that were skipped, since there was no such work.
     pub fn take_once(&self) -> Option<Once> {
         self.once.take()
     }
@@ -263,7 +263,7 @@ impl Run {
         Ok(true)
     }
 
-    /// What a scrub found that has ended.
+    /// Result of a completed scrub.
     fn scrubbed(&mut self) -> Step {
         let status = self.engine().pool_scrub_status(POOL);
         let Some(status) = self.granted("no scrub", status)? else {
@@ -282,7 +282,7 @@ impl Run {
         }
     }
 
-    /// A member of a mirror is taken offline by hand, and lacks what is written from then on.
+    /// A member of a mirror is taken offline manually, and lacks later writes.
     fn send_away(&mut self) -> Step {
         if !self.take_offline()? {
             return Ok(());
@@ -291,7 +291,7 @@ impl Run {
         self.load_for(50..=600, mix)
     }
 
-    /// A member of a mirror is taken offline by hand, if the others can do without. False when there is none, or one is
+    /// A member of a mirror is taken offline manually, if the others suffice. False when there is none, or one is
     /// away.
     pub fn take_offline(&mut self) -> Result<bool, Wrong> {
         let mirrored = self.plan.drives_where(true);

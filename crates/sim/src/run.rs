@@ -28,14 +28,14 @@ use units::invariant;
 
 /// Virtual time after which an operation without faults has to have ended, in nanoseconds.
 const PATIENCE_NS: u64 = 600_000_000_000;
-/// One moment in so many is examined while a snapshot of a group is taken.
+/// One moment in this many is examined while a snapshot of a group is taken.
 const GROUP_LOOKS: u64 = 64;
 /// Steps without an end that are a hang.
 const STEPS: u64 = 50_000_000;
 /// The pool of a run.
 pub const POOL: &str = "tank";
 
-/// What a run did.
+/// Statistics of a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Outcome {
     /// States that were opened and compared.
@@ -69,7 +69,7 @@ pub struct Outcome {
 /// How long a run is and what is examined.
 #[derive(Clone, Copy, Debug)]
 pub struct Length {
-    /// States to examine; the run ends when there were so many.
+    /// States to examine; the run ends after this many.
     pub states: u64,
     /// Changes of the pool at most.
     pub changes: u64,
@@ -79,7 +79,7 @@ pub struct Length {
     pub healthy: bool,
     /// Nothing but snapshots of several volumes with writes that depend on one another.
     pub groups: bool,
-    /// What happens more than usual.
+    /// Events that happen more often than usual.
     pub focus: Option<Focus>,
     /// Tasks go in the order in which they became ready, and nothing races on purpose.
     pub plain: bool,
@@ -102,13 +102,13 @@ impl Length {
 /// A run that found something.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What.
+    /// The fault.
     pub wrong: Wrong,
-    /// What the run did until then.
+    /// Statistics of the run until then.
     pub outcome: Outcome,
 }
 
-/// What the hook sees; shared with the drives' moments.
+/// State of the hook; shared with the drives' moments.
 pub struct Watch {
     pub checker: Checker,
     pub client: Rc<Client>,
@@ -131,7 +131,7 @@ pub struct Watch {
     pub wrong: RefCell<Option<Wrong>>,
     /// Writes and flushes of drives until the power goes; never at 0.
     pub cut_in: Cell<u64>,
-    /// What it left.
+    /// The state that it left.
     pub left: RefCell<Option<Left>>,
     /// The same of the end of the engine alone.
     pub kills: Kills,
@@ -160,7 +160,7 @@ impl Watch {
             }
             Moment::Twice(block) => {
                 let text = format!(
-                    "drive {drive}: two writes from block {block} on are under way at once"
+                    "drive {drive}: two writes from block {block} on are in flight concurrently"
                 );
                 self.wrong.borrow_mut().get_or_insert(Wrong(text));
                 return;
@@ -240,7 +240,7 @@ impl Watch {
         pages.max().unwrap_or(0)
     }
 
-    /// What a flush said was safe, and a power cut may take where nothing else has it.
+    /// Falsely flushed data, which a power cut may lose if no other copy exists.
     pub fn lied(&self) -> BTreeSet<(u32, u64)> {
         if !self.alone {
             return BTreeSet::new();
@@ -249,7 +249,7 @@ impl Watch {
         drives.iter().flat_map(|drive| drive.lied()).collect()
     }
 
-    /// What all drives hold after a power cut now; now and then each loses in a way of its own.
+    /// Content of all drives after a power cut now; now and then each loses data in a different way.
     pub fn crash(&self, loss: Loss) -> Vec<Crashed> {
         let mut random = self.random.borrow_mut();
         let apart = random.one_in(3);
@@ -272,7 +272,7 @@ pub struct Run {
     pub races: Random,
     /// Long work within other long work.
     pub together: Rc<Together>,
-    /// A member of a mirror that was taken offline by hand.
+    /// A member of a mirror that was taken offline manually.
     pub away: Option<String>,
     /// Memory for the tails of journals, on every other host.
     pub memory: Option<Arc<HostMemory>>,
@@ -292,7 +292,7 @@ pub struct Run {
     pub groups: Vec<Group>,
     /// Clones, and the snapshots that they were made from.
     pub clones: BTreeMap<u32, u32>,
-    /// What is being sent.
+    /// The stream being sent.
     pub transfer: Option<Transfer>,
     /// Snapshots that were sent, and what they became.
     pub received: Vec<(u32, u32)>,
@@ -321,7 +321,7 @@ pub type Step = Result<(), Wrong>;
 /// Runs a seed to its end.
 ///
 /// # Errors
-/// What it found.
+/// Its findings.
 pub fn run(seed: u64, length: Length) -> Result<Outcome, Failure> {
     let mut run = Run::new(seed, length);
     let result = run.live();
@@ -439,7 +439,7 @@ impl Run {
             || self.outcome.changes >= self.length.changes
     }
 
-    /// What is asked of the engine may fail: a drive without a copy went wrong.
+    /// Requests to the engine may fail: a drive without a copy is faulty.
     pub fn is_excused(&self) -> bool {
         let oracle = self.client.oracle.borrow();
         self.client.lenient.get() || oracle.wild || !oracle.hits.is_empty()
@@ -516,7 +516,7 @@ impl Run {
         }
     }
 
-    /// A load at any depth for so many steps.
+    /// A load at any depth for a number of steps.
     pub fn load_for(&mut self, steps: std::ops::RangeInclusive<u64>, mix: Mix) -> Step {
         self.client.pace.set(self.random.within(1..=2));
         self.client.depth.set(*self.random.pick(&[4, 16, 64, 128]));
@@ -540,7 +540,7 @@ impl Run {
 
     /// Operations for a while.
     pub fn load(&mut self) -> Step {
-        // A storm now and then fills several pages of the journal at once.
+        // An occasional storm fills several pages of the journal together.
         let storm = self.random.one_in(4);
         let mix = match self.plan.bent {
             Bent::Snapshots => *self.random.pick(&[PARTS, USUAL]),
@@ -549,7 +549,7 @@ impl Run {
         self.load_with(storm, mix)
     }
 
-    /// Many operations at once for a while.
+    /// Many concurrent operations for a while.
     pub fn storm(&mut self) -> Step {
         let mix = *self.random.pick(&MIXES);
         self.load_with(true, mix)
@@ -591,7 +591,7 @@ impl Run {
         )))
     }
 
-    /// Waits for so many answers, while the client continues.
+    /// Waits for a number of completions, while the client continues.
     pub fn wait_for(&self, answers: &Answers, count: usize) -> Result<Vec<Completion>, Wrong> {
         self.world.wait();
         let (mut found, began) = (answers.take(), self.world.now_ns());
@@ -642,7 +642,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether a volume is being received: nobody else writes to it.
+    /// Whether a volume is being received: it has no other writers.
     pub fn is_receiving(&self, volume: u32) -> bool {
         let oracle = self.client.oracle.borrow();
         oracle

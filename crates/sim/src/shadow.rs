@@ -23,7 +23,7 @@ thread_local! {
 }
 
 /// Which block each 4 KiB of the thread's arena have, where it is one of an image: its checksum is found once for all
-/// states that have it. Nobody but a [`Window`] changes that memory: who reads gets it shared.
+/// states that have it. Only a [`Window`] changes that memory: readers share it.
 struct Contents {
     /// First byte of the arena and its length; none yet.
     arena: Cell<(usize, usize)>,
@@ -45,7 +45,7 @@ impl Contents {
         (memory.len() == BLOCK && at < len && at.is_multiple_of(BLOCK)).then_some(at / BLOCK)
     }
 
-    /// The memory has that block from now on; or nobody knows what.
+    /// The memory has that block from now on; or its content is unknown.
     fn set(&self, memory: &[u8], block: Option<&Arc<Block>>) {
         let Some(at) = self.place(memory) else {
             return;
@@ -88,7 +88,7 @@ pub fn note(memory: &[u8], block: Option<&Arc<Block>>) {
     let _ = CONTENTS.try_with(|contents| contents.set(memory, block));
 }
 
-/// What a block of a drive is known to hold.
+/// Known content of a block of a drive.
 pub enum Known<'a> {
     Zeroes,
     Block(&'a Arc<Block>),
@@ -96,7 +96,7 @@ pub enum Known<'a> {
     Else,
 }
 
-/// What the memory holds of a block. The block itself is kept: no other one can be where it is.
+/// Content of the memory for a block. The block itself is kept: no other one can be where it is.
 #[derive(Clone)]
 enum Holds {
     Zeroes,
@@ -120,7 +120,7 @@ impl Window {
 }
 
 impl Drop for Window {
-    /// Who still has a part of the memory may be alone with it from now on, and change it.
+    /// A remaining owner of a part of the memory may be the only one from now on, and change it.
     fn drop(&mut self) {
         let all = self.memory.chunks_exact(BLOCK);
         all.for_each(|memory| note(memory, None));

@@ -15,9 +15,9 @@ pub enum Tempo {
     Even,
     /// All at the next multiple of this many nanoseconds.
     Bursts(u64),
-    /// One in four takes so many times as long.
+    /// One in four takes this many times as long.
     Late(u64),
-    /// Nothing for so many nanoseconds, then as usual for as many.
+    /// A stall of this many nanoseconds, then the usual speed for as long.
     Pauses(u64),
 }
 

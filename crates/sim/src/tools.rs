@@ -12,7 +12,7 @@ use units::BLOCK;
 /// Copies every volume out as `convect restore` does, and compares it.
 ///
 /// # Errors
-/// What is wrong.
+/// The fault.
 pub async fn compare(opening: &Opening, oracle: &Oracle) -> Result<(), Wrong> {
     let (handle, drives) = (opening.handle(), opening.drives());
     let drives: Vec<Arc<dyn OpenDrive>> = drives.iter().map(|drive| drive.clone() as _).collect();

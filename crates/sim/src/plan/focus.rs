@@ -9,12 +9,12 @@ use crate::request::{Faults, Meta};
 use crate::tempo::Tempo;
 use engine::LayoutSpec;
 
-/// What happens more than usual.
+/// Events that happen more often than usual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Focus {
     /// Flushes fail, on a drive without a copy, while labels are often written.
     Flushes,
-    /// What was written to a mirror's leg cannot be read again when the pool is opened.
+    /// Writes to a mirror's member cannot be read again when the pool is opened.
     Latent,
     /// Flushes fail, on a drive without a copy, when a label was written.
     Labels,
@@ -34,7 +34,7 @@ pub enum Focus {
     Lives,
     /// Legs go away and come back, with power cuts in the middle of the openings in between.
     Returns,
-    /// Chunks lose what they have at home to writes that nobody flushes.
+    /// Home copies of chunks become stale by unflushed writes.
     Homes,
     /// Space is scarce, and reads take longer than what they read stays where it is.
     Reuse,
@@ -46,7 +46,7 @@ pub enum Focus {
     Limits,
     /// Any two pieces of background work go on together, on the chunks that hosts use.
     Races,
-    /// A vdrive leaves while data sinks.
+    /// A vdrive is removed while data is demoted.
     Evacuations,
     /// Volumes are deleted while data sinks.
     Deletions,
@@ -72,7 +72,7 @@ pub enum Focus {
     Control,
     /// The engine is killed again and again, on a host whose memory outlives it.
     Kills,
-    /// Drives are put back, cut short, exchanged, copied or emptied between lives.
+    /// Drives are restored to earlier states, truncated, exchanged, copied or emptied between lives.
     Drives,
 }
 
@@ -223,7 +223,7 @@ impl Plan {
             }
             Focus::Homes => {
                 self.healthy();
-                // All sinks again and again, of each chunk enough for a home, which is given up when something is
+                // Everything is demoted repeatedly, of each chunk enough for a home, which is freed when something is
                 // discarded beside what was written again.
                 (self.bent, self.snapshots, self.every) = (Bent::Snapshots, false, 4);
                 (self.chunks, self.blocks) = (&ALL_CHUNKS, [72, 68]);
@@ -340,7 +340,7 @@ impl Plan {
         (self.aim, self.snapshots) = (Some(aim), aim == Aim::ColdMerge);
     }
 
-    /// What crashes leave is hardly examined: what is wrong shows while the pool runs.
+    /// States after crashes are hardly examined: faults show while the pool runs.
     fn live_only(&mut self) {
         (self.every, self.looks) = (256, 0);
     }

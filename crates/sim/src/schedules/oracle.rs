@@ -23,7 +23,7 @@ const JUDGED_NS: u64 = 500 * MS;
 /// Part of shards' time that minimums may take to be counted on, and of a minimum that has to be attained.
 const FITS: f64 = 0.75;
 const ATTAINS: f64 = 0.8;
-/// The same where small and large operations are mixed on shards that serve several at once.
+/// The same where small and large operations are mixed on shards that serve several concurrently.
 const ATTAINS_MIXED: f64 = 0.6;
 /// Fewest operations that a judgement is based on.
 const ENOUGH: f64 = 100.0;
@@ -147,7 +147,7 @@ impl Oracle {
         self.tally.operations += 1;
     }
 
-    /// A shard serves nothing: then nothing may be held, but for who has reached a maximum.
+    /// A shard is idle: then nothing may be held, except for tenants at their maximum.
     pub fn conserves_work(
         &self,
         shard: usize,
@@ -203,7 +203,7 @@ impl Oracle {
         self.over
     }
 
-    /// What it saw.
+    /// Its observations.
     pub fn tally(&self) -> Tally {
         self.tally
     }

@@ -40,7 +40,7 @@ struct Session {
     policy: Option<QosPolicyConfig>,
     depth: usize,
     bytes: u64,
-    /// What an operation takes: of the loop at the front end, of the loop in the shard, and of the client between an answer
+    /// Time of an operation: of the loop at the front end, of the loop in the shard, and of the client between an answer
     /// and the next request, in nanoseconds.
     front_ns: u64,
     shard_ns: u64,
@@ -387,7 +387,7 @@ impl Loop {
         [taken[PROMISED], taken[NEXT..].iter().sum(), taken[NEXT]]
     }
 
-    /// Operations of the volume, of all others, and of the next one of them, a second, in each of so many windows.
+    /// Operations of the volume, of all others, and of the next one of them, per second, in each of a number of windows.
     fn windows(&mut self, count: usize) -> Vec<[u64; 3]> {
         self.take_ended();
         let window_ns = TICK_NS * WINDOW as u64;
@@ -408,7 +408,7 @@ fn mean(windows: &[[u64; 3]], of: usize) -> u64 {
 /// Runs the one of a seed.
 ///
 /// # Errors
-/// What was wrong with it.
+/// Its fault.
 pub fn run(seed: u64) -> Result<Tally, String> {
     let mut plan = plan(seed);
     let mut alone = Loop::new(plan.sessions.clone());
