@@ -13,7 +13,7 @@ use std::rc::Rc;
 pub enum Aim {
     /// A volume whose homes are being written is deleted.
     Deletion,
-    /// A vdrive leaves while hosts' writes to it are in progress.
+    /// A vdrive is removed while hosts' writes to it are in flight.
     Departure,
     /// A member goes out with unflushed writes, and returns under load.
     Absence,

@@ -56,7 +56,7 @@ pub enum Focus {
     Resyncs,
     /// Volumes are deleted while their homes are written.
     SinkingDeletions,
-    /// A vdrive leaves while hosts' writes to it are in progress.
+    /// A vdrive is removed while hosts' writes to it are in flight.
     Departures,
     /// Members of mirrors are away for a moment, with and without writes.
     Absences,
