@@ -120,7 +120,7 @@ volume 'already' pool/disk --size 256M
 volume '1 MiB to 256 TiB' pool/bad --size 1000001
 volume '1 MiB to 256 TiB' pool/bad --size 4096
 volume '1 MiB to 256 TiB' pool/bad --size 512T
-volume 'cannot be promised' pool/bad --size 64G --thick
+volume 'cannot be reserved' pool/bad --size 64G --thick
 volume '512|4096' pool/bad --size 64M --lba 1024
 volume 'no pool|there is no' nothing/disk --size 64M
 refused 2 'size' "$convect_bin" volume create pool/bad --size wide

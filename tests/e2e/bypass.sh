@@ -97,9 +97,9 @@ refused() { # WHY COMMAND...
   grep -q "$why" refused || fail "$(cat refused)"
 }
 refused 'none excludes other names' volume set pool/vm --bypass backup,none
-refused 'at most 8: leave some out' volume set pool/vm --bypass a,b,c,d,e,f,g,h,i
+refused 'at most 8; remove some' volume set pool/vm --bypass a,b,c,d,e,f,g,h,i
 long="$(printf 'x%.0s' {1..224})"
-refused 'it has 224 bytes: write 1 to 223' volume set pool/vm --bypass "$long"
-refused 'it has 224 bytes: write 1 to 223' export create bad pool/vm nbd --listen "unix:$work/bad.sock" --initiator "$long"
-refused 'it is empty: write 1 to 223' export create bad pool/vm nbd --listen "unix:$work/bad.sock" --initiator ''
+refused 'it has 224 bytes: use 1 to 223' volume set pool/vm --bypass "$long"
+refused 'it has 224 bytes: use 1 to 223' export create bad pool/vm nbd --listen "unix:$work/bad.sock" --initiator "$long"
+refused 'it is empty: use 1 to 223' export create bad pool/vm nbd --listen "unix:$work/bad.sock" --initiator ''
 stop_daemon

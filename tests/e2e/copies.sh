@@ -28,7 +28,7 @@ for drive in fast slow; do cp --sparse=always "$drive" "copy/$drive?size=1M"; do
 say "a copy gets identities of its own, and a name"
 copies=("file:$work/copy/fast?size=1M?" "file:$work/copy/slow?size=1M?")
 if convect reidentify "${copies[0]}" --yes 2>said; then fail "half of a copy was taken"; fi
-grep -q "name all drives" said || fail "not said: $(cat said)"
+grep -q "specify all drives" said || fail "not said: $(cat said)"
 convect reidentify "${copies[@]}" --name lab --yes
 convect check --data "${copies[@]}"
 

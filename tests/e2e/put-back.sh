@@ -40,7 +40,7 @@ has_alert pool_absent || wait_until 20 has_alert pool_absent
 convect pool status pair >/dev/null
 stop_daemon
 [ "$(status_of convect check "$work/l-fast.img" "$work/l-slow.img")" = 2 ] || fail "check: $(cat said)"
-grep -q "l-slow.img was put back to an earlier state" said || fail "check: $(cat said)"
+grep -q "l-slow.img was restored to an earlier state" said || fail "check: $(cat said)"
 cksum <l-slow.img >before
 [ "$(status_of convect repair --data --yes "$work/l-fast.img" "$work/l-slow.img")" = 2 ] || fail "repair: $(cat said)"
 cksum <l-slow.img | cmp - before || fail "repair wrote to a drive that was put back"

@@ -61,7 +61,7 @@ refused 'the name' convect qos group create pool/none --policy gold
 refused "no group 'vdi'" convect qos group show pool/vdi
 refused "no group 'vdi'" convect volume set pool/ledger --group vdi
 refused "no group 'vdi'" convect volume create pool/nothing --size 1G --group vdi
-refused 'take them out of it' convect qos group delete pool/accounting
+refused 'remove them with' convect qos group delete pool/accounting
 convect qos check pool | grep -q '^group accounting *gold' || fail "$(convect qos check pool)"
 
 say "a volume is held to its maximum, its data is right, and a neighbour goes on"

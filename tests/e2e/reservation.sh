@@ -34,7 +34,7 @@ assert not full(kept, b"first" * 4096, 0)
 '
 [ "$(reserved)" = $((64 * mib - 20480)) ] || fail "$(reserved) bytes are reserved"
 if convect volume create pool/third --size 1G --reservation 8M 2>refused; then fail "it is promised twice"; fi
-grep -q '^error: 8 MiB more cannot be promised: pool pool has .* left' refused || fail "$(cat refused)"
+grep -q '^error: 8 MiB more cannot be reserved: pool pool has .* neither used nor' refused || fail "$(cat refused)"
 convect pool status pool
 
 say "after kill -9 all that is reserved can be written, and nothing beyond it"

@@ -43,7 +43,7 @@ export_nbd a pool/a
 fill as-it-was
 
 say "both volumes at one moment, within the minute"
-refused "out of bounds" convect snapshot schedule set pool/a@x --every 10s --keep 1
+refused "out of range" convect snapshot schedule set pool/a@x --every 10s --keep 1
 refused "not a duration" convect snapshot schedule set pool/a@x --every soon --keep 1
 refused "share their pool and name" convect snapshot schedule set pool/a@x pool/b@y --every 1h --keep 1
 convect snapshot schedule set pool/a@minute pool/b@minute --every 1m --keep 5

@@ -126,7 +126,7 @@ write disk 5
 say "a clone is promoted, and what it was cloned from goes"
 digests[copy]="$(digest copy)"
 refused "is exported as monday" convect volume promote pool/copy
-refused "is no clone" convect volume promote pool/disk
+refused "is not a clone" convect volume promote pool/disk
 convect export delete monday --yes
 convect volume promote pool/copy | tee promoted
 grep -q "now has the snapshots monday of pool/disk" promoted || fail "it does not say what it has"

@@ -71,7 +71,7 @@ read_bytes="$(field 'd["read"]' <a.told)"
 receive lake/new <a.stream | grep -q '^lake/new@a received'
 same lake/new@a pool/disk@a
 [ "$(convect --json volume show lake/new | field '(d["size"], d["lba_size"])')" = "($size, 4096)" ] || fail "the volume is another"
-refused "has this snapshot already" receive lake/new <a.stream
+refused "already has this snapshot" receive lake/new <a.stream
 
 say "a difference of one in a hundred reads one in a hundred"
 nbdsh -u "$(uri disk)" -c "
@@ -110,7 +110,7 @@ convect snapshot create pool/disk@d
 convect send pool/disk@d --from c >d.stream 2>/dev/null
 half=$(($(stat -c %s d.stream) / 2))
 head -c "$half" d.stream >half.stream
-refused "ends before its end.*--resume" receive lake/new <half.stream
+refused "is truncated after.*--resume" receive lake/new <half.stream
 grep -q "$(token lake/new)" refusal || fail "the refusal has not the token that is kept"
 [ "$(snapshots lake/new)" = "a b c" ] || fail "a cut stream named something"
 refused "contains an incomplete snapshot d" convect export create no lake/new nbd --listen "unix:$work/no.sock"
@@ -133,7 +133,7 @@ printf '%b' "\\x$(printf %02x $((0x$(xxd -s $at -l 1 -p e.stream) ^ 16)))" |
   dd of=damaged.stream bs=1 seek=$at conv=notrunc status=none
 if cmp -s e.stream damaged.stream; then fail "nothing was damaged"; fi
 refused "is damaged" receive lake/new <damaged.stream
-refused "no stream" receive lake/other <a.told
+refused "not a stream" receive lake/other <a.told
 [ "$(snapshots lake/new)" = "a b c d" ] || fail "a damaged stream named something"
 receive lake/new <e.stream
 same lake/new@e pool/disk@e
@@ -146,12 +146,12 @@ convect snapshot create pool/disk@f
 convect send pool/disk@f --from e >f.stream 2>/dev/null
 refused "is exported as new" receive lake/new <f.stream
 convect export delete new --yes
-refused "was written since e, at 33 MiB" receive lake/new <f.stream
+refused "was written since e, first at 33 MiB" receive lake/new <f.stream
 convect send pool/disk@f --from a >af.stream 2>/dev/null
-refused "was made smaller since a" receive lake/new <af.stream
+refused "was shrunk since a" receive lake/new <af.stream
 receive lake/new --force <f.stream
 same lake/new@f pool/disk@f
-refused "does not stand on the snapshot" receive pool/third <f.stream
+refused "does not descend from the base snapshot" receive pool/third <f.stream
 
 say "the daemon is killed while it receives"
 fill disk 11 200
@@ -179,7 +179,7 @@ same lake/new@g pool/disk@g
 
 say "wrong usage"
 refused "volume disk has no snapshot 'none'" convect send pool/disk@none
-refused "does not stand on" convect send pool/disk@a --from b
+refused "does not descend from" convect send pool/disk@a --from b
 refused "resume token" convect send pool/disk@a --resume "x$(printf '0%.0s' {1..10})"
 refused "choose another name" receive pool/third <a.stream
 stop_daemon

@@ -6,7 +6,7 @@ import { LogIn } from "./pages/login/LogIn";
 import { SessionContext } from "./session";
 import { Shell } from "./Shell";
 
-/** The log-in, or the page for whoever is logged in. */
+/** The login form, or the page of a logged-in user. */
 export function App() {
   const [session, setSession] = useState<Session | null>();
 

@@ -58,7 +58,7 @@ function Navigation({ entries, at }: { entries: Entry[]; at: string }) {
   );
 }
 
-/** What is around every page. */
+/** The frame of every page. */
 export function Shell({ onLogOut }: { onLogOut: () => void }) {
   const [at = "", ...rest] = usePlace();
   const session = useSession();
@@ -81,7 +81,7 @@ export function Shell({ onLogOut }: { onLogOut: () => void }) {
           document.getElementById("content")?.focus();
         }}
       >
-        Skip to the content
+        Skip to content
       </a>
       <header className="top">
         <a className="brand" href={href("")}>

@@ -31,7 +31,7 @@ export function count(value: number): string {
   return `${scaled.toFixed(scaled < 100 ? 1 : 0)}${letter}`;
 }
 
-/** So many of something, whose name takes an s. */
+/** A number with a noun that takes a plural s. */
 export function many(number: number, name: string): string {
   return `${number.toLocaleString("en")} ${name}${number === 1 ? "" : "s"}`;
 }

@@ -1,4 +1,4 @@
-// Who is logged in, and what they may do.
+// The logged-in user, and their role.
 import { createContext, useContext } from "react";
 import type { Role, Session } from "./api/types";
 
@@ -10,7 +10,7 @@ export function useSession(): Session {
   return useContext(SessionContext);
 }
 
-/** Whether whoever is logged in has a role, or one above. The daemon checks it in any case. */
+/** Whether the logged-in user has a role, or a higher one. The daemon checks it in any case. */
 export function useMay(role: Role): boolean {
   return RANK[useSession().role] >= RANK[role];
 }

@@ -1,4 +1,4 @@
-// Dark and light: as the system has it, until somebody chooses.
+// Dark and light theme: the system's, until the user chooses.
 import { useEffect, useState } from "react";
 
 type Theme = "system" | "light" | "dark";

@@ -6,9 +6,9 @@ import { expect, logIn, test } from "./fixtures";
 async function confirm(page: Page, name: string, action: string): Promise<void> {
   const button = page.getByRole("dialog").getByRole("button", { name: action });
   await expect(button).toBeDisabled();
-  await page.getByLabel(`Type ${name} to go on`).fill(`${name}x`);
+  await page.getByLabel(`Type ${name} to confirm`).fill(`${name}x`);
   await expect(button).toBeDisabled();
-  await page.getByLabel(`Type ${name} to go on`).fill(name);
+  await page.getByLabel(`Type ${name} to confirm`).fill(name);
   await button.click();
   await expect(page.getByRole("dialog")).toHaveCount(0);
 }
@@ -19,28 +19,28 @@ test("a volume is resized, snapshotted, rolled back, given knobs and deleted", a
   await page.goto(`${daemon.url}#/volumes/tank/db-test`);
   await page.getByRole("button", { name: "Resize" }).click();
   await page.getByLabel("New size").fill("9G");
-  await page.getByRole("button", { name: "Resize it" }).click();
+  await page.getByRole("button", { name: "Resize volume" }).click();
   await expect(page.getByText("9 GiB", { exact: true })).toBeVisible();
 
   await page.getByRole("button", { name: "Resize" }).click();
   await page.getByLabel("New size").fill("4G");
-  const smaller = page.getByRole("button", { name: "Make it smaller" });
+  const smaller = page.getByRole("button", { name: "Shrink volume" });
   await expect(smaller).toBeDisabled();
-  await page.getByLabel(/What lies beyond 4G is lost/).fill("tank/db-test");
+  await page.getByLabel(/Data beyond 4G is lost/).fill("tank/db-test");
   await smaller.click();
   await expect(page.getByText("4 GiB", { exact: true })).toBeVisible();
 
-  await page.getByRole("button", { name: "Take one" }).click();
+  await page.getByRole("button", { name: "New snapshot" }).click();
   await page.getByLabel("Name").fill("today");
-  await page.getByRole("button", { name: "Take it" }).click();
+  await page.getByRole("button", { name: "Take snapshot" }).click();
   await page.getByRole("button", { name: "Roll back to tank/db-test@today" }).click();
-  await confirm(page, "tank/db-test@today", "Roll it back");
+  await confirm(page, "tank/db-test@today", "Roll back volume");
 
   await page.getByLabel("Quota").fill("1 lot");
-  await expect(page.getByRole("button", { name: "Change it" })).toBeDisabled();
+  await expect(page.getByRole("button", { name: "Save changes" })).toBeDisabled();
   await page.getByLabel("Quota").fill("6G");
   await page.getByLabel("Reaction").selectOption("eager");
-  await page.getByRole("button", { name: "Change it" }).click();
+  await page.getByRole("button", { name: "Save changes" }).click();
   await expect(page.getByRole("definition").filter({ hasText: "6 GiB" })).toBeVisible();
   const shown = JSON.parse(daemon.convect("volume", "show", "tank/db-test", "--json")) as {
     quota: number;
@@ -49,9 +49,9 @@ test("a volume is resized, snapshotted, rolled back, given knobs and deleted", a
   expect([shown.quota, shown.placement.reaction]).toEqual([6 * 2 ** 30, "eager"]);
 
   await page.getByRole("button", { name: "Delete tank/db-test@today" }).click();
-  await confirm(page, "tank/db-test@today", "Delete the snapshot");
+  await confirm(page, "tank/db-test@today", "Delete snapshot");
   await page.getByRole("button", { name: "Delete", exact: true }).click();
-  await confirm(page, "tank/db-test", "Delete the volume");
+  await confirm(page, "tank/db-test", "Delete volume");
   await expect(page.getByRole("heading", { name: "Volumes" })).toBeVisible();
   await expect(page.getByRole("table", { name: "Volumes" })).not.toContainText("db-test");
 });
@@ -61,8 +61,8 @@ test("what the daemon refuses is told where it was asked for", async ({ page, da
   await logIn(page, daemon, "operator");
   await page.goto(`${daemon.url}#/volumes/tank/web-01`);
   await page.getByRole("button", { name: "Delete", exact: true }).click();
-  await page.getByLabel("Type tank/web-01 to go on").fill("tank/web-01");
-  await page.getByRole("button", { name: "Delete the volume" }).click();
+  await page.getByLabel("Type tank/web-01 to confirm").fill("tank/web-01");
+  await page.getByRole("button", { name: "Delete volume" }).click();
   await expect(page.getByRole("alert")).toContainText("exported as web-01");
 });
 
@@ -79,7 +79,7 @@ test("an export is made with the commands for each system, and ended by its name
   await page.getByLabel("By", { exact: true }).selectOption("iscsi");
   const port = await freePort();
   await page.getByLabel("portal").fill(`127.0.0.1:${port}`);
-  await page.getByRole("button", { name: "Offer the volume" }).click();
+  await page.getByRole("button", { name: "Create export" }).click();
   const card = page.getByRole("article", { name: "Export disk" });
   for (const [system, line] of [
     ["Linux", "iscsiadm -m node -T"],
@@ -90,8 +90,8 @@ test("an export is made with the commands for each system, and ended by its name
     await card.getByRole("button", { name: system, exact: true }).click();
     await expect(card.getByLabel(`Commands for ${system}`, { exact: true })).toContainText(line);
   }
-  await card.getByRole("button", { name: "End disk" }).click();
-  await confirm(page, "disk", "End the export");
+  await card.getByRole("button", { name: "Delete disk" }).click();
+  await confirm(page, "disk", "Delete export");
   await expect(card).toHaveCount(0);
 });
 
@@ -101,17 +101,17 @@ test("a drive joins, and a vdrive is evacuated", async ({ page, daemon }) => {
   await page.goto(`${daemon.url}#/drives`);
   await page.getByRole("button", { name: "Add a vdrive" }).nth(1).click();
   await page
-    .getByLabel("Drives, one a line")
+    .getByLabel("Drives, one per line")
     .fill(["more-1", "more-2"].map((name) => daemon.file(name, "2G")).join("\n"));
   await page.getByLabel("Layout").selectOption("stripe");
   await page.getByLabel("Chunk").fill("some");
-  await expect(page.getByRole("button", { name: "Add the vdrive" })).toBeDisabled();
+  await expect(page.getByRole("button", { name: "Add vdrive" })).toBeDisabled();
   await page.getByLabel("Chunk").fill("256K");
-  await page.getByRole("button", { name: "Add the vdrive" }).click();
+  await page.getByRole("button", { name: "Add vdrive" }).click();
   await expect(page.getByText("stripe of 256 KiB")).toBeVisible();
   await expect(page.getByText("vdrive 3")).toBeVisible();
   await page.getByRole("button", { name: "Evacuate" }).nth(1).click();
-  await confirm(page, "tank", "Evacuate it");
+  await confirm(page, "tank", "Evacuate vdrive");
   await expect(page.getByText("vdrive 2")).toHaveCount(0, { timeout: 300_000 });
   await page.goto(`${daemon.url}#/jobs`);
   await expect(page.getByText(/evacuate tank/)).toBeVisible();
@@ -128,7 +128,7 @@ test("who may only look sees no way to change something", async ({ page, daemon 
     ["drives", "Tiers and drives", "vdrive 1"],
     ["snapshots", "Snapshots", "before-upgrade"],
     ["exports/db-main", "Exports", "db.sock"],
-    ["jobs", "Jobs", "no long work"],
+    ["jobs", "Jobs", "No jobs yet"],
   ] as const) {
     await page.goto(`${daemon.url}#/${place}`);
     await expect(page.getByRole("heading", { name: title, level: 1 })).toBeVisible();
@@ -153,18 +153,18 @@ test("a token is made, shown once, and revoked by its name; the log tells who di
   await page.getByRole("button", { name: "New token" }).click();
   await page.getByLabel("Name").fill("ci");
   await page.getByLabel("Role").selectOption("viewer");
-  await page.getByRole("button", { name: "Make the token" }).click();
-  const secret = await page.getByLabel("The token", { exact: true }).innerText();
-  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByRole("button", { name: "Create token" }).click();
+  const secret = await page.getByLabel("Token secret", { exact: true }).innerText();
+  await page.getByRole("button", { name: "I have saved it" }).click();
 
   const other = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage();
   await other.goto(daemon.url);
   await other.getByLabel("Token").fill(secret);
   await other.getByRole("button", { name: "Log in" }).click();
-  await expect(other.getByText("An administrator makes the first pool.")).toBeVisible();
+  await expect(other.getByText("An administrator has to create the first pool.")).toBeVisible();
 
   await page.getByRole("button", { name: "Revoke ci" }).click();
-  await confirm(page, "ci", "Revoke it");
+  await confirm(page, "ci", "Revoke token");
   await expect(page.getByRole("table", { name: "Tokens" })).not.toContainText("ci");
   await other.reload();
   await expect(other.getByLabel("Token")).toBeVisible();

@@ -6,7 +6,7 @@ test("a drive that is out is seen with what to do, until it is back", async ({ p
   daemon.convect("pool", "create", "tank", "slow", "mirror", daemon.file("a", "256M"), other);
   await logIn(page, daemon, "viewer");
   await page.goto(`${daemon.url}#/events`);
-  await expect(page.getByText("Nothing is wrong.")).toBeVisible();
+  await expect(page.getByText("No active alerts.")).toBeVisible();
   const events = page.getByRole("table", { name: "Events" });
   await expect(events.getByText("daemon started")).toBeVisible();
 
@@ -20,9 +20,9 @@ test("a drive that is out is seen with what to do, until it is back", async ({ p
   await expect(events.getByText("raised")).toBeVisible();
 
   daemon.convect("pool", "online", "tank", drive, "--yes");
-  await expect(page.getByText("Nothing is wrong.")).toBeVisible();
+  await expect(page.getByText("No active alerts.")).toBeVisible();
   await expect(events.getByText("cleared")).toBeVisible();
-  await page.getByLabel("Find in the events").fill("leg cleared");
+  await page.getByLabel("Search events").fill("leg cleared");
   await expect(events.getByText("daemon started")).toHaveCount(0);
   await page.goto(`${daemon.url}#/jobs`);
   await expect(page.getByText(/^resync tank\//)).toBeVisible();

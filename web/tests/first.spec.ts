@@ -24,16 +24,16 @@ test("from a fresh start to a disk of a virtual machine in at most twelve clicks
   await write(page.getByLabel("Token"), token);
   await click(page.getByRole("button", { name: "Log in" }));
 
-  await click(page.getByRole("button", { name: "Make a pool" }));
+  await click(page.getByRole("button", { name: "Create a pool" }));
   await write(
-    page.getByLabel("Fast drives, one a line"),
+    page.getByLabel("Fast drives, one per line"),
     `${daemon.file("a", "256M")}\n${daemon.file("b", "256M")}`,
   );
   await write(
-    page.getByLabel("Slow drives, one a line"),
+    page.getByLabel("Slow drives, one per line"),
     `model:hdd-7200,seed=1:${daemon.file("c", "1G")}\nmodel:hdd-7200,seed=2:${daemon.file("d", "1G")}`,
   );
-  await click(page.getByRole("button", { name: "Make the pool" }));
+  await click(page.getByRole("button", { name: "Create pool" }));
   await expect(page.getByRole("region", { name: "Health" })).toContainText("1 pool");
 
   await click(page.getByRole("button", { name: "New volume" }));
@@ -41,7 +41,7 @@ test("from a fresh start to a disk of a virtual machine in at most twelve clicks
   await write(page.getByLabel("Size"), "10G");
   const socket = daemon.path("vm1.sock");
   await write(page.getByLabel("Socket for the virtual machine"), socket);
-  await click(page.getByRole("button", { name: "Make the volume" }));
+  await click(page.getByRole("button", { name: "Create volume" }));
 
   const commands = page.getByLabel("Commands for QEMU", { exact: true });
   await expect(commands).toContainText(`path=${socket}`);

@@ -3,19 +3,13 @@ import { expect, hasWritten, logIn, test, THEMES, violations } from "./fixtures"
 
 const SHOWN = [
   ["drives", "pool tank"],
-  ["drives", "RAM tier of tank"],
+  ["drives", "RAM cache of tank"],
   ["drives", "fast tier of tank"],
   ["drives", "slow tier of tank"],
   ["drives", "vdrive 1 of tank"],
   ["exports/db-main", "export db-main"],
 ] as const;
-const CHARTS = [
-  "Operations a second",
-  "Bytes a second",
-  "A read takes",
-  "A write takes",
-  "Under way at a time",
-];
+const CHARTS = ["IOPS", "Throughput", "Read latency", "Write latency", "Queue depth"];
 
 test("each part has its history, by keyboard and in both themes", async ({ page, daemon }) => {
   daemon.fill();
@@ -59,9 +53,9 @@ test("what is drawn is what was done", async ({ page, daemon }) => {
       .click();
     const dialog = page.getByRole("dialog");
     const chart = (name: string) => dialog.getByRole("img", { name: new RegExp(`^${name}: `) });
-    await expect(chart("Operations a second"), title).toHaveAccessibleName(/writes up to [1-9]/);
-    await expect(chart("Bytes a second")).toHaveAccessibleName(/written up to [1-9]/);
-    await expect(chart("A write takes")).toHaveAccessibleName(/99 of 100 up to [0-9.]+ .?s/);
+    await expect(chart("IOPS"), title).toHaveAccessibleName(/writes up to [1-9]/);
+    await expect(chart("Throughput")).toHaveAccessibleName(/writes up to [1-9]/);
+    await expect(chart("Write latency")).toHaveAccessibleName(/p99 up to [0-9.]+ .?s/);
     await expect(dialog.getByRole("table", { name: "By size" })).toBeVisible();
     await page.keyboard.press("Escape");
   }

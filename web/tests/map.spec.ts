@@ -15,15 +15,15 @@ test("a part is chosen, explained and looked at more closely, by pointer and by 
   const map = page.getByRole("application", { name: "Map of tank/db-main" });
   await map.click({ position: { x: 3, y: 3 } });
   await expect(page.getByRole("heading", { name: "From 0 B on" })).toBeVisible();
-  await expect(page.getByText("Its first block, LBA 0")).toBeVisible();
+  await expect(page.getByText("First block, LBA 0")).toBeVisible();
   await expect(page.getByText(/vdrive [12]/).first()).toBeVisible();
   await map.press("ArrowRight");
   await expect(page.getByRole("heading", { name: "From 2 MiB on" })).toBeVisible();
   await map.press("ArrowLeft");
   await map.press("Enter");
-  await expect(page.getByRole("heading", { name: "0 B to 512 MiB, 1 MiB a square" })).toBeVisible();
-  await page.getByRole("button", { name: "All of it" }).click();
-  await expect(page.getByRole("heading", { name: "0 B to 8 GiB, 2 MiB a square" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "0 B to 512 MiB, 1 MiB per square" })).toBeVisible();
+  await page.getByRole("button", { name: "Whole volume" }).click();
+  await expect(page.getByRole("heading", { name: "0 B to 8 GiB, 2 MiB per square" })).toBeVisible();
 });
 
 test("what is written lights up on the map while one looks", async ({ page, daemon }) => {

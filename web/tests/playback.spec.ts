@@ -50,7 +50,7 @@ test("the last hour of a map is played back, by pointer and by keys, and one com
   await expect(time).not.toHaveAttribute("aria-valuetext", first!);
   await expect(bar.getByRole("button", { name: "Play", exact: true })).toBeVisible();
   await map.press("ArrowRight");
-  await expect(page.getByText("So it was then.")).toBeVisible();
+  await expect(page.getByText("Recorded state.")).toBeVisible();
   for (const [theme, which] of THEMES) {
     await page.emulateMedia({ colorScheme: theme });
     expect(await violations(page, which), theme).toEqual([]);
@@ -67,7 +67,7 @@ test("what flows between tiers is drawn, and told in figures", async ({ page, da
   await logIn(page, daemon, "viewer");
   await page.goto(`${daemon.url}#/drives`);
   const flow = page.getByRole("region", { name: "Flow of tank" });
-  await expect(flow.getByText("Nothing moves.")).toBeVisible();
+  await expect(flow.getByText("No data is moving.")).toBeVisible();
   daemon.load();
   const figures = flow.getByRole("table", { name: "Flow of tank in figures" });
   const written = figures.getByRole("row", { name: /^Hosts → Fast tier/ });

@@ -18,30 +18,30 @@ test("another daemon is added by its fingerprint, seen beside this one, lost, an
     const token = other.token("viewer");
     await logIn(page, daemon, "admin");
     await page.goto(`${daemon.url}#/servers`);
-    await expect(page.getByRole("region", { name: "This server" })).toContainText("It has no pool.");
+    await expect(page.getByRole("region", { name: "This server" })).toContainText("No pools.");
     await page.getByRole("button", { name: "Add a server" }).click();
     await page.getByLabel("Name").fill("storage2");
     await page.getByLabel("Address").fill(other.url);
     await page.getByLabel("Fingerprint").fill(fingerprint(daemon));
-    await page.getByLabel("A token of it").fill(token);
+    await page.getByLabel("Access token").fill(token);
     expect(await violations(page)).toEqual([]);
-    await page.getByRole("button", { name: "Add it" }).click();
+    await page.getByRole("button", { name: "Add server" }).click();
     const card = page.getByRole("region", { name: "storage2" });
     await expect(card).toContainText("is not trusted: its certificate sha256:");
     await card.getByRole("button", { name: "Remove storage2" }).click();
-    await page.getByLabel("Type storage2 to go on").fill("storage2");
-    await page.getByRole("button", { name: "Remove the server" }).click();
+    await page.getByLabel("Type storage2 to confirm").fill("storage2");
+    await page.getByRole("button", { name: "Remove server" }).click();
     await expect(card).toHaveCount(0);
 
     await page.getByRole("button", { name: "Add a server" }).click();
     await page.getByLabel("Name").fill("storage2");
     await page.getByLabel("Address").fill(other.url);
     await page.getByLabel("Fingerprint").fill(fingerprint(other));
-    await page.getByLabel("A token of it").fill(token);
-    await page.getByRole("button", { name: "Add it" }).click();
-    await expect(card).toContainText("all is well");
+    await page.getByLabel("Access token").fill(token);
+    await page.getByRole("button", { name: "Add server" }).click();
+    await expect(card).toContainText("no problems");
     await expect(card).toContainText("tank");
-    await expect(card.getByRole("link", { name: "Its own page" })).toHaveAttribute(
+    await expect(card.getByRole("link", { name: "Open its page" })).toHaveAttribute(
       "href",
       other.url.replace(/\/$/, ""),
     );
@@ -61,7 +61,7 @@ test("another daemon is added by its fingerprint, seen beside this one, lost, an
     stopped = true;
     await expect(card).toContainText("unreachable");
     await expect(card).toContainText("no daemon responds at");
-    await expect(card).toContainText("What follows is of");
+    await expect(card).toContainText("Last known state, from");
   } finally {
     if (!stopped) await other.stop();
   }

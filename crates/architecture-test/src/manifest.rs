@@ -1,4 +1,4 @@
-//! What a crate's manifest says of its dependencies.
+//! Reads a crate's dependencies from its manifest.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ impl Manifest {
     /// The folder as the workspace names it, `crates/engine` say.
     ///
     /// # Panics
-    /// When the crate lies outside the workspace.
+    /// When the crate is outside the workspace.
     #[must_use]
     pub fn relative_folder(&self) -> String {
         let folder = self

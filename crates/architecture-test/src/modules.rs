@@ -124,7 +124,7 @@ impl Modules {
         modules
     }
 
-    /// The module that a path leads to, written in the module `from`; nothing for what lies in another crate.
+    /// The module that a path leads to, written in the module `from`; nothing for what is in another crate.
     fn resolve(&self, from: &[String], written: &[String], depth: usize) -> Option<Path> {
         let mut parts = written.iter();
         let first = parts.next()?;

@@ -1,4 +1,4 @@
-//! A source file without what does not count: comments and test modules.
+//! A source file without comments and test modules.
 
 /// One Rust file.
 #[derive(Debug)]

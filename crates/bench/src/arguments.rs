@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! Command line arguments.
 
 use crate::failure::Result;
 

@@ -8,7 +8,7 @@ use crate::scene::{BLOCK, MIB, Scene};
 use block::{BlockDevice, OpKind};
 use std::sync::Arc;
 
-/// MiB of the volume on the fast tier, and of the one that comes to lie in RAM.
+/// MiB of the volume on the fast tier, and of the one that comes to be in RAM.
 const FAST_MIB: u64 = 64;
 const COLD_MIB: u64 = 16;
 const FAST: &str = "fast";

@@ -1,4 +1,4 @@
-//! Requests that come into being on a loop.
+//! A load generator on a loop.
 
 use block::{BlockDevice, CompletionQueue, IoBuf, Op, OpFlags, OpKind};
 use reactor::Handle;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct Generator {
     pub device: Arc<dyn BlockDevice>,
     pub kind: OpKind,
-    /// The range that the requests lie in, in bytes.
+    /// The range that the requests are in, in bytes.
     pub first: u64,
     /// See `first`.
     pub bytes: u64,

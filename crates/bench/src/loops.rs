@@ -1,4 +1,4 @@
-//! The loops that an engine runs on: threads, or one thread's simulation whose time passes by what is done.
+//! The loops that an engine runs on: threads, or a single-threaded simulation with virtual time.
 
 use crate::failure::{Result, while_doing};
 use reactor::control::{self, Simulation};

@@ -1,10 +1,10 @@
-//! `convect-bench`: the engine in one process with its load, for what has to be counted to the instruction.
+//! `convect-bench`: the engine in one process with its load, for counting instructions exactly.
 //!
 //! `convect-bench cases` runs fixed numbers of requests on loops of a simulation, `convect-bench shards` the same
 //! load on each of several shards. Under callgrind both leave a dump for each case, which `scripts/instructions.sh`
 //! reads; alone they print processor time and rates.
 //!
-//! Responsible for: doing exactly the same each time, whatever the clock and the machine.
+//! Responsible for: exact repetition, independent of clock and machine.
 //! Leaves out: front ends, the kernel, and loads as hosts make them (`lab`).
 
 mod arguments;

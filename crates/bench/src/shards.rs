@@ -8,7 +8,7 @@ use crate::scene::{BLOCK, MIB, Running, Scene};
 use block::OpKind;
 use format::{REGION, shard_of};
 
-/// MiB that each shard's load lies in where rates are measured.
+/// MiB that each shard's load is in where rates are measured.
 const TIMED_MIB: u64 = 16;
 /// The same where instructions are counted. The policy's forecasts of other sizes go by one chunk of some thirty: of 16 MiB
 /// one shard has such a chunk and the next has none.

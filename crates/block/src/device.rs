@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
-/// What a host is told of a volume.
+/// Properties of a volume that are reported to hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Size in bytes, a multiple of the LBA size.
@@ -83,7 +83,7 @@ pub trait CompletionSink: Send + Sync {
 
 /// A volume that operations can be given to, from any thread.
 pub trait BlockDevice: Send + Sync {
-    /// What the volume looks like now; the size changes when it is resized.
+    /// The present properties of the volume; the size changes when it is resized.
     fn geometry(&self) -> Geometry;
 
     /// Takes an operation. Its completion arrives at its sink, perhaps before this returns.
@@ -126,7 +126,7 @@ impl CompletionQueue {
         Arc::default()
     }
 
-    /// Nobody can be answered any more: what operations have not begun need not be done. Completions arrive all the same.
+    /// The client has disconnected: work that has not begun need not be done. Completions arrive nevertheless.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }

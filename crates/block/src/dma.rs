@@ -47,7 +47,7 @@ impl Drop for Memory {
     }
 }
 
-/// What the pool and its buffers share.
+/// State that the pool and its buffers share.
 struct Store {
     free: RefCell<[Vec<Memory>; CLASSES]>,
     arena: Option<Arena>,
@@ -182,13 +182,13 @@ impl DmaBuf {
     /// The same memory, `start..start + len` of it.
     ///
     /// # Panics
-    /// When the range lies outside of this buffer.
+    /// When the range is outside of this buffer.
     pub fn slice(&self, start: usize, len: usize) -> Self {
         assert!(
             start.checked_add(len).is_some_and(|end| end <= self.len),
             "slice outside of the buffer"
         );
-        // SAFETY: `start` lies within the allocation.
+        // SAFETY: `start` is within the allocation.
         let ptr = unsafe { self.ptr.add(start) };
         Self {
             shared: self.shared.clone(),
@@ -212,7 +212,7 @@ impl Deref for DmaBuf {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: initialised when allocated; nobody changes it while shared, and a drive that
+        // SAFETY: initialised when allocated; it is not changed while shared, and a drive that
         // reads into it holds the only handle.
         unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
     }

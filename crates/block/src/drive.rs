@@ -15,7 +15,7 @@ pub enum Rotation {
     Unknown,
 }
 
-/// What a drive tells of itself.
+/// Properties of a drive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DriveInfo {
     /// The text that opens this drive again, e.g. `file:/dev/nvme0n1`.
@@ -36,11 +36,11 @@ pub struct DriveInfo {
 
 /// A device, opened; shared by all threads.
 pub trait Drive: Send + Sync {
-    /// What it tells of itself.
+    /// Its properties.
     fn info(&self) -> DriveInfo;
 }
 
-/// What a request to a drive does.
+/// The function of a request to a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DriveIoKind {
     /// Fill the buffer.
@@ -49,7 +49,7 @@ pub enum DriveIoKind {
     Write,
     /// Make every write that completed before durable.
     Flush,
-    /// The range's content is not needed any more; it may read as anything afterwards.
+    /// The range's content is not needed any longer; it may read as anything afterwards.
     Discard,
 }
 
@@ -58,7 +58,7 @@ pub type DriveOutcome = (Option<DmaBuf>, Result<(), DriveError>);
 
 /// One request to a drive. It owns its buffer until `done` gives it back.
 pub struct DriveIo {
-    /// What to do.
+    /// The function.
     pub kind: DriveIoKind,
     /// First byte on the drive, a multiple of the logical sector.
     pub offset: u64,
@@ -96,7 +96,7 @@ pub trait DriveQueue {
         false
     }
 
-    /// Lets `fill` write the `len` bytes from `offset` (bytes) on, in the same way. Other threads may see them late: whoever
+    /// Has `fill` write the `len` bytes from `offset` (bytes) on, in the same way. Other threads may see them late: whoever
     /// tells them calls [`crate::settle`] before.
     fn write_in_place(&self, _offset: u64, _len: usize, _fill: &mut dyn FnMut(Lent<'_>)) -> bool {
         false

@@ -1,13 +1,13 @@
-//! Errors of operations and of drives: few kinds, each with what happened.
+//! Errors of operations and of drives: few kinds, each with a description.
 
 use std::fmt;
 
-/// What a front end has to know to choose its protocol's status.
+/// Kinds of errors, from which front ends choose their protocol's status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum ErrorKind {
     /// The operation is malformed: outside of the volume, not aligned to the LBA, too long.
     Invalid,
-    /// The pool has no space left for this write; reads go on.
+    /// The pool has no space left for this write; reads continue.
     NoSpace,
     /// The volume or its pool may only be read.
     ReadOnly,
@@ -24,9 +24,9 @@ pub enum ErrorKind {
 /// Why an operation failed: the kind for the program and a sentence for the person.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IoError {
-    /// What a program acts on.
+    /// The kind, for programs.
     pub kind: ErrorKind,
-    /// What a person reads, without the kind.
+    /// Details for people, without the kind.
     pub context: String,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for IoError {
             ErrorKind::ReadOnly => "read-only",
             ErrorKind::Medium => "unreadable data",
             ErrorKind::Device => "drive failure",
-            ErrorKind::Gone => "the volume is gone",
+            ErrorKind::Gone => "the volume no longer exists",
             ErrorKind::Unsupported => "not supported",
         };
         if self.context.is_empty() {
@@ -73,7 +73,7 @@ pub enum DriveError {
         /// Bytes moved.
         moved: u32,
     },
-    /// The request lies outside of the drive or is not aligned to its logical sector.
+    /// The request is outside of the drive or is not aligned to its logical sector.
     Bounds,
     /// The drive was taken away or its queue closed before the request ended.
     Gone,
@@ -89,13 +89,13 @@ impl fmt::Display for DriveError {
             Self::Os(code) => write!(f, "{}", std::io::Error::from_raw_os_error(*code)),
             Self::Short { wanted, moved } => write!(
                 f,
-                "moved only {moved} of {wanted} bytes, as a file on a full file system does"
+                "moved only {moved} of {wanted} bytes, as with a file on a full file system"
             ),
             Self::Bounds => {
                 f.write_str("request outside of the drive or not aligned to its sectors")
             }
-            Self::Gone => f.write_str("the drive is gone"),
-            Self::Timeout => f.write_str("the drive did not answer in time"),
+            Self::Gone => f.write_str("the drive has disappeared"),
+            Self::Timeout => f.write_str("the drive did not respond in time"),
             Self::Checksum => f.write_str("the data does not match its checksum"),
         }
     }

@@ -8,18 +8,18 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// What a host keeps for engines that are killed on it.
+/// Memory of a host that outlives killed engines.
 #[derive(Default)]
 pub struct HostMemory {
     pieces: Mutex<BTreeMap<String, Piece>>,
-    /// Told of each step of what is written, between which a kill may come.
+    /// Called at each step of a write, between which a kill may happen.
     told: Option<fn()>,
 }
 
 /// One piece of it.
 struct Piece {
     memory: Arc<OwnMemory>,
-    /// Who has it, as long as that lives.
+    /// Its owner, while that lives.
     user: Weak<Locked>,
 }
 
@@ -58,7 +58,7 @@ impl Piece {
 }
 
 impl HostMemory {
-    /// One that tells of each step of what is written to it.
+    /// Memory that reports each step of writes.
     pub fn that_tells(told: fn()) -> Self {
         Self {
             told: Some(told),
@@ -84,7 +84,7 @@ impl HostMemory {
         });
     }
 
-    /// All of it as it is now, and in nobody's use: what is left when its engine is killed now.
+    /// A copy of all of it, without an owner: the state if its engine is killed now.
     pub fn image(&self) -> Self {
         let copy = |memory: &OwnMemory| {
             let copy = OwnMemory::new(memory.words().len());

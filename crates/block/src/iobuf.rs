@@ -87,7 +87,7 @@ impl IoBuf {
         }
     }
 
-    /// Memory of somebody else (a guest), in `segments`.
+    /// Foreign memory (of a guest), in `segments`.
     ///
     /// # Safety
     /// Every segment must be mapped readable and writable for as long as `memory` lives.
@@ -156,7 +156,7 @@ impl IoBuf {
         }
     }
 
-    /// The segment that has the byte `at`, which lies within the memory: its number and its first byte there.
+    /// The segment that has the byte `at`, which is within the memory: its number and its first byte there.
     fn find(&self, at: usize) -> (usize, usize) {
         let Keep::Foreign {
             near, near_from, ..
@@ -193,7 +193,7 @@ impl IoBuf {
         let (mut skip, mut done) = (at - from, 0);
         for segment in &self.segments[index..] {
             let take = (segment.len - skip).min(len - done);
-            // SAFETY: `skip + take` lies within the segment.
+            // SAFETY: `skip + take` is within the segment.
             visit(unsafe { segment.ptr.add(skip) }, done, take);
             done += take;
             skip = 0;
@@ -230,7 +230,7 @@ impl IoBuf {
     /// Copies `dst.len()` bytes that begin `at` bytes into this memory out to `dst`.
     ///
     /// # Panics
-    /// When the range lies outside of this memory.
+    /// When the range is outside of this memory.
     pub fn read(&self, at: usize, dst: &mut [u8]) {
         // SAFETY: `dst` is not part of this memory, since it is borrowed mutably from elsewhere.
         unsafe { self.read_to(at, dst.as_mut_ptr(), dst.len()) };
@@ -250,7 +250,7 @@ impl IoBuf {
     /// Copies `src` into this memory, beginning `at` bytes into it.
     ///
     /// # Panics
-    /// When the range lies outside of this memory.
+    /// When the range is outside of this memory.
     pub fn write(&mut self, at: usize, src: &[u8]) {
         self.pieces(at, src.len(), |ptr, offset, len| {
             // SAFETY: source and target are valid for `len` bytes and do not overlap.
@@ -261,7 +261,7 @@ impl IoBuf {
     /// Zeroes `len` bytes that begin `at` bytes into this memory.
     ///
     /// # Panics
-    /// When the range lies outside of this memory.
+    /// When the range is outside of this memory.
     pub fn zero(&mut self, at: usize, len: usize) {
         self.pieces(at, len, |ptr, _, len| {
             // SAFETY: the target is valid for `len` bytes.

@@ -1,4 +1,4 @@
-//! Memory that outlives the process: who outlives it too finds there what it was told.
+//! Memory that outlives the process: the next process finds its content.
 
 use std::fmt;
 use std::io;
@@ -11,21 +11,21 @@ pub trait LastingMemory: Send + Sync {
     /// Its content, in words of eight bytes.
     fn words(&self) -> &[AtomicU64];
 
-    /// Who writes is between two steps, where a kill would leave what is there: a simulation may look.
+    /// A writer is between two steps, where a kill would leave this state: a hook for the simulation.
     fn step(&self) {}
 }
 
-/// What is left under a name.
+/// State of the memory of a name.
 pub enum Left {
     /// Nothing.
     Nothing,
-    /// Memory that somebody uses now: another process, or another pool of this one.
+    /// Memory in use: by another process, or by another pool of this one.
     InUse,
-    /// Memory that nobody uses, as it was left. It is the caller's alone until it is dropped.
+    /// Unused memory with its old content. It is exclusive to the caller until it is dropped.
     Memory(Arc<dyn LastingMemory>),
 }
 
-/// Where such memory comes from. Each piece is locked while somebody has it, and free when that process ends.
+/// Where such memory comes from. Each piece is locked while in use, and released when the process ends.
 pub trait LastingSource: Send + Sync {
     /// New memory under a name that nothing has yet: `words` zeroes, the caller's alone until it is dropped. `None` when
     /// the host has none to give: what is to outlive the process has to go to a drive then.
@@ -34,13 +34,13 @@ pub trait LastingSource: Send + Sync {
     /// The memory that is left under a name; what is of another length than `words` is nothing.
     ///
     /// # Errors
-    /// When something is there and cannot be reached: nobody knows what it says.
+    /// If it exists and cannot be opened: its content is unknown.
     fn find(&self, name: &str, words: usize) -> io::Result<Left>;
 
     /// Every name that begins so.
     fn names(&self, prefix: &str) -> Vec<String>;
 
-    /// Nobody needs the memory of that name any more.
+    /// Removes the memory of a name.
     fn forget(&self, name: &str);
 }
 

@@ -1,7 +1,7 @@
 //! A drive's memory, lent for as long as something is read or written in place.
 //!
 //! Like a guest's it is only ever copied from and to, through raw pointers, and no reference to it is made: if
-//! somebody else writes there at the same time, a copy may have something of both, as with a disk.
+//! another thread writes there at the same time, a copy may mix both, as with a disk.
 
 use crate::IoBuf;
 use std::marker::PhantomData;
@@ -40,7 +40,7 @@ impl<'a> Shown<'a> {
     /// Copies a part of one block into `buf` from `at` on, and returns the CRC32C of all of it.
     ///
     /// # Panics
-    /// When it is longer than a block, or the part lies outside of it or does not fit.
+    /// When it is longer than a block, or the part is outside of it or does not fit.
     pub fn read_into(self, part: Range<usize>, buf: &mut IoBuf, at: usize) -> u32 {
         if part == (0..self.len)
             && let Some(to) = buf.one_piece(at, self.len)
@@ -51,7 +51,7 @@ impl<'a> Shown<'a> {
                 return sum;
             }
         }
-        // SAFETY: valid for the length; `to` lies elsewhere.
+        // SAFETY: valid for the length; `to` is elsewhere.
         let fill = |to: *mut u8| unsafe { std::ptr::copy_nonoverlapping(self.ptr, to, self.len) };
         at_hand(self.len, fill, |block| {
             buf.write(at, &block[part]);
@@ -81,14 +81,14 @@ impl<'a> From<&'a [u8]> for Shown<'a> {
 pub struct Lent<'a> {
     ptr: *mut u8,
     len: usize,
-    /// It will be used again at once: it is to stay in the processor's caches.
+    /// It will be used again immediately: it should stay in the processor's caches.
     soon: bool,
     of: PhantomData<&'a mut [u8]>,
 }
 
 impl<'a> Lent<'a> {
     /// The `len` bytes at `ptr`, which are not used again soon: they are written past the caches
-    /// ([`checksum::copy_away`]), and whoever tells another thread of them calls [`crate::settle`] before.
+    /// ([`checksum::copy_away`]), and [`crate::settle`] has to be called before another thread is notified.
     ///
     /// # Safety
     /// They are mapped writable for as long as this lives.
@@ -151,7 +151,7 @@ impl<'a> Lent<'a> {
 }
 
 impl<'a> From<&'a mut [u8]> for Lent<'a> {
-    /// Memory that is used again at once.
+    /// Memory that is used again immediately.
     fn from(bytes: &'a mut [u8]) -> Self {
         Self {
             ptr: bytes.as_mut_ptr(),
@@ -162,7 +162,7 @@ impl<'a> From<&'a mut [u8]> for Lent<'a> {
     }
 }
 
-/// What `then` makes of `len` bytes, a block at most, that `fill` puts elsewhere, where nobody can change them any more:
+/// What `then` makes of `len` bytes, a block at most, that `fill` copies elsewhere, where they cannot be changed any longer:
 /// two passes are made of them.
 fn at_hand<T>(len: usize, fill: impl FnOnce(*mut u8), then: impl FnOnce(&[u8]) -> T) -> T {
     assert!(len <= BLOCK, "a block at most");
@@ -170,7 +170,7 @@ fn at_hand<T>(len: usize, fill: impl FnOnce(*mut u8), then: impl FnOnce(&[u8]) -
     let mut block = MaybeUninit::<[u8; BLOCK]>::uninit();
     let at = block.as_mut_ptr().cast();
     fill(at);
-    // SAFETY: so many bytes were put there.
+    // SAFETY: this many bytes were copied there.
     then(unsafe { std::slice::from_raw_parts(at, len) })
 }
 

@@ -1,8 +1,8 @@
-//! What passes between a front end, the engine and a drive: operations, buffers, errors, traits.
+//! The interfaces between front ends, the engine and drives: operations, buffers, errors, traits.
 //!
-//! Responsible for: the two boundaries of the engine. Above it a front end gives an [`Op`] to a
+//! Responsible for: the two boundaries of the engine. Above it a front end passes an [`Op`] to a
 //! [`BlockDevice`] and finds its [`Completion`] in the [`CompletionSink`] that came with it. Below
-//! it the engine gives a [`DriveIo`] to a [`DriveQueue`].
+//! it the engine passes a [`DriveIo`] to a [`DriveQueue`].
 //! Leaves out: how any of them works.
 
 mod device;

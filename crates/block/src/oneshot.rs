@@ -29,7 +29,7 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Gives the value; it is dropped when nobody waits any more.
+    /// Sends the value; it is dropped if the receiver is gone.
     pub fn send(self, value: T) {
         self.0.borrow_mut().value = Some(value);
     }

@@ -1,9 +1,9 @@
-//! An operation on a volume, as a front end gives it to the engine.
+//! An operation on a volume, as a front end passes it to the engine.
 
 use crate::{CompletionSink, IoBuf};
 use std::sync::Arc;
 
-/// What an operation does.
+/// The function of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum OpKind {
     /// Fill the buffer from the volume.
@@ -28,7 +28,7 @@ pub enum OpKind {
     Changed(u32),
 }
 
-/// What an operation asks for beyond its kind.
+/// Additional flags of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OpFlags {
     /// The write is durable when it completes (force unit access).
@@ -41,9 +41,9 @@ pub struct OpFlags {
 pub struct Op {
     /// The front end's own number for it; comes back in the completion.
     pub tag: u64,
-    /// What to do.
+    /// The function.
     pub kind: OpKind,
-    /// What to do beyond the kind.
+    /// Additional flags.
     pub flags: OpFlags,
     /// First byte within the volume; a multiple of the volume's LBA size.
     pub offset: u64,

@@ -22,7 +22,7 @@ thread_local! {
 
 impl IoBuf {
     /// Memory of `len` bytes of its own, with whatever content it had: only for what is overwritten as a
-    /// whole before anybody looks at it.
+    /// complete before it is read.
     pub fn spare(len: usize) -> Self {
         let kept = SPARE.with_borrow_mut(|spare| {
             let kept = spare.by_len.get_mut(&len)?.pop()?;

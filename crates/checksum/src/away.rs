@@ -22,7 +22,7 @@ pub unsafe fn store(from: *const u8, to: *mut u8, len: usize) {
     unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
 }
 
-/// What this thread has written past the caches comes before all that it does from here on, for every other thread.
+/// Orders this thread's non-temporal stores before all its later writes, for every other thread.
 #[inline]
 pub fn settle() {
     #[cfg(target_arch = "x86_64")]

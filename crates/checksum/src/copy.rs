@@ -3,8 +3,8 @@
 /// Bytes of a line of the processor's caches.
 const LINE: usize = 64;
 
-/// Copies `len` bytes and returns their CRC32C, which is that of what arrives, even if somebody changes the source
-/// meanwhile, and of what was read, whatever becomes of it. None when so many bytes, or this processor, need two
+/// Copies `len` bytes and returns their CRC32C, which is that of the destination, even if the source changes
+/// meanwhile. `None` if this length, or this processor, needs two
 /// passes: nothing was copied then.
 ///
 /// # Safety
@@ -29,7 +29,7 @@ pub unsafe fn copy_away(from: *const u8, to: *mut u8, len: usize) -> Option<u32>
     unsafe { in_one_pass::<true>(from, to, len) }
 }
 
-/// In the best way that this processor has for so many bytes.
+/// Uses the fastest method of this processor for this length.
 ///
 /// # Safety
 /// As [`copy`]; with `AWAY`, `to` is a multiple of a line.
@@ -73,7 +73,7 @@ mod tests {
 
     type Copying = unsafe fn(*const u8, *mut u8, usize) -> Option<u32>;
 
-    /// What arrives of a copy so far behind a multiple of 64, and its checksum.
+    /// The destination of a copy at an offset from a multiple of 64, and its checksum.
     fn copied_to(behind: usize, from: &[u8], copy: Copying) -> Option<(Vec<u8>, u32)> {
         let mut to = vec![0xff_u8; from.len() + 200];
         let begin = to.as_ptr().align_offset(64) + 64 + behind;

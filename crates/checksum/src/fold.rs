@@ -13,7 +13,7 @@ use std::arch::x86_64::{
     _mm512_xor_si512, _mm512_zextsi128_si512,
 };
 
-/// Bytes of a register, of the part of one that is multiplied by itself, and of the registers that are folded at once.
+/// Bytes of a register, of the part of one that is multiplied by itself, and of the registers that are folded together.
 const REGISTER: usize = 64;
 const LANE: usize = 16;
 pub(crate) const STEP: usize = 4 * REGISTER;
@@ -45,7 +45,7 @@ const fn factors(bytes: usize) -> Factors {
     [remainder(8 * bytes + 32), remainder(8 * bytes - 32)]
 }
 
-/// Whether so many bytes can be folded, and this processor does it.
+/// Whether this number of bytes can be folded, and this processor supports it.
 #[inline]
 pub(crate) fn takes(len: usize) -> bool {
     len >= STEP

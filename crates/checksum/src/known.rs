@@ -1,6 +1,6 @@
-//! Checksums that somebody keeps beside the bytes: for the simulation, which opens the same blocks some thousand times
-//! a second, each the same memory that nobody changed. Only builds with debug
-//! assertions or the feature `known-checksums` have it, so none that ships.
+//! Checksums that are cached beside the bytes: for the simulation, which opens the same blocks some thousand times
+//! a second, in memory that has not changed. Only builds with debug
+//! assertions or the feature `known-checksums` have it, so no release does.
 
 use std::cell::Cell;
 
@@ -16,7 +16,7 @@ pub fn know_checksums(lookup: Lookup) {
     LOOKUP.set(Some(lookup));
 }
 
-/// Whether the calling thread's checksums are kept by somebody: then they are not computed while bytes are copied.
+/// Whether the calling thread's checksums are cached: then they are not computed while bytes are copied.
 #[inline]
 pub(crate) fn is_asked() -> bool {
     LOOKUP.get().is_some()

@@ -1,7 +1,7 @@
 //! CRC32C (Castagnoli), the checksum of every block and record: of bytes where they lie, and of bytes on their way
 //! from one place to another, in one pass.
 //!
-//! Responsible for: the sums. Leaves out: what they are compared with.
+//! Responsible for: computing checksums. Leaves out: comparing them.
 
 mod away;
 mod copy;

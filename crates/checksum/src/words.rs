@@ -2,7 +2,7 @@
 //! one can begin: four parts of a block are summed at once, and their sums put together at the end.
 //!
 //! A line goes from the source into registers, and from there to where it is to be and to a place of our own, out of
-//! which its words are summed: nobody else can change them there.
+//! which its words are summed: no other thread can change them there.
 
 use crate::fold::remainder;
 use std::arch::x86_64::{
@@ -30,7 +30,7 @@ const BEHIND: [i64; PARTS - 1] = [
 #[repr(align(64))]
 struct Lines([[u64; LINE / WORD]; PARTS]);
 
-/// Whether so many bytes are whole blocks, and this processor does it.
+/// Whether this number of bytes is whole blocks, and this processor supports it.
 #[inline]
 pub(crate) fn takes(len: usize) -> bool {
     len >= BLOCK
@@ -85,7 +85,7 @@ unsafe fn block<const AWAY: bool>(before: u64, from: *const u8, to: *mut u8) -> 
             }
         }
         // To the compiler this changes them: it would read the source once more for each word else, which the copy does
-        // not have then if somebody changes it.
+        // not have then if another thread changes it.
         // SAFETY: nothing is done.
         unsafe {
             core::arch::asm!("/* {0} */", in(reg) &raw mut lines, options(nostack, preserves_flags))

@@ -320,7 +320,7 @@ pub enum Vdrive {
     },
 }
 
-/// Where new data is allocated.
+/// When written data is moved from the fast to the slow tier.
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
 pub enum Policy {
     /// Writes go to the fast tier and are written back to the slow tier soon
@@ -348,7 +348,7 @@ pub struct PoolCreate {
     /// /dev/sda /dev/sdb`. Layouts: concat, stripe[:CHUNK], mirror
     #[arg(required = true, value_name = "fast|slow [LAYOUT] SPEC...")]
     pub vdrives: Vec<String>,
-    /// Where new data is allocated
+    /// When written data is moved from the fast to the slow tier
     #[arg(long, value_enum, default_value_t)]
     pub policy: Policy,
     /// Number of shards; 0 means one per CPU core

@@ -1,11 +1,11 @@
-//! What every drive checks of a request before it touches anything.
+//! Checks that every drive makes before it executes a request.
 
 use block::{DriveError, DriveIo, DriveIoKind};
 
 /// Longest read or write in bytes.
 pub(crate) const TRANSFER_MAX: u64 = 64 << 20;
 
-/// Refuses a request that lies outside of a drive of `size` bytes, is not aligned to `sector`,
+/// Refuses a request that is outside of a drive of `size` bytes, is not aligned to `sector`,
 /// is empty or too long, or whose buffer has another length.
 ///
 /// # Panics

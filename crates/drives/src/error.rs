@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// What a program acts on.
+/// Kinds of errors, for programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum OpenErrorKind {
     /// The text is not a drive's.
@@ -12,7 +12,7 @@ pub enum OpenErrorKind {
     NotFound,
     /// The system does not let this user open it.
     Permission,
-    /// Somebody else uses it: another pool, another program, a mounted file system.
+    /// It is in use: by another pool, another program, a mounted file system.
     Busy,
     /// It is too small, or smaller than the size asked for.
     TooSmall,
@@ -26,9 +26,9 @@ pub enum OpenErrorKind {
 /// what, why and what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenError {
-    /// What a program acts on.
+    /// The kind, for programs.
     pub kind: OpenErrorKind,
-    /// What a person reads.
+    /// The message, for people.
     pub message: String,
 }
 
@@ -54,21 +54,21 @@ impl OpenError {
             ),
             Some(libc::EACCES | libc::EPERM | libc::EROFS) => (
                 OpenErrorKind::Permission,
-                "run as a user that may read and write it, or change its mode",
+                "run as a user with read and write permission, or change its mode",
             ),
             Some(libc::ENXIO | libc::ENODEV | libc::ENOMEDIUM) => (
                 OpenErrorKind::NotFound,
-                "the device is not there any more: check its cable and the kernel's log",
+                "the device has disappeared: check its cable and the kernel log",
             ),
             Some(libc::EBUSY) => (
                 OpenErrorKind::Busy,
-                "another program uses it: stop that program or choose another drive",
+                "another program is using it: stop the program or choose another drive",
             ),
             Some(libc::ENOSPC | libc::EFBIG | libc::EDQUOT) => (
                 OpenErrorKind::Unsupported,
-                "the file system cannot hold a file of that size: ask for less or choose another",
+                "the file system has no room for a file of that size: choose a smaller size or another file system",
             ),
-            _ => (OpenErrorKind::Io, "look at the kernel's log for the cause"),
+            _ => (OpenErrorKind::Io, "see the kernel log for the cause"),
         };
         Self::new(kind, format!("{what}: {error}; {advice}"))
     }

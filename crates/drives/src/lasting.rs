@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 /// File systems that are memory: what is written there is never written back to a drive meanwhile.
 const IN_MEMORY: [libc::c_long; 2] = [libc::TMPFS_MAGIC as libc::c_long, 0x8584_58f6];
 
-/// A folder of such files, which nobody else can enter.
+/// A private directory of such files.
 pub struct LastingFiles {
     folder: PathBuf,
 }
@@ -23,7 +23,7 @@ impl LastingFiles {
     /// The calling user's own folder within `parent`, which others may write to (`/dev/shm`); made if it is not there.
     ///
     /// # Errors
-    /// When `parent` is no memory, or somebody else made the folder or can enter it.
+    /// If `parent` is not on a memory file system, or the directory belongs or is accessible to another user.
     pub fn within(parent: &Path) -> io::Result<Self> {
         let user = user();
         let folder = parent.join(format!("convect-{user}"));
@@ -36,7 +36,7 @@ impl LastingFiles {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
                 format!(
-                    "{} is not a folder of user {user} that nobody else can enter: remove it",
+                    "{} is not a directory accessible to user {user} alone: remove it",
                     folder.display()
                 ),
             ));
@@ -45,7 +45,7 @@ impl LastingFiles {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 format!(
-                    "{} lies on no file system in memory (tmpfs)",
+                    "{} is not on a memory file system (tmpfs)",
                     folder.display()
                 ),
             ));
@@ -133,7 +133,7 @@ impl LastingSource for LastingFiles {
                     folder = %self.folder.display(),
                     name,
                     %error,
-                    "there is no memory that outlives the daemon: each write's record goes to a drive"
+                    "no memory that outlives the daemon is available: each write's record is written to a drive"
                 );
                 None
             }
@@ -171,7 +171,7 @@ impl LastingSource for LastingFiles {
         let path = self.folder.join(name);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(path = %path.display(), %error, "memory that nobody needs is kept");
+                tracing::warn!(path = %path.display(), %error, "unused shared memory could not be removed");
             }
             _ => {}
         }
@@ -210,7 +210,7 @@ unsafe impl Sync for Mapped {}
 
 impl LastingMemory for Mapped {
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: mapped for so many words until it is dropped, page-aligned, and any bits are a word.
+        // SAFETY: mapped with this number of words until it is dropped, page-aligned, and any bits are a word.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
     }
 }
@@ -291,12 +291,12 @@ mod tests {
         fs::create_dir(&made).unwrap();
         fs::set_permissions(&made, fs::Permissions::from_mode(0o755)).unwrap();
         let refused = |parent: &Path| LastingFiles::within(parent).err().unwrap().to_string();
-        assert!(refused(parent.path()).contains("nobody else can enter"));
+        assert!(refused(parent.path()).contains("is not a directory accessible"));
         fs::remove_dir(&made).unwrap();
         std::os::unix::fs::symlink("/dev/shm", &made).unwrap();
-        assert!(refused(parent.path()).contains("nobody else can enter"));
+        assert!(refused(parent.path()).contains("is not a directory accessible"));
         let on_a_drive = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        assert!(refused(on_a_drive.path()).contains("no file system in memory"));
+        assert!(refused(on_a_drive.path()).contains("not on a memory file system"));
         assert!(LastingFiles::within(Path::new("/nowhere")).is_err());
     }
 

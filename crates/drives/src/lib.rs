@@ -1,7 +1,7 @@
 //! The kinds of drives: files and block devices, memory, nothing, and models of disks.
 //!
 //! Responsible for: opening a drive from its text form ([`open`]), carrying out the requests of
-//! [`block::DriveQueue`], telling what a drive already bears ([`found_on`]), and memory that outlives the process
+//! [`block::DriveQueue`], recognising what a drive contains ([`found_on`]), and memory that outlives the process
 //! ([`LastingFiles`]).
 //! Leaves out: pools and their labels, which the engine recognises itself.
 //!

@@ -1,4 +1,4 @@
-//! Files of drives that are made, and removed again when what they were made for fails.
+//! Creating the files of drives, and removing them when the operation that needed them fails.
 
 use crate::uring::create;
 use crate::{OpenError, given};
@@ -16,7 +16,7 @@ impl MadeFile {
     /// Removes it, if it is still the one that was made.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn remove(&self) -> std::io::Result<()> {
         reactor::remove_file_if(&self.path, self.identity).map(drop)
     }
@@ -27,7 +27,7 @@ impl MadeFile {
     }
 }
 
-/// Makes the file of a specification that has a size, if nothing is there. Nobody else made it then, and it outlives a
+/// Makes the file of a specification that has a size, if it does not exist. The file is new then, and outlives a
 /// power cut. Any other drive is left alone: opening it says what is wrong with it.
 ///
 /// # Errors

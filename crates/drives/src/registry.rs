@@ -30,7 +30,7 @@ impl std::fmt::Debug for dyn OpenDrive {
 pub struct DriveKind {
     /// As it is written before the colon.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// Description, in a sentence.
     pub about: &'static str,
     /// How it is written.
     pub grammar: &'static str,
@@ -43,7 +43,7 @@ pub struct DriveKind {
     pub(crate) open_read_only: fn(&str) -> Result<Arc<dyn OpenDrive>, OpenError>,
     /// The canonical form of what follows the colon, with the kind.
     pub(crate) canonical: fn(&str) -> Result<String, OpenError>,
-    /// What the drive already bears.
+    /// What the drive already contains.
     pub(crate) found_on: fn(&str) -> Result<Option<String>, OpenError>,
     /// The file or block device in which its data lie, if there is one.
     pub(crate) path: fn(&str) -> Option<PathBuf>,
@@ -63,7 +63,7 @@ fn find(spec: &str) -> Result<(&'static DriveKind, &str), OpenError> {
         None => {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
             Err(OpenError::syntax(format!(
-                "'{spec}': there is no kind of drive '{name}'; the kinds are {}",
+                "'{spec}': unknown kind of drive '{name}': the kinds are {}",
                 names.join(", ")
             )))
         }
@@ -82,7 +82,7 @@ pub fn open(spec: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
     (kind.open)(rest)
 }
 
-/// Opens a drive for reading only. Others may read it, too; nobody may have it open for writing.
+/// Opens a drive read-only. Others may read it, too, but it must not be open for writing.
 /// Kinds that live in this process alone are opened as by [`open`].
 ///
 /// # Errors
@@ -108,7 +108,7 @@ pub fn canonical(spec: &str) -> Result<String, OpenError> {
     (kind.canonical)(rest)
 }
 
-/// Names what a drive bears (a file system, a partition table, ...), by reading only and without
+/// Names what a drive has (a file system, a partition table, ...), by reading only and without
 /// a lock. `None` when nothing known is there, or the drive would be created when opened.
 ///
 /// # Errors
@@ -185,7 +185,7 @@ pub fn identity(spec: &str) -> Option<DriveIdentity> {
     })
 }
 
-/// What a block device's number is given to, as a hash: the name that the device has of its own, else the number of its
+/// Identity of a block device's number, as a hash: the name that the device has of its own, else the number of its
 /// attachment, which the kernel never gives twice; 0 where the kernel tells neither.
 fn mark_of(device: u64) -> u64 {
     // Those of a partition are its disk's.

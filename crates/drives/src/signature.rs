@@ -1,4 +1,4 @@
-//! Names what a drive bears, by the marks that formats leave at known places.
+//! Recognises the content of a drive by the signatures of formats at known places.
 //!
 //! Leaves out: Convect's own labels, which the engine recognises.
 
@@ -79,7 +79,7 @@ type Probe = fn(&Reader) -> io::Result<Option<&'static str>>;
 /// before it.
 static PROBES: &[Probe] = &[lvm, md_at_the_end, zfs, ext];
 
-/// A drive that is looked at; reads past its end find nothing.
+/// A drive that is examined; reads past its end find nothing.
 struct Reader<'a> {
     read: &'a dyn Fn(u64, &mut [u8]) -> io::Result<()>,
     size: u64,
@@ -105,11 +105,11 @@ impl Reader<'_> {
     }
 }
 
-/// Names what a drive of `size` bytes bears; `read` fills a buffer from an offset in bytes.
+/// Names what a drive of `size` bytes has; `read` fills a buffer from an offset in bytes.
 /// `None` when nothing known is there.
 ///
 /// # Errors
-/// When `read` fails: what the drive bears is then not known.
+/// When `read` fails: what the drive has is then not known.
 pub fn signature(
     read: impl Fn(u64, &mut [u8]) -> io::Result<()>,
     size: u64,
@@ -134,7 +134,7 @@ pub fn signature(
     Ok(mbr(&reader)?.map(str::to_owned))
 }
 
-/// An LVM label lies in one of the first four sectors.
+/// An LVM label is in one of the first four sectors.
 fn lvm(reader: &Reader) -> io::Result<Option<&'static str>> {
     for sector in 0..4 {
         let at = sector * 512;

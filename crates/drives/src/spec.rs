@@ -10,7 +10,7 @@ pub(crate) const SIZE_STEP: u64 = 4096;
 /// Longest name of a drive that is not a path, in bytes.
 const NAME_MAX: usize = 64;
 
-/// What follows the kind, for the kinds that have a name and perhaps a size.
+/// The part after the kind, for the kinds that have a name and perhaps a size.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Named {
     /// Path or name.
@@ -26,7 +26,7 @@ pub(crate) fn split_kind(spec: &str) -> Result<(&str, &str), OpenError> {
     }
     spec.split_once(':').ok_or_else(|| {
         OpenError::syntax(format!(
-            "'{spec}' is not a drive: write a kind and a name like file:/dev/sdb, or an absolute path"
+            "'{spec}' is not a drive: use a kind and a name, like file:/dev/sdb, or an absolute path"
         ))
     })
 }
@@ -55,7 +55,7 @@ pub(crate) fn parse_named(kind: &str, rest: &str) -> Result<Named, OpenError> {
 fn parse_size(kind: &str, rest: &str, parameters: &str) -> Result<u64, OpenError> {
     let Some(text) = parameters.strip_prefix("size=") else {
         return Err(OpenError::syntax(format!(
-            "'{kind}:{rest}': '{parameters}' is not a parameter of a drive; the only one is size, as in ?size=8G; a path that contains '?' is followed by another '?'"
+            "'{kind}:{rest}': '{parameters}' is not a parameter of a drive; the only one is size, as in ?size=8G; append another '?' to a path that contains one"
         )));
     };
     let size = units::parse_bytes(text)
@@ -64,7 +64,7 @@ fn parse_size(kind: &str, rest: &str, parameters: &str) -> Result<u64, OpenError
         return Err(OpenError::new(
             crate::OpenErrorKind::TooSmall,
             format!(
-                "'{kind}:{rest}': a drive has at least {}: ask for more",
+                "'{kind}:{rest}': the minimum size of a drive is {}",
                 units::format_bytes(SIZE_MIN)
             ),
         ));

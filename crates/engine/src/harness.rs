@@ -24,7 +24,7 @@ pub struct Harness {
     shared: Arc<crate::shard::PoolShared>,
     config: PoolConfig,
     allowances: Allowances,
-    /// Drives of each vdrive's parts, by the vdrive's number: no member of an opened pool comes to lie on another one.
+    /// Drives of each vdrive's parts, by the vdrive's number: no member of an opened pool comes to be on another one.
     drives: Vec<Vec<DriveId>>,
     /// The first layers of volumes, by which their chunks are divided.
     roots: BTreeMap<u32, u32>,
@@ -50,7 +50,7 @@ impl Harness {
     ) -> Result<Self, EngineError> {
         let mut pool_drives = Vec::new();
         for known in &config.drives {
-            let damaged = |_| EngineError::new(ErrorCode::Damaged, "a drive's id is no number");
+            let damaged = |_| EngineError::new(ErrorCode::Damaged, "a drive's id is malformed");
             let id: DriveId = known.id.parse().map_err(damaged)?;
             let here = drives.iter().find(|(given, _)| *given == id);
             pool_drives.push(PoolDrive {

@@ -1,7 +1,7 @@
 //! The storage engine: pools, volumes, and everything between an operation and a drive.
 //!
-//! Responsible for: where each block of a volume lies, that it is what was written, and that
-//! what was acknowledged and flushed survives.
+//! Responsible for: the location of each block of a volume, its integrity, and that
+//! acknowledged and flushed data survives.
 //! Leaves out: front ends, protocols, HTTP, and the operating system's clock (see `reactor`).
 
 pub mod bench;

@@ -1,6 +1,6 @@
-//! Whether places lie where a pool can have them: the second step after decoding.
+//! Whether places are where a pool can have them: the second step after decoding.
 //!
-//! A checksum says that a structure is what somebody wrote, not that it makes sense. Every place that comes from a
+//! A checksum shows that a structure is as it was written, not that it is valid. Every place that comes from a
 //! drive is held against the pool's vdrives here, once, before anything is computed from it or read there. Leaves
 //! out: whether a place is in use, or used twice.
 
@@ -14,7 +14,7 @@ use units::{CHUNK_BLOCKS, Place, VdriveId};
 /// Words of a bitmap of slots.
 const WORDS: usize = 256;
 
-/// What a vdrive's space holds.
+/// The use of a vdrive's space.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SpaceClass {
     /// Pages of maps: the metadata region.
@@ -26,7 +26,7 @@ pub enum SpaceClass {
 }
 
 impl SpaceClass {
-    /// What people call it.
+    /// Its name, for messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Meta => "metadata",
@@ -39,7 +39,7 @@ impl SpaceClass {
 /// The part of a vdrive that is handed out in groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GroupSpace {
-    /// What it holds.
+    /// Its use.
     pub class: SpaceClass,
     /// First block of the first group.
     pub base: u64,
@@ -50,7 +50,7 @@ pub struct GroupSpace {
 /// A place, or a bitmap, that no pool with these vdrives has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfBounds {
-    /// What it is the place of.
+    /// The structure at the place.
     what: &'static str,
     place: Place,
 }
@@ -71,7 +71,7 @@ impl std::error::Error for OutOfBounds {}
 /// The result of a check.
 pub type Bounded = Result<(), OutOfBounds>;
 
-/// What is known of a pool's vdrives.
+/// The sizes of a pool's vdrives.
 pub trait Bounds {
     /// The groups of a vdrive, if it is one of the pool's.
     fn space_of(&self, vdrive: VdriveId) -> Option<GroupSpace>;
@@ -86,7 +86,7 @@ pub trait Bounds {
         Some((space.base, space.base.checked_add(blocks)?))
     }
 
-    /// Whether `count` blocks from `place` on lie in groups of a vdrive of such a class.
+    /// Whether `count` blocks from `place` on are in groups of a vdrive of such a class.
     fn has_run(&self, place: Place, count: usize, fits: impl Fn(SpaceClass) -> bool) -> bool {
         let end = place.block().checked_add(count as u64);
         self.range_of(place.vdrive(), fits)
@@ -118,7 +118,7 @@ pub trait Bounds {
         need(meta, "a page of a map", ptr.place)
     }
 
-    /// Refuses a map that says that data lies where none can be.
+    /// Refuses a map that says that data is where none can be.
     ///
     /// # Errors
     /// The first such place.
@@ -147,7 +147,7 @@ pub trait Bounds {
         need(fits, "the home of a chunk", home)
     }
 
-    /// Refuses a record that names a place where what it tells of cannot be. What it frees may have been on a vdrive
+    /// Rejects a record with an impossible place. Freed space may have been on a vdrive
     /// that left the pool since.
     ///
     /// # Errors

@@ -28,8 +28,8 @@ pub(crate) fn get_place(bytes: &[u8], at: usize) -> Place {
     Place::from_bits(u64::from(low) | u64::from(high) << 32)
 }
 
-/// Whether all of some words are zeroes, without a way out at the first that is not: the processor looks at several
-/// at once. What is left over of a word is not looked at.
+/// Whether all of some words are zeroes, without a way out at the first that is not: the processor examines several
+/// at once. What is left over of a word is not examined.
 #[inline]
 pub(crate) fn is_zero(words: &[u8]) -> bool {
     let (words, _) = words.as_chunks::<8>();

@@ -1,4 +1,4 @@
-//! The map of one chunk: where each of its 256 blocks lies and what it must be.
+//! The map of one chunk: location and checksum of each of its 256 blocks.
 
 use crate::bytes::{get_place, get_u16, get_u32, get_u64, is_zero, put, put_place};
 use crate::page::BODY;
@@ -14,7 +14,7 @@ const SLOT: usize = 6;
 const FROM: usize = SLOTS + SLOT * CHUNK_BLOCKS;
 /// Blocks of which it is looked together whether any has a slot or inherits.
 const MANY: usize = 16;
-/// Blocks that are sooner looked at one by one than the whole page is.
+/// Blocks that are sooner examined one by one than the whole page is.
 const FEW: usize = 32;
 
 /// Where a block's content is.
@@ -30,7 +30,7 @@ pub enum BlockState {
     Clean,
 }
 
-/// A chunk's page. In memory it is kept as it lies on the drive.
+/// A chunk's page. In memory it is kept as it is on the drive.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ChunkPage(Page);
 
@@ -224,7 +224,7 @@ impl ChunkPage {
         fork
     }
 
-    /// Takes in the page of the layer that stands on this one's: what that has replaces what is here,
+    /// Takes in the page of the layer that is based on this one's: what that has replaces what is here,
     /// what it inherits stays. Returns the slots and the home that are free by it. None, and nothing has
     /// changed, when both have homes with blocks that stay valid.
     pub fn merge(&mut self, upper: &Self) -> Option<(Vec<Place>, Place)> {

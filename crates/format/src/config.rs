@@ -1,17 +1,17 @@
-//! What every label of a pool says of the whole pool. JSON within the label's checksum.
+//! The description of the whole pool in each of its labels. JSON, covered by the label's checksum.
 
 use crate::knobs::is_default;
 use crate::{Features, KnobsConfig, QosConfig, WearConfig};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Where new space begins.
+/// Write-back policy: when written data is moved from the fast to the slow tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// On the fast tier.
+    /// When the space on the fast tier is needed.
     FastFirst,
-    /// On the slow tier.
+    /// Soon after it was written.
     SlowFirst,
 }
 
@@ -58,7 +58,7 @@ pub struct PartConfig {
     /// Why it is out, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub out_why: String,
-    /// What it lacks: 16 hex digits for each 64 regions of the part, the first region in the
+    /// Stale regions: 16 hex digits for each 64 regions of the part, the first region in the
     /// lowest bit, or "all". A region is 1/4096 of the part, in whole groups.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stale: String,
@@ -112,7 +112,7 @@ pub struct DriveConfig {
     /// this one did, and it has the one before at least.
     #[serde(default, skip_serializing_if = "is_default")]
     pub labelled: u64,
-    /// What was written to it.
+    /// Bytes written to it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wear: WearConfig,
 }
@@ -145,10 +145,10 @@ pub struct VolumeConfig {
     /// Bytes that are kept for it and its snapshots, whole blocks; 0: none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reservation: u64,
-    /// What was chosen for its placement.
+    /// Its placement settings.
     #[serde(default, skip_serializing_if = "is_default")]
     pub knobs: KnobsConfig,
-    /// What is expected of it.
+    /// Its performance targets.
     #[serde(default, skip_serializing_if = "is_default")]
     pub targets: TargetsConfig,
     /// Number of its quality-of-service policy; 0, and one that the pool does not know: none.
@@ -159,7 +159,7 @@ pub struct VolumeConfig {
     pub group: u32,
 }
 
-/// What is expected of a volume; 0: nothing.
+/// Performance targets of a volume; 0: none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TargetsConfig {
     /// Operations a second.
@@ -185,7 +185,7 @@ impl VolumeConfig {
 pub struct LayerConfig {
     /// Its number, from the same counter as volumes'.
     pub id: u32,
-    /// The layer that it stands on; 0: none.
+    /// The layer that it is based on; 0: none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub parent: u32,
     /// The first layer of its family, by whose number its chunks are divided among shards.
@@ -213,7 +213,7 @@ pub struct SnapshotConfig {
     /// Name of the schedule that took it and may delete it; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub schedule: String,
-    /// What it holds, when another pool took it: a `units::SnapshotId`; empty: this pool took it.
+    /// Identity of its content, if another pool took it: a `units::SnapshotId`; empty: this pool took it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub origin: String,
 }
@@ -225,9 +225,9 @@ pub struct ReceivingConfig {
     pub volume: u32,
     /// Name that the snapshot will have.
     pub snapshot: String,
-    /// What it will hold: a `units::SnapshotId`.
+    /// Its future content: a `units::SnapshotId`.
     pub to: String,
-    /// What the volume held before, in the same way; empty: nothing.
+    /// The volume's previous content, in the same way; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub from: String,
     /// Bytes, from the first one on, that are as they will be, durably.
@@ -240,12 +240,12 @@ pub const RESERVATIONS_MAX: usize = 128 << 10;
 /// Longest end of a log of changes that a pool keeps, in bytes.
 pub const ANCHOR_MAX: usize = 512;
 
-/// What hosts have reserved of a volume and want kept (docs/iscsi.md).
+/// Stored SCSI reservations of a volume (docs/iscsi.md).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReservationsConfig {
     /// Number of the volume; one that is no more is passed over.
     pub volume: u32,
-    /// Who has registered and reserved, as text that names its own version.
+    /// Registrations and the reservation, as text that contains its own version.
     pub state: String,
 }
 
@@ -286,12 +286,12 @@ pub struct ExportConfig {
     pub kind: String,
     /// The front end's parameters.
     pub parameters: BTreeMap<String, String>,
-    /// Whose operations all come through it, where somebody said so.
+    /// The initiator that uses it, if one was specified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initiator: Option<String>,
 }
 
-/// What a scrub read and found.
+/// Results of a scrub.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ScrubTotals {
     /// When it began: seconds since 1970, by the clock of the host.
@@ -315,9 +315,9 @@ pub struct ScrubTotals {
 pub struct ScrubRunning {
     /// Bytes a second that it may read.
     pub rate: u64,
-    /// Where each shard goes on: the owner of a tree and a key in it; none when it has ended.
+    /// Where each shard continues: the owner of a tree and a key in it; none when it has ended.
     pub at: Vec<Option<(u32, u32)>>,
-    /// What it read and found so far.
+    /// Its results so far.
     pub totals: ScrubTotals,
 }
 
@@ -327,7 +327,7 @@ pub struct ScrubConfig {
     /// Since when the schedule counts when there was none yet: seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_s: Option<u64>,
-    /// The one that goes on when the pool is opened.
+    /// The one that continues when the pool is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<ScrubRunning>,
     /// The last one that ended.
@@ -343,7 +343,7 @@ impl ScrubConfig {
         *self == Self::default()
     }
 
-    /// What runs begins again: what it has seen so far counts no more.
+    /// A running scrub begins again: its results so far are invalid.
     pub fn restart(&mut self) {
         if let Some(running) = &mut self.running {
             running.at.iter_mut().for_each(|at| *at = Some((0, 0)));
@@ -370,7 +370,7 @@ impl CheckpointMark {
     }
 }
 
-/// Something old that the pool was opened with, since somebody said so.
+/// Outdated state that the pool was opened with on request.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct OldConfig {
     /// The drive (id); empty: a shard's metadata.
@@ -385,16 +385,16 @@ pub struct OldConfig {
     pub expected: u64,
 }
 
-/// A job that rests until somebody has it go on, also when the pool is opened again.
+/// A paused job, also when the pool is opened again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PausedConfig {
-    /// What it does, as the list of jobs tells.
+    /// Its kind, as in the list of jobs.
     pub kind: String,
     /// Of what of the pool.
     pub subject: String,
 }
 
-/// Per cent at which it is warned that a pool fills, unless somebody chose others.
+/// Default warning levels of a pool's usage, in per cent.
 pub const WARN_AT: [u8; 3] = [80, 90, 95];
 
 fn warn_at() -> Vec<u8> {
@@ -455,7 +455,7 @@ pub struct PoolConfig {
     /// Quality-of-service policies.
     #[serde(default, skip_serializing_if = "QosConfig::is_empty")]
     pub qos: QosConfig,
-    /// Jobs that rest until somebody has them go on.
+    /// Paused jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paused: Vec<PausedConfig>,
     /// The end of the log of changes of the daemon that had the pool last, at most [`ANCHOR_MAX`] bytes.
@@ -468,7 +468,7 @@ pub struct PoolConfig {
     /// How far each shard's metadata was, by number of the shard.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<CheckpointMark>,
-    /// What was accepted as it is though it is old, until a scrub of the whole pool has ended.
+    /// Accepted outdated state, until a scrub of the whole pool has completed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub old: Vec<OldConfig>,
     /// Blocks that openings found lost, until a scrub of the whole pool has ended.

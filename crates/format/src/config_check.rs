@@ -35,21 +35,21 @@ pub(crate) fn need(holds: bool, reason: impl FnOnce() -> String) -> Result<(), S
     if holds { Ok(()) } else { Err(reason()) }
 }
 
-/// Names become parts of paths and of messages; what is chosen anew is held to stricter rules.
+/// Names become parts of paths and of messages; what is chosen again is held to stricter rules.
 fn check_name(name: &str) -> Result<(), String> {
     let fits = (1..=NAME_MAX).contains(&name.len())
         && !name.chars().any(|c| c == '/' || c.is_control())
         && !name.starts_with('.');
     need(fits, || {
         let start: String = name.chars().take(32).collect();
-        format!("{start:?} is no name")
+        format!("{start:?} is not a valid name")
     })
 }
 
 /// Refuses levels, in per cent, that are not in order or make no sense.
 ///
 /// # Errors
-/// What is wrong, as half a sentence.
+/// The fault, as half a sentence.
 pub fn check_warn_at(levels: &[u8]) -> Result<(), String> {
     let fits = levels.len() <= WARN_LEVELS
         && levels.windows(2).all(|pair| pair[0] < pair[1])
@@ -67,7 +67,7 @@ pub fn check_warn_at(levels: &[u8]) -> Result<(), String> {
 /// The quota or reservation of a volume that is asked for, in whole blocks (bytes); 0 stays none.
 ///
 /// # Errors
-/// What is wrong, as half a sentence.
+/// The fault, as half a sentence.
 pub fn whole_limit(what: &str, bytes: u64) -> Result<u64, String> {
     need(bytes <= LIMIT_MAX, || {
         format!("a {what} of {bytes} bytes, which is more than 1 EiB")
@@ -88,7 +88,7 @@ impl PoolConfig {
     /// Checks what the rest of a pool relies on.
     ///
     /// # Errors
-    /// What is wrong, as half a sentence.
+    /// The fault, as half a sentence.
     pub fn check(&self) -> Result<(), String> {
         check_name(&self.name)?;
         need((1..=SHARDS_MAX).contains(&self.shards), || {
@@ -104,7 +104,7 @@ impl PoolConfig {
         let mut seen = BTreeSet::new();
         for vdrive in &self.vdrives {
             need(vdrive.id > 0 && seen.insert(vdrive.id), || {
-                format!("two vdrives with number {}, or number 0", vdrive.id)
+                format!("two vdrives with number {}, or with number 0", vdrive.id)
             })?;
             vdrive.check(group)?;
         }
@@ -118,7 +118,7 @@ impl PoolConfig {
                 seen.insert(volume.id) && (1..self.next_volume).contains(&volume.id),
                 || {
                     format!(
-                        "two volumes with number {}, or one that was never given",
+                        "two volumes with number {}, or one that was never assigned",
                         volume.id
                     )
                 },
@@ -138,7 +138,7 @@ impl PoolConfig {
         let old_max = self.drives.len() + usize::from(SHARDS_MAX);
         need(
             self.checkpoints.len() <= usize::from(SHARDS_MAX) && self.old.len() <= old_max,
-            || "more checkpoints, or old drives, than there can be".into(),
+            || "more checkpoints, or old drives, than possible".into(),
         )?;
         check_warn_at(&self.warn_at)?;
         let budget = self.promotion_budget;
@@ -184,11 +184,11 @@ impl PoolConfig {
         })?;
         let most = GROUPS_MAX.saturating_mul(self.group_blocks);
         need(meta.parts.iter().all(|part| part.blocks <= most), || {
-            "a metadata region of more groups than can be counted".into()
+            "a metadata region of more groups than supported".into()
         })
     }
 
-    /// Parts lie on drives of the pool, within them, and apart from each other.
+    /// Parts are on drives of the pool, within them, and apart from each other.
     fn check_parts(&self) -> Result<(), String> {
         let mut drives = BTreeMap::new();
         for drive in &self.drives {
@@ -196,7 +196,7 @@ impl PoolConfig {
             let is_id = id.len() == 32 && id.parse::<DriveId>().is_ok();
             need(is_id && drives.insert(id, drive.size).is_none(), || {
                 format!(
-                    "a drive called {:?}, or twice so",
+                    "a drive with the malformed or duplicate id {:?}",
                     id.chars().take(32).collect::<String>()
                 )
             })?;
@@ -216,7 +216,7 @@ impl PoolConfig {
         extents.sort_unstable();
         let apart = |pair: &[(&str, u64, u64)]| pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].1;
         need(extents.windows(2).all(apart), || {
-            "two parts in one place".into()
+            "two overlapping parts".into()
         })
     }
 }
@@ -234,7 +234,7 @@ impl VdriveConfig {
             .try_fold(0u64, |sum, part| sum.checked_add(part.blocks));
         need(
             total.is_some_and(|total| total >> Place::BLOCK_BITS == 0),
-            || format!("vdrive {id} of more blocks than can be counted"),
+            || format!("vdrive {id} of more blocks than supported"),
         )?;
         if let LayoutConfig::Stripe { chunk_blocks } = self.layout {
             need(
@@ -245,7 +245,7 @@ impl VdriveConfig {
         let parts: Vec<u64> = self.parts.iter().map(|part| part.blocks).collect();
         let blocks = Layout::new(self.layout, &parts).blocks();
         need(blocks / group_blocks <= GROUPS_MAX, || {
-            format!("vdrive {id} of more groups than can be counted")
+            format!("vdrive {id} of more groups than supported")
         })
     }
 }

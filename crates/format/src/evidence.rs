@@ -1,10 +1,10 @@
-//! What the labels of a pool's drives say of each other: which drive is older than it must be, which was used without the
+//! What the labels of a pool's drives record about each other: which drive is older than it must be, which was used without the
 //! others, which is shorter than when it joined.
 //!
 //! The newest label names for every drive the label that it has at least ([`DriveConfig::oldest_label`]): a drive with an
 //! older one was put back to an earlier state. Where a mirror has another member that is up to date, the old one is out and
 //! is copied again; where none has, what was flushed since is gone, and that is for a person to decide. An import and the tools
-//! for pools that are not in use judge by this. Leaves out: what lies on drives beside their labels.
+//! for pools that are not in use judge by this. Leaves out: what is on drives beside their labels.
 
 use crate::config::LegId;
 use crate::{DriveConfig, Label, LayoutConfig, PartConfig, PoolConfig};
@@ -52,7 +52,7 @@ pub struct ShortDrive {
     pub cut: bool,
 }
 
-/// What the labels tell.
+/// The verdict on the labels.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Evidence {
     /// Drives that took writes without the others, which did so, too.
@@ -70,13 +70,13 @@ impl Evidence {
         short.any(|short| short.cut && short.drive == drive)
     }
 
-    /// Old drives that no other stands in for.
+    /// Old drives that no other is in for.
     pub fn lost(&self) -> impl Iterator<Item = &OldDrive> {
         self.old.iter().filter(|old| old.alone)
     }
 }
 
-/// What a drive's own label says of its time without the others.
+/// The record of a drive's own label about its use without the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum History {
     /// The pool's map of what changed tells all that it lacks.
@@ -88,7 +88,7 @@ pub enum History {
 }
 
 impl History {
-    /// What `label` shows against the pool's newest description.
+    /// Compares `label` with the pool's newest description.
     pub fn of(newest: &PoolConfig, label: &Label) -> Self {
         let drive = label.drive.to_string();
         let mut history = Self::Known;
@@ -111,7 +111,7 @@ impl History {
 }
 
 impl DriveConfig {
-    /// What a drive of `size` bytes lacks of what it was, if anything; `end`: first byte behind its parts.
+    /// Bytes that a drive of `size` bytes lacks, if any; `end`: first byte behind its parts.
     fn shortage(&self, spec: &str, size: u64, end: u64) -> Option<ShortDrive> {
         (size < self.size).then(|| ShortDrive {
             drive: self.id.clone(),
@@ -134,7 +134,7 @@ impl PoolConfig {
         of_drive.map(|(_, part)| end(part)).max().unwrap_or(0)
     }
 
-    /// What a drive of the pool that has `size` bytes now lacks of what it had when it joined.
+    /// Bytes that a drive of the pool with `size` bytes lacks compared with when it joined.
     pub fn shortage(&self, drive: &str, spec: &str, size: u64) -> Option<ShortDrive> {
         let known = self.drives.iter().find(|known| known.id == drive)?;
         known.shortage(spec, size, self.parts_end(drive))

@@ -1,8 +1,8 @@
-//! What a pool's format has beyond version 1, as three sets of bits in every label.
+//! Features of a pool's format beyond version 1, as three sets of bits in every label.
 //!
 //! Responsible for: which bits this version knows, and refusing the others by name. A feature is
-//! one bit in one of the sets, a constant here and a row in docs/format.md; whoever writes a label
-//! sets the bit while the pool needs it and clears it when it does not any more.
+//! one bit in one of the sets, a constant here and a row in docs/format.md; code that writes a label
+//! sets the bit while the pool needs it and clears it when it does not any longer.
 
 use thiserror::Error;
 
@@ -22,11 +22,11 @@ pub struct Features {
 /// number.
 pub const LAYERS: u64 = 1;
 
-/// Of [`Features::incompatible`]: the label's description is packed. It stands in labels alone: one
-/// that is read does not have it any more.
+/// Of [`Features::incompatible`]: the label's description is packed. It is in labels alone: one
+/// that is read does not have it any longer.
 pub(crate) const PACKED: u64 = 2;
 
-/// What this version knows.
+/// Features that this version supports.
 pub const KNOWN: Features = Features {
     compatible: 0,
     read_only: 0,
@@ -38,22 +38,22 @@ pub const KNOWN: Features = Features {
 pub enum Newer {
     /// The label's version.
     #[error(
-        "it was made by a newer version of Convect (its format is version {0}, this program knows 1): use that version"
+        "it was written by a newer version of Convect (format version {0}, this program supports 1): use that version"
     )]
     Version(u8),
     /// Unknown bits of [`Features::incompatible`].
     #[error(
-        "it was made by a newer version of Convect (with features {0:#x}, which this program does not know): use that version"
+        "it was written by a newer version of Convect (with features {0:#x}, which this program does not support): use that version"
     )]
     Incompatible(u64),
     /// Unknown bits of [`Features::read_only`].
     #[error(
-        "it was made by a newer version of Convect (with features {0:#x}, without which it may only be read, and a pool cannot be opened for reading alone): use that version, or copy its volumes out with `convect restore`"
+        "it was written by a newer version of Convect (with features {0:#x}, without which it may only be read, and a pool cannot be opened read-only): use that version, or copy its volumes out with `convect restore`"
     )]
     ReadOnly(u64),
     /// The checksum is right and the description says what this version cannot follow.
     #[error(
-        "its description of the pool cannot be followed ({0}): it was made by a newer version of Convect, or wrongly; use the version that made it"
+        "its description of the pool is invalid ({0}): it was written by a newer version of Convect, or incorrectly; use the version that wrote it"
     )]
     Description(String),
 }

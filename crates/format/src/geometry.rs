@@ -5,7 +5,7 @@ use units::{CHUNK, div_rem};
 /// Consecutive bytes of a volume that one shard has: a bottom node of its map.
 pub const REGION: u64 = 256 << 20;
 
-/// The block of the metadata region that bears a shard's checkpoint of this generation.
+/// The block of the metadata region that has a shard's checkpoint of this generation.
 pub fn checkpoint_block(shard: u16, generation: u64) -> u64 {
     1 + 2 * u64::from(shard) + generation % 2
 }

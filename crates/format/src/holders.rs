@@ -1,13 +1,13 @@
-//! Which volume each layer counts for: what a volume holds is its live layer and its snapshots.
+//! The volume that each layer counts towards: a volume owns its active layer and those of its snapshots.
 
 use crate::{LayerConfig, PoolConfig};
 use std::collections::BTreeMap;
 
 impl PoolConfig {
     /// The volumes (by number) that layers count for. A layer that a volume or its snapshot names
-    /// counts for that volume. One that nobody names counts for the volume of what stands on it,
+    /// counts for that volume. An unreferenced one counts towards the volume of the layer based on it,
     /// into which it is merged; of several, of the one that was made first. One that nothing stands
-    /// on is being freed, and counts for the volume of what it stands on until then.
+    /// on is being freed, and counts for the volume of what it is based on until then.
     pub fn holders(&self) -> BTreeMap<u32, u32> {
         let names = self.snapshots.iter();
         let mut holders: BTreeMap<u32, u32> = names.map(|name| (name.layer, name.volume)).collect();
@@ -17,7 +17,7 @@ impl PoolConfig {
                 holders.insert(volume.next, volume.id);
             }
         }
-        // A layer's number is above that of the one that it stands on.
+        // A layer's number is above that of the one that it is based on.
         let mut layers: Vec<&LayerConfig> = self.layers.iter().collect();
         layers.sort_unstable_by_key(|layer| layer.id);
         let mut above: BTreeMap<u32, u32> = BTreeMap::new();
@@ -76,7 +76,7 @@ mod tests {
         config.snapshots.extend([snapshot(1), snapshot(late)]);
         let own = [(1, 1), (late, 1), (live, 1), (clone, clone), (left, 1)];
         assert_eq!(all(&config), own);
-        // What nobody names goes into what stands on it, of several what was made first.
+        // An unreferenced layer is merged into the layer based on it, the oldest of several.
         config.snapshots.clear();
         assert_eq!(all(&config), own);
         config.volumes[0].live = 0;

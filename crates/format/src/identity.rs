@@ -1,4 +1,4 @@
-//! Structures that bear their pool's id, for a copy that becomes a pool of its own.
+//! Structures that contain their pool's id, for a copy that becomes a pool of its own.
 
 use crate::PAGE;
 use crate::bytes::{get_u32, get_u128, put};
@@ -50,7 +50,7 @@ mod tests {
             ..checkpoint
         };
         assert_eq!(Checkpoint::decode(&bytes, NEW, ShardId(3)), Some(given));
-        // It is not the old one's any more.
+        // It is not the old one's any longer.
         assert!(!give_to_pool(&mut bytes, OLD, NEW));
 
         let header = JournalHeader {

@@ -12,7 +12,7 @@ const VERSION: u16 = 1;
 /// First byte of a journal page's records.
 pub const JOURNAL_HEADER: usize = 64;
 
-/// What a journal page says of itself.
+/// The header of a journal page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JournalHeader {
     /// Pool.
@@ -21,7 +21,7 @@ pub struct JournalHeader {
     pub shard: ShardId,
     /// Opening that wrote it.
     pub epoch: u64,
-    /// Its number since the pool was made; it lies at this number modulo the ring's length.
+    /// Its number since the pool was made; it is at this number modulo the ring's length.
     pub sequence: u64,
     /// When it was written, every page below this number was durable and so was its data.
     pub durable_below: u64,
@@ -51,7 +51,7 @@ impl JournalPage {
         Self { bytes }
     }
 
-    /// What is in it so far, from its first byte on; its header is empty.
+    /// Its content so far, from its first byte on; its header is empty.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -61,7 +61,7 @@ impl JournalPage {
         self.bytes.len() == JOURNAL_HEADER
     }
 
-    /// Adds a record; false, and nothing changes, when it does not fit any more.
+    /// Adds a record; false, and nothing changes, when it does not fit any longer.
     pub fn push(&mut self, record: &Record) -> bool {
         let before = self.bytes.len();
         record.encode(&mut self.bytes);
@@ -93,7 +93,7 @@ impl JournalHeader {
     /// The header of a page read from the ring.
     ///
     /// `None` when it is not a whole page of this pool and shard, as after a crash. Its records
-    /// are not looked at: a page of an earlier lap may hold what a newer version wrote.
+    /// are not examined: a page of an earlier lap may hold what a newer version wrote.
     pub fn read(bytes: &[u8], pool: PoolId, shard: ShardId) -> Option<Self> {
         let header = Self::claimed(bytes, pool, shard)?;
         let whole = get_u32(bytes, 4) == crc32c(&bytes[8..]) || is_on(Mutation::JournalChecksum);
@@ -119,7 +119,7 @@ impl JournalHeader {
     }
 }
 
-/// The records of a page read from the ring, as they lie there.
+/// The records of a page read from the ring, as they are there.
 ///
 /// `None` when it is not a whole page of this pool and shard, as after a crash or an earlier lap.
 ///

@@ -1,4 +1,4 @@
-//! What somebody chose for the placement of one volume (docs/placement.md), as labels keep it.
+//! Placement settings of a volume (docs/placement.md), as stored in labels.
 
 use crate::TierConfig;
 use crate::config_check::{need, whole_limit};
@@ -39,7 +39,7 @@ pub enum ReactionConfig {
     Thrifty,
 }
 
-/// The knobs of a volume; without any it is placed by what hosts use alone.
+/// The settings of a volume; without any it is placed by what hosts use alone.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct KnobsConfig {
     /// Reads promote nothing.
@@ -60,7 +60,7 @@ pub struct KnobsConfig {
     /// Bytes a day that promotion may write; 0: as many as are worth it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub write_budget: u64,
-    /// Names of initiators that placement is not to hear of: at most 8, each once.
+    /// Names of bypassed initiators: at most 8, each once.
     #[serde(default, skip_serializing_if = "is_default")]
     pub bypass: Vec<String>,
 }
@@ -72,7 +72,7 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// Checks the name of an initiator: a host as a front end knows it. Names are compared byte by byte.
 ///
 /// # Errors
-/// What is wrong, and what to write instead.
+/// The fault, and the correct form.
 pub fn check_initiator(name: &str) -> Result<(), String> {
     let what = match name.len() {
         0 => "it is empty".to_owned(),
@@ -82,7 +82,7 @@ pub fn check_initiator(name: &str) -> Result<(), String> {
     };
     let short: String = name.chars().take(32).collect();
     Err(format!(
-        "{short:?} is no initiator's name, as {what}: write 1 to {INITIATOR_MAX} bytes without control \
+        "{short:?} is not an initiator's name, since {what}: use 1 to {INITIATOR_MAX} bytes without control \
          characters, like iqn.2026-01.com.example:backup"
     ))
 }
@@ -110,7 +110,7 @@ impl KnobsConfig {
     /// it before. `length` 0: up to the volume's end.
     ///
     /// # Errors
-    /// What is wrong, as half a sentence.
+    /// The fault, as half a sentence.
     pub fn pin(
         &mut self,
         offset: u64,
@@ -127,7 +127,7 @@ impl KnobsConfig {
         };
         let Some(end) = end else {
             return Err(format!(
-                "a pin of {length} bytes from byte {offset} on, beyond every volume"
+                "a pin of {length} bytes from byte {offset}, beyond the maximum size of a volume"
             ));
         };
         let mut pins: Vec<PinConfig> = Vec::new();
@@ -153,10 +153,10 @@ impl KnobsConfig {
         Ok(())
     }
 
-    /// Bypasses these initiators from now on, and nobody else. One that is named twice is there once.
+    /// Replaces the bypassed initiators. Duplicates are removed.
     ///
     /// # Errors
-    /// What is wrong, and what to do.
+    /// The fault, and what to do.
     pub fn bypass(&mut self, names: &[String]) -> Result<(), String> {
         let mut bypass: Vec<String> = Vec::new();
         for name in names {
@@ -167,8 +167,8 @@ impl KnobsConfig {
         }
         need(bypass.len() <= BYPASS_MAX, || {
             format!(
-                "{} initiators cannot be bypassed, as a volume bypasses at most {BYPASS_MAX}: leave \
-                 some out",
+                "{} initiators cannot be bypassed: a volume bypasses at most {BYPASS_MAX}; remove \
+                 some",
                 bypass.len()
             )
         })?;
@@ -183,7 +183,7 @@ impl KnobsConfig {
             .sum()
     }
 
-    /// Bytes of the fast tier that are to be a volume's alone when it has so many.
+    /// Guaranteed bytes of a volume on the fast tier.
     pub fn claimed(&self, size: u64) -> u64 {
         self.pinned(TierConfig::Fast, size).max(self.fast_floor)
     }
@@ -191,7 +191,7 @@ impl KnobsConfig {
     /// Checks what the engine relies on.
     ///
     /// # Errors
-    /// What is wrong, as half a sentence.
+    /// The fault, as half a sentence.
     pub(crate) fn check(&self) -> Result<(), String> {
         let whole = |bytes: u64| bytes.is_multiple_of(EXTENT as u64);
         let apart = |pair: &[PinConfig]| pair[0].end() <= pair[1].offset;
@@ -205,7 +205,7 @@ impl KnobsConfig {
                 }),
             || {
                 format!(
-                    "pins that are not at most {PINS_MAX} ranges of whole 64 KiB in order: {:?}",
+                    "pins that are not at most {PINS_MAX} ordered ranges of whole 64 KiB: {:?}",
                     self.pins
                 )
             },
@@ -301,7 +301,10 @@ mod tests {
         let wrong = knobs.pin(16 * 128 * KIB, 64 * KIB, Some(Fast)).unwrap_err();
         assert!(wrong.contains("at most 16"), "{wrong}");
         let wrong = knobs.pin(u64::MAX - 5, 3, Some(Fast)).unwrap_err();
-        assert!(wrong.contains("beyond every volume"), "{wrong}");
+        assert!(
+            wrong.contains("beyond the maximum size of a volume"),
+            "{wrong}"
+        );
         assert_eq!(knobs, before);
     }
 
@@ -339,13 +342,13 @@ mod tests {
         ] {
             let said = knobs.bypass(&names(&["c", wrong])).unwrap_err();
             assert!(
-                said.contains(why) && said.contains("write 1 to 223"),
+                said.contains(why) && said.contains("use 1 to 223"),
                 "{said}"
             );
         }
         let many: Vec<String> = (0..9).map(|at| at.to_string()).collect();
         let said = knobs.bypass(&many).unwrap_err();
-        assert!(said.contains("at most 8: leave some out"), "{said}");
+        assert!(said.contains("at most 8; remove some"), "{said}");
         assert_eq!(knobs.bypass, names(&["b", "a"]));
         knobs.bypass(&many[1..]).unwrap();
         assert_eq!(knobs.check(), Ok(()));

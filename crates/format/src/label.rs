@@ -1,4 +1,4 @@
-//! Labels: what makes a drive part of a pool. Four a drive, of 1 MiB: two at each end.
+//! Labels identify a drive as part of a pool. Each drive has four of 1 MiB: two at each end.
 
 use crate::bytes::{get_u32, get_u64, get_u128, put};
 use crate::checkpoint::COUNT_MAX;
@@ -24,7 +24,7 @@ const BLOCK: usize = 4096;
 const PACK_ABOVE: usize = 64 << 10;
 /// Bytes of the longest description, unpacked. It bounds what a label can make its reader keep.
 pub const MAX_DESCRIPTION: usize = 4 << 20;
-/// Of 10: how hard it is tried to pack. Names and numbers in order pack well at once.
+/// Compression level of 10. Ordered names and numbers compress well at a low level.
 const PACK_LEVEL: u8 = 1;
 
 /// End of the part of a drive of `size` bytes that belongs to vdrives: whole MiB.
@@ -39,7 +39,7 @@ pub fn label_offsets(size: u64) -> [u64; 4] {
 }
 
 /// First bytes of the labels of a drive that had `known` bytes when it joined and has `present` now: the second end is where it
-/// was, and what lies beyond the present end is none. At another end there are data.
+/// was, and what is beyond the present end is none. At another end there are data.
 pub fn label_places(known: u64, present: u64) -> [Option<u64>; 4] {
     let fits = |offset: &u64| {
         let end = offset.checked_add(LABEL_SIZE);
@@ -64,16 +64,16 @@ pub enum LabelError {
     #[error("no label")]
     None,
     /// A whole label of a version that this one cannot follow. It counts by its generation, as
-    /// every other: an older label beside it says what is not so any more.
+    /// every other: an older label beside it says what is not so any longer.
     #[error("{why}")]
     Newer {
         /// Its generation.
         generation: u64,
-        /// What cannot be followed.
+        /// The unsupported feature.
         why: Newer,
     },
     /// The pool's description does not fit.
-    #[error("the pool's description takes {0} bytes, {1} when packed, and a label holds {MAX_DESCRIPTION} and {packed}: remove snapshots, volumes or exports", packed = LABEL_SIZE - HEADER as u64)]
+    #[error("the pool's description has {0} bytes, {1} compressed, and a label holds {MAX_DESCRIPTION} and {packed}: remove snapshots, volumes or exports", packed = LABEL_SIZE - HEADER as u64)]
     TooLong(usize, usize),
 }
 
@@ -82,7 +82,7 @@ pub enum LabelError {
 pub struct Label {
     /// Pool.
     pub pool: PoolId,
-    /// The drive that bears it.
+    /// The drive that has it.
     pub drive: DriveId,
     /// The highest wins.
     pub generation: u64,
@@ -124,11 +124,11 @@ fn pack(description: Vec<u8>) -> Result<(Vec<u8>, bool), LabelError> {
 
 fn unpack(packed: &[u8]) -> Result<Vec<u8>, String> {
     decompress_to_vec_zlib_with_limit(packed, MAX_DESCRIPTION)
-        .map_err(|failed| format!("it cannot be unpacked: {:?}", failed.status))
+        .map_err(|failed| format!("it cannot be decompressed: {:?}", failed.status))
 }
 
 impl Label {
-    /// Size in bytes that the drive that bears it had when it joined, if its description names that drive.
+    /// Size in bytes that the drive that has it had when it joined, if its description names that drive.
     pub fn own_size(&self) -> Option<u64> {
         let own = self.drive.to_string();
         let known = self.config.drives.iter().find(|known| known.id == own);
@@ -416,7 +416,7 @@ pub(crate) mod tests {
         let bytes = other.encode().unwrap();
         assert_eq!(u64::from(bytes[32]) & PACKED, PACKED);
         let damaged = changed(&bytes, |bytes| bytes[HEADER] ^= 0xff);
-        assert!(matches!(newer(&damaged), Newer::Description(why) if why.contains("unpacked")));
+        assert!(matches!(newer(&damaged), Newer::Description(why) if why.contains("decompressed")));
     }
 
     #[test]
@@ -492,10 +492,10 @@ pub(crate) mod tests {
             }),
             ("not on its drive", |config| config.meta.parts[0].offset = 0),
             ("not on its drive", |config| config.drives.clear()),
-            ("one place", |config| {
+            ("overlapping", |config| {
                 config.meta.parts.push(config.meta.parts[0].clone())
             }),
-            ("no name", |config| config.name = "../x".into()),
+            ("not a valid name", |config| config.name = "../x".into()),
             ("warnings at", |config| config.warn_at = vec![90, 80]),
             ("warnings at", |config| config.warn_at = vec![101]),
             ("a promotion budget of 4097 bytes", |config| {
@@ -522,7 +522,7 @@ pub(crate) mod tests {
                 config.volumes.push(volume(1));
                 config.volumes[0].quota = 4097;
             }),
-            ("no name", |config| {
+            ("not a valid name", |config| {
                 config.receiving.push(crate::ReceivingConfig {
                     volume: 1,
                     snapshot: "a/b".into(),

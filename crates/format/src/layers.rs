@@ -1,15 +1,15 @@
-//! Layers of volumes in a pool's description: which stand on which, and what is to become of those
-//! that nobody names (docs/snapshots.md).
+//! Layers of volumes in a pool's description: their parents, and what is to be done with those
+//! that are no longer referenced (docs/snapshots.md).
 
 use crate::{LAYERS, LayerConfig, PoolConfig, SnapshotConfig, VolumeConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is to be done with a layer that nobody names.
+/// What to do with an unreferenced layer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reap {
-    /// Nothing stands on it: all that it has is freed.
+    /// Nothing is based on it: all that it has is freed.
     Free(u32),
-    /// One layer, `upper`, stands on it: that one's pages go into its own.
+    /// One layer, `upper`, is based on it: that one's pages go into its own.
     Merge {
         /// The layer whose pages go.
         upper: u32,
@@ -29,30 +29,30 @@ pub struct Owner {
     pub viewers: Vec<Viewer>,
 }
 
-/// A layer that stands on another, and sees what that has as far as it does not hide it.
+/// A layer that is based on another, and sees what that has as far as it does not hide it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Viewer {
     /// Its number.
     pub layer: u32,
-    /// Who reads it.
+    /// Its readers.
     pub reader: Reader,
     /// Layers between it and the owner. Those that stand on it follow, one deeper, unless all that they see is seen here.
     pub depth: usize,
 }
 
-/// Who reads a layer.
+/// The readers of a layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reader {
     /// The snapshot that is asked about.
     Own,
     /// Another snapshot, or a volume.
     Other,
-    /// Nobody: no name is left for it.
+    /// None: it is unreferenced.
     Nobody,
 }
 
-/// Who sees what the layer `of` has, by way of the layers on it. There may be tens of thousands in a row that nobody
-/// names any more: nothing here goes deeper with each.
+/// The readers of layer `of`, through the layers based on it. There may be tens of thousands of unreferenced ones in a row:
+/// names any longer: nothing here goes deeper with each.
 fn viewers(
     children: &BTreeMap<u32, Vec<u32>>,
     named: &BTreeSet<u32>,
@@ -89,8 +89,8 @@ impl PoolConfig {
         self.layers.iter().find(|layer| layer.id == id)
     }
 
-    /// What people call a layer: the volume that it is live for, or `volume@snapshot`; of one that
-    /// nobody names its number.
+    /// The name of a layer: the volume whose active layer it is, or `volume@snapshot`; for an
+    /// unreferenced one its number.
     pub fn layer_name(&self, id: u32) -> String {
         if let Some(volume) = self.volumes.iter().find(|volume| volume.live() == id) {
             return volume.name.clone();
@@ -111,7 +111,7 @@ impl PoolConfig {
         self.layer(layer).map_or(layer, |entry| entry.root)
     }
 
-    /// A layer and those that it stands on, from the top down.
+    /// A layer and those that it is based on, from the top down.
     pub fn path(&self, layer: u32) -> Vec<u32> {
         let parents = self.layers.iter().filter(|entry| entry.parent != 0);
         let parents: BTreeMap<u32, u32> = parents.map(|entry| (entry.id, entry.parent)).collect();
@@ -119,7 +119,7 @@ impl PoolConfig {
         std::iter::successors(Some(layer), below).collect()
     }
 
-    /// The snapshots that a layer of `volume` stands on, and its own, the latest one first: their
+    /// The snapshots that a layer of `volume` is based on, and its own, the latest one first: their
     /// names, with other volumes' as `volume@snapshot`, and their layers' epochs. No epoch comes
     /// twice: what it names never changes, and is not found any more once the snapshot is deleted.
     pub fn beneath(&self, volume: u32, layer: u32) -> Vec<(String, u32)> {
@@ -243,8 +243,8 @@ impl PoolConfig {
             .collect()
     }
 
-    /// The layers whose pages may have what `layer`, which somebody names, alone sees: itself, and those
-    /// right beneath it that nobody names; each with those that may see the same.
+    /// The layers whose pages may have blocks that only `layer`, a referenced one, sees: itself, and those
+    /// directly beneath it that are unreferenced; each with those that may see the same.
     pub fn owners(&self, layer: u32) -> Vec<Owner> {
         let named = self.named();
         let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -264,7 +264,7 @@ impl PoolConfig {
         owners
     }
 
-    /// What is to be done with layers that nobody names, in no certain order of need: some of it may
+    /// Work on unreferenced layers, in no particular order: some of it may
     /// become unneeded by the rest.
     pub fn reap(&self) -> Vec<Reap> {
         let named = self.named();
@@ -316,7 +316,7 @@ impl PoolConfig {
         self.forget_lone_layers();
     }
 
-    /// A layer that stands on nothing, with nothing on it, is as any volume's.
+    /// A layer that is based on nothing, with nothing on it, is as any volume's.
     fn forget_lone_layers(&mut self) {
         let parents: BTreeSet<u32> = self.layers.iter().map(|layer| layer.parent).collect();
         let snapshots: BTreeSet<u32> = self.snapshots.iter().map(|name| name.layer).collect();

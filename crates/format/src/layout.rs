@@ -26,7 +26,7 @@ struct Band {
     first: usize,
 }
 
-/// How a vdrive's blocks lie on its parts.
+/// How a vdrive's blocks are on its parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
     kind: LayoutConfig,
@@ -96,7 +96,7 @@ impl Layout {
     /// The run that begins at `block`, of at most `count` blocks.
     ///
     /// # Panics
-    /// When `block` lies outside.
+    /// When `block` is outside.
     pub fn fragment(&self, block: u64, count: usize) -> Fragment {
         assert!(
             block < self.blocks,

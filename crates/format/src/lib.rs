@@ -1,6 +1,6 @@
 //! Every record that Convect writes to a drive: bytes to values and back. See docs/format.md.
 //!
-//! Responsible for: layout, checksums, and refusing what is not exactly as it must be.
+//! Responsible for: layout, checksums, and rejecting all invalid input.
 //! Leaves out: when and where records are written; it does no I/O and reads no clock.
 
 mod bounds;

@@ -16,7 +16,7 @@ pub const SLOTS: u32 = u32::MAX - 1;
 /// Owner of a shard's bitmaps of groups handed out in chunks.
 pub const HOMES: u32 = u32::MAX - 2;
 
-/// Pointers that are looked at together for whether any leads somewhere: as many bytes as several vectors have.
+/// Pointers that are examined together for whether any leads somewhere: as many bytes as several vectors have.
 const MANY: usize = 16;
 
 /// First key beneath the node of `level` (0 for a leaf) that holds `key`.

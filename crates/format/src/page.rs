@@ -11,7 +11,7 @@ pub(crate) const BODY: usize = 64;
 const MAGIC: u32 = 0x4750_5643; // "CVPG"
 const VERSION: u16 = 1;
 
-/// What a page is.
+/// Kinds of pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageKind {
     /// Inner node of a tree.
@@ -47,7 +47,7 @@ impl PageKind {
 /// Says what a page is and where it belongs: a page that landed elsewhere is noticed by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageHeader {
-    /// What it is.
+    /// Its kind.
     pub kind: PageKind,
     /// 0 for a leaf, 1 for the nodes above the leaves, and so on.
     pub level: u8,

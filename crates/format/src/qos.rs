@@ -44,7 +44,7 @@ fn is_weight(weight: &u32) -> bool {
     *weight == QOS_WEIGHT
 }
 
-/// What a volume is promised, and the most that it gets. 0 means none for every figure but level and weight.
+/// Guarantees and limits of a volume. 0 means none for every figure but level and weight.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QosPolicyConfig {
     /// Its number, never used again in its pool.
@@ -161,17 +161,17 @@ impl QosGroupConfig {
     /// Refuses a name that no group can have.
     ///
     /// # Errors
-    /// What is wrong and what to choose instead, as half a sentence.
+    /// The fault and what to choose instead, as half a sentence.
     pub fn check(&self) -> Result<(), String> {
         check_name(&self.name)
     }
 }
 
 impl QosPolicyConfig {
-    /// Refuses a policy that nobody can keep.
+    /// Rejects a policy that cannot be met.
     ///
     /// # Errors
-    /// What is wrong and what to choose instead, as half a sentence.
+    /// The fault and what to choose instead, as half a sentence.
     pub fn check(&self) -> Result<(), String> {
         check_name(&self.name)?;
         need(QOS_LEVELS.contains(&self.level), || {
@@ -215,7 +215,7 @@ impl QosPolicyConfig {
         })?;
         let is_capped = self.max_iops > 0 || self.max_bandwidth > 0;
         need(self.burst_s == 0 || is_capped, || {
-            "a burst without a maximum: choose a maximum of IOPS or bandwidth, too".into()
+            "a burst without a maximum: set a maximum of IOPS or bandwidth, too".into()
         })?;
         let within = |min: u64, max: u64| max == 0 || min <= max;
         need(within(self.min_iops, self.max_iops), || {
@@ -293,7 +293,7 @@ impl QosConfig {
             let is_new = (self.groups[..at].iter())
                 .all(|other| other.id != group.id && other.name != group.name);
             need(is_new && (1..next_volume).contains(&group.id), || {
-                format!("two groups {}, or one that was never made", group.id)
+                format!("two groups {}, or one that was never created", group.id)
             })?;
         }
         need(self.policies.len() <= QOS_POLICIES_MAX, || {
@@ -308,7 +308,7 @@ impl QosConfig {
                 .into_iter()
                 .all(|other| other.id != policy.id && other.name != policy.name);
             need(is_own && is_new, || {
-                format!("two policies {}, or one that was never made", policy.id)
+                format!("two policies {}, or one that was never created", policy.id)
             })?;
         }
         Ok(())

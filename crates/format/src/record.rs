@@ -1,4 +1,4 @@
-//! What a journal says: each record sets the blocks that it names to a state, whatever they were,
+//! Journal records: each sets the blocks that it names to a state, independent of their previous one,
 //! so that playing a journal again from an earlier point ends in the same state.
 
 use crate::bytes::{get_place, get_u16, get_u32, put, put_place};
@@ -103,10 +103,10 @@ impl FromIterator<usize> for BlockMask {
 
 /// Why bytes are no record. The journal page's checksum was right: a newer or damaged writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("a journal page holds bytes that are no record of this version")]
+#[error("a journal page contains bytes that are not a record of this version")]
 pub struct RecordError;
 
-/// What a record lists for each of its blocks: mostly there is one.
+/// A record's list per block: usually one entry.
 pub type Few<T> = SmallVec<[T; 2]>;
 
 /// One change. Places that a record frees are named in it.
@@ -154,7 +154,7 @@ pub enum Record {
         /// First of the consecutive slots.
         slot: Place,
     },
-    /// Blocks give up their slots, being valid at home.
+    /// Blocks that are valid at home release their slots.
     Evict {
         /// Volume.
         volume: u32,
@@ -188,7 +188,7 @@ pub enum Record {
         /// First block of the old home.
         old: Place,
     },
-    /// The chunk's page of layer `volume` goes into the page of the layer that it stands on: what it
+    /// The chunk's page of layer `volume` goes into the page of the layer that it is based on: what it
     /// has replaces what is there, and what it inherits stays. No checkpoint is between the pages
     /// and this record, so that playing it again does the same.
     Merge {
@@ -213,7 +213,7 @@ const HEAD: usize = 14;
 const PLACE: usize = 6;
 
 fn head(out: &mut Vec<u8>, kind: u8, first: u8, volume: u32, chunk: u32, counts: (usize, usize)) {
-    // All at once: room in `out` is looked for with each piece.
+    // In one piece: each append checks the room in `out`.
     let mut head = [0; HEAD];
     (head[0], head[1]) = (kind, first);
     put(&mut head, 2, &volume.to_le_bytes());

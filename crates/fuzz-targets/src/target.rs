@@ -13,7 +13,7 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-/// Decoders of what lies on drives and in snapshot streams. A new target is a file in `src/targets`, a
+/// Decoders of what is on drives and in snapshot streams. A new target is a file in `src/targets`, a
 /// row here or in [`PROTOCOL`], and a seed in `examples/seeds.rs`.
 pub const DRIVE: &[Target] = &[
     Target {

@@ -1,4 +1,4 @@
-//! Pools damaged at random and mended: `./dev bench damage [POOLS [SEED]]`.
+//! Pools damaged at random and repaired: `./dev bench damage [POOLS [SEED]]`.
 
 #[expect(dead_code, reason = "the tests use the rest")]
 #[path = "../tests/inspect/support/mod.rs"]

@@ -18,14 +18,14 @@ use units::{BLOCK, CHUNK, Place};
 /// Chunks' maps of one region.
 const REGION_CHUNKS: u64 = REGION / CHUNK as u64;
 
-/// What shards are checked against together.
+/// State that is checked across shards.
 #[derive(Default)]
 struct Shared {
     /// Owners of groups.
     groups: BTreeMap<GroupKey, u16>,
 }
 
-/// What a shard's maps refer to.
+/// Space that a shard's maps refer to.
 #[derive(Default)]
 struct Maps {
     refers: Space,
@@ -37,7 +37,7 @@ struct Maps {
     partial: bool,
 }
 
-/// Looks at a pool, and mends as it goes when the pass may. The report is in the inspection.
+/// Examines a pool, and repairs as it goes when the pass may. The report is in the inspection.
 pub async fn inspect(inspection: &Inspection<'_>) {
     begin(inspection);
     membership::check(inspection).await;
@@ -241,14 +241,14 @@ async fn check_chunk(
     let root = pool.config().root(volume);
     if shard_of_chunk(root, number, shards) != usize::from(shard) {
         let text = format!(
-            "{} is in the map of shard {shard}, which it is not of",
+            "{} is in the map of shard {shard}, but belongs to another",
             who()
         );
         inspection.find(Verdict::Repairable, text);
     }
     if let Err(found) = pool.check_chunk(page) {
         let text = format!(
-            "{} names {found}: the pool reads nothing of it; `convect restore` copies out what is right",
+            "{} refers to {found}: the pool cannot read it; `convect restore` copies out what is intact",
             who()
         );
         inspection.find(Verdict::Lost, text);
@@ -305,14 +305,14 @@ fn tell_claim(inspection: &Inspection<'_>, claim: Claim, place: Place, who: &dyn
         Claim::New => {}
         Claim::Taken => {
             let text = format!(
-                "{} shares block {block} of vdrive {vdrive} with another: one of them is overwritten; --data tells which",
+                "{} shares block {block} of vdrive {vdrive} with another: one of them is overwritten; --data shows which",
                 who()
             );
             inspection.find(Verdict::Lost, text);
         }
         Claim::Nowhere => {
             let text = format!(
-                "{} lies at block {block} of vdrive {vdrive}, outside of the pool",
+                "{} is at block {block} of vdrive {vdrive}, outside of the pool",
                 who()
             );
             inspection.find(Verdict::Lost, text);
@@ -330,8 +330,8 @@ fn compare(inspection: &Inspection<'_>, view: &ShardView, mut maps: Maps) {
     let shard = view.id;
     if !view.space_whole {
         let text = format!(
-            "shard {shard}: part of its bitmaps of space is lost; no volume needs them to be read, \
-             but the pool does not open without"
+            "shard {shard}: part of its space bitmaps is lost; volumes can be read without them, \
+             but the pool cannot be opened"
         );
         inspection.find(Verdict::Repairable, text);
         return;
@@ -339,7 +339,7 @@ fn compare(inspection: &Inspection<'_>, view: &ShardView, mut maps: Maps) {
     let (blocks, chunks) = maps.refers.beyond(&view.space);
     if blocks + chunks > 0 {
         let text = format!(
-            "shard {shard}: {blocks} blocks and {chunks} homes in use are marked as free: do not open the pool for writing"
+            "shard {shard}: {blocks} blocks and {chunks} homes in use are marked as free: do not open the pool"
         );
         inspection.find(Verdict::Repairable, text);
     }

@@ -5,7 +5,7 @@ use crate::report::Verdict;
 use format::{Checkpoint, checkpoint_block};
 use units::{ShardId, VdriveId};
 
-/// What one leg has in one of the two places of a shard's checkpoints.
+/// The content of one of the two places of a shard's checkpoints on one member.
 pub struct CheckpointCopy {
     /// Block of the metadata region.
     pub block: u64,
@@ -42,7 +42,7 @@ pub async fn copies(inspection: &Inspection<'_>, shard: u16) -> Vec<CheckpointCo
     copies
 }
 
-/// The newest checkpoint of a shard. Legs that lack what another one has are mended.
+/// The newest checkpoint of a shard. Legs that lack what another one has are repaired.
 pub async fn newest(inspection: &Inspection<'_>, shard: u16) -> Option<Checkpoint> {
     let copies = copies(inspection, shard).await;
     if copies.iter().any(|copy| copy.newer) {

@@ -36,7 +36,7 @@ pub fn is_here(pool: &Pool, place: Place) -> bool {
     vdrive.copies(place.block()).any(here)
 }
 
-/// Reads every copy of every block of a chunk and mends those that are wrong where one is right.
+/// Reads every copy of every block of a chunk and repairs those that are wrong where one is right.
 /// Returns the blocks that no drive has right.
 pub async fn verify(inspection: &Inspection<'_>, page: &ChunkPage) -> Vec<usize> {
     let mut wants = Vec::new();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Bytes read first of a label; the rest only when there is one and it is longer.
 const HEAD: usize = 64 << 10;
 
-/// What lies where a label belongs.
+/// The content of a label location.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LabelState {
     /// A label.
@@ -39,7 +39,7 @@ impl LabelState {
     }
 }
 
-/// Whether a label was written for this place: what lies at the end of a drive of another size than it had is data.
+/// Whether a label was written for this place: what is at the end of a drive of another size than it had is data.
 fn belongs(label: &Label, index: usize, offset: u64) -> bool {
     let size = label.own_size();
     size.is_none_or(|size| format::label_offsets(size)[index] == offset)
@@ -67,11 +67,11 @@ impl Disk {
     pub async fn new(handle: &Handle, drive: &Arc<dyn OpenDrive>) -> Result<Self> {
         let info = Drive::info(&**drive);
         let queue = drive.queue(handle).map_err(|failed| {
-            InspectError::new(format!("{} cannot be reached: {failed}", info.spec))
+            InspectError::new(format!("{} cannot be attached: {failed}", info.spec))
         })?;
         if info.size < 6 * LABEL_SIZE {
             return Err(InspectError::new(format!(
-                "{} has {}, which is too small for a drive of a pool: name another",
+                "{} has {}, which is too small for a drive of a pool: specify another",
                 info.spec,
                 units::format_bytes(info.size)
             )));
@@ -134,7 +134,7 @@ impl Disk {
     /// Reads `len` bytes at `offset` (bytes, whole sectors).
     ///
     /// # Errors
-    /// What the drive said.
+    /// The drive's error.
     pub async fn read(&self, offset: u64, len: usize) -> std::result::Result<DmaBuf, DriveError> {
         self.queue.read(offset, self.dma.get(len)).await
     }
@@ -142,7 +142,7 @@ impl Disk {
     /// Writes whole sectors at `offset` (bytes).
     ///
     /// # Errors
-    /// What the drive said; a drive opened for reading refuses.
+    /// The drive's error; a drive opened read-only refuses.
     pub async fn write(&self, offset: u64, bytes: &[u8]) -> std::result::Result<(), DriveError> {
         let mut buf = self.dma.get(bytes.len());
         buf.copy_from_slice(bytes);
@@ -152,7 +152,7 @@ impl Disk {
     /// Makes what was written durable.
     ///
     /// # Errors
-    /// What the drive said.
+    /// The drive's error.
     pub async fn flush(&self) -> std::result::Result<(), DriveError> {
         self.queue.flush().await
     }

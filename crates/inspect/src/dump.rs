@@ -14,7 +14,7 @@ use format::{
 };
 use units::{CHUNK_BLOCKS, Place, VdriveId};
 
-/// What is shown.
+/// The records to show.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {
     /// The labels of every drive, and the newest description.
@@ -23,11 +23,11 @@ pub enum What {
     Checkpoint(Option<u16>),
     /// The records that an opening would play.
     Journal(Option<u16>),
-    /// What lies at a block of the metadata region.
+    /// The content of a block of the metadata region.
     Page(u64),
-    /// The map of a volume, a line a chunk; or one chunk, a line for blocks that lie together.
+    /// The map of a volume, one line per chunk; or one chunk, one line per run of blocks.
     Map(String, Option<u32>),
-    /// What space shards have, a line a group.
+    /// The space of shards, one line per group.
     Space(Option<u16>),
 }
 
@@ -246,7 +246,11 @@ async fn page(pool: &Pool, block: u64, out: Lines<'_>) -> Result<()> {
         };
         let Some(page) = Page::found(&bytes) else {
             let empty = bytes.iter().all(|byte| *byte == 0);
-            let what = if empty { "zeroes" } else { "no page of a tree" };
+            let what = if empty {
+                "zeroes"
+            } else {
+                "not a page of a tree"
+            };
             out(&format!(
                 "0:{block} on {drive}: {what}, crc {:08x}",
                 crc32c(&bytes)
@@ -330,14 +334,14 @@ async fn map(
     let Some(known) = volumes.iter().find(|known| known.name == volume) else {
         let names: Vec<&str> = volumes.iter().map(|known| known.name.as_str()).collect();
         return Err(InspectError::new(format!(
-            "the pool has no volume '{volume}'; it has {}",
+            "the pool has no volume '{volume}': its volumes are {}",
             names.join(", ")
         )));
     };
-    out("as of the checkpoints; the journal's changes are shown by `dump journal`");
+    out("as of the checkpoints; `dump journal` shows later changes");
     for shard in 0..inspection.pool.config().shards {
         let Some(view) = ShardView::read(inspection, shard).await else {
-            out(&format!("shard {shard}: no checkpoint is left"));
+            out(&format!("shard {shard}: no valid checkpoint"));
             continue;
         };
         let root = view.volumes.get(&known.id).copied().unwrap_or_default();
@@ -389,7 +393,7 @@ fn map_page(found: Found, only: Option<u32>, out: Lines<'_>) -> bool {
 
 async fn space(inspection: &Inspection<'_>, shard: u16, out: Lines<'_>) {
     let Some(view) = ShardView::read(inspection, shard).await else {
-        out(&format!("shard {shard}: no checkpoint is left"));
+        out(&format!("shard {shard}: no valid checkpoint"));
         return;
     };
     for (key, bits) in &view.space.slots {

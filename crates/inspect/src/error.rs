@@ -1,8 +1,8 @@
-//! Why a pool could not be looked at.
+//! Why a pool could not be examined.
 
 use std::fmt;
 
-/// A sentence: what, why, and what to do. The pool may be whole; it was not looked at, or not to
+/// A sentence: what, why, and what to do. The pool may be whole; it was not examined, or not to
 /// the end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InspectError(String);
@@ -21,5 +21,5 @@ impl fmt::Display for InspectError {
 
 impl std::error::Error for InspectError {}
 
-/// What the tools return.
+/// Result of the tools.
 pub type Result<T> = std::result::Result<T, InspectError>;

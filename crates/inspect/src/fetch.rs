@@ -18,7 +18,7 @@ pub struct Want {
     pub crc: u32,
 }
 
-/// What was found of a block.
+/// Result of reading a block.
 #[derive(Default)]
 pub struct Got {
     /// Its content, if any drive has it right.

@@ -1,9 +1,9 @@
 //! New identities for a copy of a pool's drives, so that the copy is a pool of its own: of the pool, and of each drive.
 //!
-//! A copy made beneath the pool (of an array, a virtual machine, files) bears the same ids as the original, and a
-//! host that sees both cannot tell them apart. Labels, checkpoints and journals bear the pool's id; nothing else does.
+//! A copy made beneath the pool (of an array, a virtual machine, files) has the same ids as the original, and a
+//! host that sees both cannot tell them apart. Only labels, checkpoints and journals contain the pool's id.
 //! First the labels say which identities are being replaced, then checkpoints and journals follow, then labels that
-//! do not say so any more: after an interruption the same call goes on where it was. Leaves out: everything else of
+//! do not say so any longer: after an interruption the same call continues where it was. Leaves out: everything else of
 //! the description; exports and reservations stay as they are.
 
 use crate::disk::{Disk, LabelState};
@@ -25,7 +25,7 @@ const MARK: &str = "replaces_identity";
 /// Blocks read together.
 const BATCH: u64 = 64;
 
-/// What a copy is from now on.
+/// The new identity of a copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Renewed {
     /// The pool's name.
@@ -51,7 +51,7 @@ struct Plan {
 }
 
 /// Gives the pool on these drives, all of which have to be there, another id and each of them, too; with `name`
-/// another name. `new_id` gives ids that nobody has.
+/// another name. `new_id` returns unused ids.
 ///
 /// # Errors
 /// When the drives are not all of one pool, or one cannot be written; the same call then ends what was begun.
@@ -122,7 +122,9 @@ impl Plan {
         }
         let label = newest().max_by_key(|label| label.generation);
         let label = label.ok_or_else(|| {
-            InspectError::new("no label of a pool is on any of the drives: name the copy's drives")
+            InspectError::new(
+                "none of the drives has a pool's label: specify the drives of the copy",
+            )
         })?;
         let mut judged = label.clone();
         let evidence = crate::pool::judge(&mut judged, disks);
@@ -131,7 +133,10 @@ impl Plan {
         let mut drives = BTreeMap::new();
         for known in &label.config.drives {
             let old = known.id.parse().map_err(|_| {
-                InspectError::new(format!("the pool has a drive called {:?}", known.id))
+                InspectError::new(format!(
+                    "the pool has a drive with the malformed id {:?}",
+                    known.id
+                ))
             })?;
             drives.insert(old, DriveId(new_id()?));
         }
@@ -202,13 +207,13 @@ impl Plan {
             let is_member = |id: &DriveId| self.drives.values().any(|known| known == id);
             let Some(id) = id.filter(is_member) else {
                 return Err(InspectError::new(format!(
-                    "{} is not a drive of pool '{}' ({}): name the drives of one pool",
+                    "{} is not a drive of pool '{}' ({}): specify the drives of one pool only",
                     disk.spec, self.config.name, self.old
                 )));
             };
             if !seen.insert(id) {
                 return Err(InspectError::new(format!(
-                    "{} and another one are the same drive of pool '{}': name the drives of one copy",
+                    "{} and another are the same drive of pool '{}': specify the drives of one copy only",
                     disk.spec, self.config.name
                 )));
             }
@@ -218,7 +223,7 @@ impl Plan {
             let known = self.config.drives.iter();
             let mut known = known.filter(|known| known.id == missing.to_string());
             return Err(InspectError::new(format!(
-                "the drive that was {} last is not among those named: name all drives of the copy",
+                "the drive that was last {} is not among those specified: specify all drives of the copy",
                 known.next().map_or("", |known| &known.spec)
             )));
         }
@@ -228,7 +233,7 @@ impl Plan {
     async fn write_labels(&self, disks: &[Disk], generation: u64) -> Result<()> {
         for (drive, disk) in self.drives_of(disks)? {
             let failed = |error: block::DriveError| {
-                InspectError::new(format!("{}: a label cannot be written: {error}", disk.spec))
+                InspectError::new(format!("{}: writing a label failed: {error}", disk.spec))
             };
             let label = Label {
                 pool: self.new,
@@ -261,7 +266,10 @@ impl Plan {
                 continue;
             };
             let failed = |error: block::DriveError| {
-                InspectError::new(format!("{}: the metadata region: {error}", disk.spec))
+                InspectError::new(format!(
+                    "{}: writing the metadata region failed: {error}",
+                    disk.spec
+                ))
             };
             let mut at = 0;
             while at < end.min(part.blocks) {
@@ -288,13 +296,13 @@ impl Plan {
 fn refuse_unlike(evidence: &Evidence) -> Result<()> {
     if let Some(old) = evidence.lost().next() {
         return Err(InspectError::new(format!(
-            "{} is older than the copy's other drives (label {}, and {} at least is right): copy all drives again, at one moment",
+            "{} is older than the copy's other drives (label {}, at least {} expected): copy all drives again, at one point in time",
             old.spec, old.generation, old.expected
         )));
     }
     if let Some(short) = evidence.short.first() {
         return Err(InspectError::new(format!(
-            "{} is {} bytes shorter than the drive that it is a copy of: copy it again, whole",
+            "{} is {} bytes shorter than the drive that it is a copy of: copy the whole drive again",
             short.spec, short.missing
         )));
     }
@@ -342,6 +350,7 @@ pub fn renew(specs: &[String], name: Option<&str>) -> Result<Renewed> {
 }
 
 fn random_id() -> Result<u128> {
-    reactor::control::entropy()
-        .map_err(|error| InspectError::new(format!("the system gives no random numbers: {error}")))
+    reactor::control::entropy().map_err(|error| {
+        InspectError::new(format!("the system returns no random numbers: {error}"))
+    })
 }

@@ -1,4 +1,4 @@
-//! One pass over a pool: what it is allowed to do, what it found, how far it is.
+//! One pass over a pool: its mode, its findings, its progress.
 
 use crate::fetch::Got;
 use crate::pool::Pool;
@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use units::{Place, VdriveId};
 
-/// What a pass may do.
+/// The mode of a pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Read only.
@@ -19,7 +19,7 @@ pub enum Mode {
 /// How far a pass is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Blocks whose map was looked at, and with data read.
+    /// Blocks whose map was examined, and with data read.
     pub blocks: u64,
     /// Blocks that the pool says it stores.
     pub total: u64,
@@ -32,11 +32,11 @@ pub type OnProgress<'a> = &'a dyn Fn(Progress);
 pub struct Inspection<'a> {
     /// The pool.
     pub pool: &'a Pool,
-    /// What it may do.
+    /// Its mode.
     pub mode: Mode,
     /// Whether the content of blocks is read.
     pub data: bool,
-    /// What it found.
+    /// Its findings.
     pub report: RefCell<Report>,
     progress: Cell<Progress>,
     on_progress: OnProgress<'a>,
@@ -65,7 +65,7 @@ impl<'a> Inspection<'a> {
         self.report.borrow_mut().find(verdict, text);
     }
 
-    /// There are so many more blocks to look at.
+    /// Adds blocks that remain to be examined.
     pub fn expect(&self, blocks: u64) {
         let mut progress = self.progress.get();
         // What a pool says that it stores is no more than a word of its drives.
@@ -73,7 +73,7 @@ impl<'a> Inspection<'a> {
         self.progress.set(progress);
     }
 
-    /// So many blocks were looked at.
+    /// Adds examined blocks.
     pub fn passed(&self, blocks: u64) {
         let mut progress = self.progress.get();
         progress.blocks = progress.blocks.saturating_add(blocks);
@@ -81,7 +81,7 @@ impl<'a> Inspection<'a> {
         (self.on_progress)(progress);
     }
 
-    /// Mends copies that were found wrong when a right one was, else only notes them.
+    /// Repairs copies that were found wrong when a right one was, else only notes them.
     pub async fn mend(&self, what: &'static str, place: Place, got: &Got) {
         if let Some(bytes) = &got.bytes {
             self.mend_parts(what, place.vdrive(), place.block(), bytes, &got.wrong)
@@ -132,7 +132,7 @@ impl<'a> Inspection<'a> {
         };
         let failure = match read {
             Ok(read) if read[..] == *bytes => return true,
-            Ok(_) => "it reads back otherwise".to_owned(),
+            Ok(_) => "reading it back returns other data".to_owned(),
             Err(error) => error.to_string(),
         };
         let text = format!(

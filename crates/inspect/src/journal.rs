@@ -1,5 +1,5 @@
-//! A shard's journal ring: what an opening would play, and signs that part of it is lost. Where pages out of its middle are,
-//! an opening is refused; here those after them are used, and what may be older for it is known.
+//! A shard's journal ring: what an opening would replay, and signs that part of it is lost. Where pages out of its middle are,
+//! an opening is refused; here those after them are used, and ranges that may be older because of that are known.
 
 use crate::inspection::Inspection;
 use crate::report::Verdict;
@@ -20,7 +20,7 @@ pub struct JournalEntry {
     pub records: Vec<Record>,
 }
 
-/// What a journal has since a checkpoint.
+/// The content of a journal since a checkpoint.
 #[derive(Default)]
 pub struct Journal {
     /// Pages in order; some between them may be lost.
@@ -30,7 +30,7 @@ pub struct Journal {
     /// Numbers of pages that were durable and are lost. What they said of a block counts no more only where a later page
     /// tells of that block.
     pub lost: BTreeSet<u64>,
-    /// The newest checkpoint is lost, and the journal goes on from that.
+    /// The newest checkpoint is lost, and the journal continues from that.
     pub later: bool,
     /// The last page says that all before it was durable, and has no records: nothing came after it for a moment at least.
     pub ended: bool,
@@ -46,7 +46,7 @@ struct Candidate {
     parts: Vec<usize>,
 }
 
-/// What is in a ring, whatever it belongs to.
+/// The content of a ring, of all epochs.
 struct Ring {
     /// Pages of the checkpoint's epoch, from its point on, by number.
     pages: BTreeMap<u64, Candidate>,
@@ -81,7 +81,7 @@ impl Ring {
 }
 
 /// Reads what an opening from `checkpoint` would play. Legs that lack a page, or have it as it was
-/// before it was full, are mended: a crash leaves the last page so, and it may have been durable.
+/// before it was full, are repaired: a crash leaves the last page so, and it may have been durable.
 pub async fn read(inspection: &Inspection<'_>, checkpoint: &Checkpoint) -> Journal {
     let config = inspection.pool.config();
     let shard = checkpoint.shard.0;
@@ -103,8 +103,8 @@ pub async fn read(inspection: &Inspection<'_>, checkpoint: &Checkpoint) -> Journ
     if ring.unreadable.contains(&(next % length)) && !inspection.pool.label.exported {
         journal.cut = true;
         let text = format!(
-            "shard {}: page {next} of the journal cannot be read on any drive that has it: writes that were flushed \
-             may be lost with it",
+            "shard {}: page {next} of the journal cannot be read on any drive that has it: flushed writes \
+             may be lost",
             checkpoint.shard
         );
         inspection.find(Verdict::Lost, text);
@@ -127,7 +127,7 @@ impl JournalEntry {
 }
 
 impl Journal {
-    /// Whether something that was durable is lost, so that blocks of which nothing later is told may be older.
+    /// Whether something that was durable is lost, so that blocks without a later record may be older.
     pub fn has_gaps(&self) -> bool {
         self.later || !self.lost.is_empty()
     }
@@ -187,7 +187,7 @@ async fn mend(inspection: &Inspection<'_>, ring: &Ring, candidate: &Candidate, b
     }
 }
 
-/// What the ring says of what is not in the part that can be played.
+/// Reports contents of the ring outside of the replayable part.
 fn tell(
     inspection: &Inspection<'_>,
     checkpoint: &Checkpoint,
@@ -199,22 +199,22 @@ fn tell(
     if ring.epoch > checkpoint.epoch {
         let text = format!(
             "shard {shard}: the journal is of opening {} and the newest checkpoint of opening {}: \
-             the checkpoint that belongs to it is lost, and changes with it",
+             its checkpoint is lost, and changes with it",
             ring.epoch, checkpoint.epoch
         );
         inspection.find(Verdict::Lost, text);
     } else if let Some(first) = lost.first() {
         let count = lost.len();
         let text = format!(
-            "shard {shard}: page {first} of the journal is lost on every drive and was durable, {count} such pages in all: \
-             what they told is lost, and the pool does not open; `convect restore` goes by the pages up to {next} that \
-             are left, and lists what may be older"
+            "shard {shard}: page {first} of the journal was durable and is lost on every drive, {count} such pages in total: \
+             their records are lost, and the pool cannot be opened; `convect restore` uses the remaining pages up to {next}, \
+             and lists data that may be older"
         );
         inspection.find(Verdict::Lost, text);
     }
     if ring.strange > 0 {
         let text = format!(
-            "shard {shard}: {} pages of the journal hold what is no record of this version",
+            "shard {shard}: {} pages of the journal contain invalid records",
             ring.strange
         );
         inspection.find(Verdict::Lost, text);
@@ -357,7 +357,7 @@ mod tests {
         check(&[], 0, &[], &[]);
         check(&[10, 12, 13], 13, &[10, 12, 13], &[11]);
         check(&[12, 13, 15], 13, &[12, 13], &[10, 11]);
-        // A mark that nobody can have made.
+        // An impossible mark.
         check(
             &[10, 11],
             u64::MAX,

@@ -1,6 +1,6 @@
-//! Pools that are not in use, read from their drives alone: checked, shown, mended, copied out.
+//! Pools that are not in use, read from their drives alone: checked, shown, repaired, copied out.
 //!
-//! Responsible for: telling what of a pool is whole and what is lost, writing good copies over
+//! Responsible for: reporting what is intact and what is lost in a pool, writing good copies over
 //! bad ones, and getting data out of a pool that cannot be opened.
 //! Leaves out: serving pools. It never opens one as the engine does, and only a repair writes.
 

@@ -6,7 +6,7 @@ use crate::report::{DriveReport, Verdict};
 use format::{Label, label_slots_for};
 use units::DriveId;
 
-/// Looks at every drive, and writes the newest label where it belongs and is not.
+/// Examines every drive, and writes the newest label where it belongs and is not.
 pub async fn check(inspection: &Inspection<'_>) {
     let pool = inspection.pool;
     for index in 0..pool.disks.len() {
@@ -26,27 +26,27 @@ pub async fn check(inspection: &Inspection<'_>) {
             parts: parts_of(inspection, &drive.id),
         };
         let text = format!(
-            "drive {} is missing: what only it has cannot be read; name it, too, if it is there",
+            "drive {} is missing: data that only this drive has cannot be read; specify it, too, if you have it",
             drive.spec
         );
         inspection.find(Verdict::Repairable, text);
         inspection.report.borrow_mut().drives.push(report);
     }
     for spec in &pool.unlabelled {
-        let text = format!("{spec} bears no label of the pool, and is left alone");
+        let text = format!("{spec} has no label of the pool and is ignored");
         inspection.find(Verdict::Repairable, text);
     }
     tell_evidence(inspection);
     tell_out(inspection);
 }
 
-/// What the drives' labels tell of each other, as sentences: what was put back, what was cut short.
+/// Evidence in the drives' labels, as sentences: drives that were restored to an earlier state, or truncated.
 pub fn tell_evidence(inspection: &Inspection<'_>) {
     let evidence = &inspection.pool.evidence;
     for spec in &evidence.own_way {
         let text = format!(
-            "{spec} was used without the pool's other drives, and they without it: look at one side alone, without {spec} or \
-             with it only"
+            "{spec} and the pool's other drives were used separately (split brain): inspect one side alone, without {spec} or \
+             with it alone"
         );
         inspection.find(Verdict::Repairable, text);
     }
@@ -54,15 +54,15 @@ pub fn tell_evidence(inspection: &Inspection<'_>) {
         let (spec, own, expected) = (&old.spec, old.generation, old.expected);
         if old.alone {
             let text = format!(
-                "{spec} was put back to an earlier state: its label is {own}, and the pool's newest one says that it had {expected} \
-                 at least. What was written since is lost or older, and no block that still fits the pool's map shows \
-                 it. Bring the drive back as it was last; the pool opens as it is only with --accept-old"
+                "{spec} was restored to an earlier state: its label is {own}, and the pool's newest label expects at least \
+                 {expected}. Later writes are lost or older, and blocks that still match the pool's map do not \
+                 show it. Attach the drive in its latest state; the pool opens as it is only with --accept-old"
             );
             inspection.find(Verdict::Lost, text);
         } else {
             let text = format!(
-                "{spec} is older than its mirror's other drives (label {own}, and {expected} at least is right): nothing of it \
-                 is used, and the pool copies all of it when it is opened"
+                "{spec} is older than its mirror's other drives (label {own}, at least {expected} expected): none of its data \
+                 is used, and it is resynced completely when the pool is opened"
             );
             inspection.find(Verdict::Repairable, text);
         }
@@ -70,12 +70,12 @@ pub fn tell_evidence(inspection: &Inspection<'_>) {
     for short in &evidence.short {
         let (spec, missing) = (&short.spec, short.missing);
         let what = match short.cut {
-            true => "what lay there is read from elsewhere, or lost",
-            false => "only labels lay there",
+            true => "data that was there is read from another drive, or lost",
+            false => "only labels were there",
         };
         let text = format!(
-            "{spec} is {missing} bytes shorter than when it joined: {what}, and nothing is written to it here. Give it its size \
-             back, or replace it in its mirror"
+            "{spec} is {missing} bytes shorter than when it joined: {what}, and it is not written to here. Restore its size, \
+             or replace it in its mirror"
         );
         inspection.find(Verdict::Repairable, text);
     }
@@ -111,7 +111,7 @@ async fn check_present(inspection: &Inspection<'_>, index: usize) {
     inspection.report.borrow_mut().drives.push(report);
     if named.is_none() {
         let text = format!(
-            "{} bears a label of this pool, which does not name it any more: it is left alone",
+            "{} has a label of this pool, but is no longer one of its drives: it is ignored",
             disk.spec
         );
         inspection.find(Verdict::Whole, text);
@@ -158,7 +158,7 @@ async fn mend_labels(inspection: &Inspection<'_>, index: usize, wanted: &Label) 
     });
     if damaged.count() > 0 {
         let text = format!(
-            "{}: a label of the generation before is damaged; it is not needed and the next change writes it",
+            "{}: a label of the previous generation is damaged; it is not needed, and the next change rewrites it",
             disk.spec
         );
         inspection.find(Verdict::Whole, text);
@@ -176,7 +176,7 @@ fn text_of(state: &LabelState) -> String {
     }
 }
 
-/// What a drive is part of.
+/// The roles of a drive.
 fn parts_of(inspection: &Inspection<'_>, drive: &str) -> Vec<String> {
     let config = inspection.pool.config();
     let mut parts = Vec::new();
@@ -202,7 +202,7 @@ fn tell_out(inspection: &Inspection<'_>) {
         for (index, part) in vdrive.parts.iter().enumerate() {
             if part.out {
                 let text = format!(
-                    "{} is out of vdrive {} ({}): it has no copy of what was written since",
+                    "{} is out of vdrive {} ({}): it lacks later writes",
                     inspection.pool.part_name(vdrive.id, index),
                     vdrive.id,
                     vdrive.class.name()

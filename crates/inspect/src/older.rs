@@ -1,7 +1,7 @@
-//! What of a volume may be older than what was written last, since pages of a shard's journal are lost that were durable.
+//! Ranges of a volume that may be older than the last writes, since durable pages of a shard's journal are lost.
 //!
-//! Nothing tells which blocks such a page named: every block that the shard has may be among them, but those of which a
-//! later page tells.
+//! It is unknown which blocks such a page named: every block of the shard may be among them, except those that a
+//! later page names.
 
 use crate::journal::Journal;
 use crate::report::Range;

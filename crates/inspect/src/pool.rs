@@ -31,7 +31,7 @@ pub struct Part {
 pub struct Vdrive {
     /// Its number.
     pub id: VdriveId,
-    /// What it holds.
+    /// Its use.
     pub class: SpaceClass,
     /// Which part has which block.
     pub layout: Layout,
@@ -44,7 +44,7 @@ pub struct Vdrive {
 }
 
 impl Vdrive {
-    /// The parts that have `block`, which lies within it, and the byte on each one's drive.
+    /// The parts that have `block`, which is within it, and the byte on each one's drive.
     pub fn copies(&self, block: u64) -> impl Iterator<Item = (usize, u64)> + '_ {
         let fragment = self.layout.fragment(block, 1);
         let parts = if self.layout.is_mirror() {
@@ -82,13 +82,13 @@ pub struct Pool {
     pub id: PoolId,
     /// The newest label, with members of mirrors marked as out that it does not know to be old.
     pub label: Label,
-    /// The same as it lies on the drives.
+    /// The same as it is on the drives.
     pub written: Label,
     /// Its vdrives, the metadata region first.
     pub vdrives: BTreeMap<VdriveId, Vdrive>,
     /// Drives that are here and bear no label: their specifications.
     pub unlabelled: Vec<String>,
-    /// What the drives' labels tell of each other.
+    /// Evidence in the drives' labels.
     pub evidence: Evidence,
 }
 
@@ -96,7 +96,7 @@ impl Pool {
     /// Reads labels and puts the pool together.
     ///
     /// # Errors
-    /// When no drive bears a label, or they are of two pools, or one is there twice.
+    /// When no drive has a label, or they are of two pools, or one is there twice.
     pub async fn open(handle: &Handle, drives: &[Arc<dyn OpenDrive>]) -> Result<Self> {
         let mut disks = Vec::new();
         let mut unlabelled = Vec::new();
@@ -119,7 +119,7 @@ impl Pool {
         let newest = disks.iter().filter_map(Disk::newest);
         let Some(label) = newest.max_by_key(|label| label.generation).cloned() else {
             return Err(InspectError::new(format!(
-                "{}: no label of a pool is left on any of the drives: name more of the pool's drives",
+                "{}: none of the drives has a readable label of a pool: specify more of its drives",
                 unlabelled.join(", ")
             )));
         };
@@ -151,7 +151,7 @@ impl Pool {
         (end <= self.disks[disk].size).then_some(disk)
     }
 
-    /// Whether nothing is to be written to a drive: it was put back to an earlier state or cut short, and is evidence of that.
+    /// Whether nothing is to be written to a drive: it was restored to an earlier state or truncated, and is evidence of that.
     pub fn is_kept(&self, disk: usize) -> bool {
         let own = self.disks.get(disk).and_then(Disk::newest);
         let id = own.map(|label| label.drive.to_string());
@@ -160,7 +160,7 @@ impl Pool {
         old.chain(short).any(|drive| Some(drive) == id.as_ref())
     }
 
-    /// The vdrive that has this place, if it lies within one.
+    /// The vdrive that has this place, if it is within one.
     pub fn vdrive_of(&self, place: Place) -> Option<&Vdrive> {
         let vdrive = self.vdrives.get(&place.vdrive())?;
         (place.block() < vdrive.layout.blocks()).then_some(vdrive)
@@ -171,7 +171,7 @@ impl Pool {
         &self.vdrives[&VdriveId(0)]
     }
 
-    /// The group that a place lies in, and its block within the group.
+    /// The group that a place is in, and its block within the group.
     pub fn group_of(&self, place: Place) -> Option<(GroupKey, usize)> {
         let vdrive = self.vdrive_of(place)?;
         let block = place.block().checked_sub(vdrive.base)?;
@@ -225,7 +225,7 @@ fn check_members(disks: &[Disk], label: &Label) -> Result<()> {
         let Some(own) = disk.newest() else { continue };
         if own.pool != label.pool {
             return Err(InspectError::new(format!(
-                "{} is of pool '{}' ({}) and others are of pool '{}' ({}): name the drives of one pool",
+                "{} belongs to pool '{}' ({}) and others belong to pool '{}' ({}): specify the drives of one pool only",
                 disk.spec, own.config.name, own.pool, label.config.name, label.pool
             )));
         }
@@ -234,7 +234,7 @@ fn check_members(disks: &[Disk], label: &Label) -> Result<()> {
             .find(|other| other.newest().is_some_and(|other| other.drive == own.drive));
         if let Some(twin) = twin {
             return Err(InspectError::new(format!(
-                "{} and {} bear the same drive id, so that one is a copy of the other: name one of them",
+                "{} and {} have the same drive id, so one is a copy of the other: specify only one of them",
                 twin.spec, disk.spec
             )));
         }

@@ -117,7 +117,7 @@ pub async fn replay(
     missing
 }
 
-/// What of a record is on the drives.
+/// The part of a record that is on the drives.
 #[derive(Default)]
 struct Found {
     /// Blocks that are where the record says.

@@ -1,4 +1,4 @@
-//! What an inspection found.
+//! The report of an inspection.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ const RANGES: usize = 1000;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Everything that was looked at is as it has to be.
+    /// Everything that was examined is as it has to be.
     #[default]
     Whole = 0,
     /// Something is wrong and nothing is lost.
@@ -39,12 +39,12 @@ pub struct DriveReport {
     pub id: String,
     /// Size in bytes.
     pub size: u64,
-    /// `present`, `stale` (its label is older, as it may be), `old` (it was put back to an earlier state), `short` (it was cut
-    /// short), `left` (the pool does not name it) or `missing`.
+    /// `present`, `stale` (its label is older, as it may be), `old` (it was restored to an earlier state), `short` (it was
+    /// truncated), `left` (it is no longer a drive of the pool) or `missing`.
     pub state: &'static str,
     /// Its labels: a generation, `empty`, `damaged`, `unreadable`, `gone` (beyond its end).
     pub labels: Vec<String>,
-    /// What it is part of: `metadata`, `vdrive 1 fast`, with `(out)` where it is not up to date.
+    /// Its roles: `metadata`, `vdrive 1 fast`, with `(out)` where it is not up to date.
     pub parts: Vec<String>,
 }
 
@@ -170,7 +170,7 @@ pub struct Report {
     pub data_read: bool,
     /// Blocks of data whose content was compared.
     pub data_blocks: u64,
-    /// What can be mended, or was, and how many of each.
+    /// Repairable or repaired copies, with their numbers.
     #[serde(serialize_with = "mends")]
     pub mends: BTreeMap<MendKind, u64>,
     /// Everything else that is not as it has to be, and remarks.
@@ -207,7 +207,7 @@ impl Report {
         }
     }
 
-    /// Notes something that can be mended, or was.
+    /// Notes something that can be repaired, or was.
     pub(crate) fn mend(&mut self, what: &'static str, drive: String) {
         self.verdict = self.verdict.max(Verdict::Repairable);
         *self.mends.entry(MendKind { what, drive }).or_default() += 1;
@@ -225,12 +225,12 @@ impl Report {
         }
     }
 
-    /// How many copies can be mended, or were.
+    /// How many copies can be repaired, or were.
     pub fn mend_count(&self) -> u64 {
         self.mends.values().sum()
     }
 
-    /// Puts everything in order once all was looked at.
+    /// Puts everything in order once all was examined.
     pub(crate) fn settle(&mut self) {
         self.volumes.iter_mut().for_each(VolumeReport::settle);
         self.findings

@@ -19,25 +19,25 @@ use units::{BLOCK, CHUNK, CHUNK_BLOCKS};
 /// in no certain order.
 pub type Sink<'a> = &'a mut dyn FnMut(u64, &[u8]) -> io::Result<()>;
 
-/// What was copied, and what was not.
+/// Result of copying a volume.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Restored {
     /// The volume, with the ranges that cannot be read.
     pub volume: VolumeReport,
     /// Bytes that were copied.
     pub copied: u64,
-    /// What may be older than what was written last: chunks whose part of the map is lost and was
+    /// Ranges that may be older than the last writes: chunks whose part of the map is lost and was
     /// found by a search, blocks whose newest write the journal names and no drive has, and blocks of which nothing is
     /// told after a page of the journal that is lost.
     pub perhaps_older: Vec<Range>,
     /// Shards of which the journal's last page is not whole: what was written there last may be
     /// missing, and nothing tells which blocks that would be.
     pub journals_cut: Vec<u16>,
-    /// Drives, and shards' metadata, that were put back to an earlier state: anything may be older than what was written last.
+    /// Drives, and shards' metadata, that were restored to an earlier state: anything may be older than the last writes.
     pub put_back: Vec<String>,
 }
 
-/// What is known of a volume in one shard.
+/// The state of a volume in one shard.
 struct Part {
     chunks: Chunks,
     lost: Vec<RangeInclusive<u32>>,
@@ -71,7 +71,7 @@ pub async fn restore_volume(
     let Some(volume) = volumes.iter().find(|known| known.name == volume) else {
         let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
         return Err(InspectError::new(format!(
-            "the pool has no volume '{name}'; it has {}",
+            "the pool has no volume '{name}': its volumes are {}",
             names.join(", ")
         )));
     };
@@ -116,7 +116,7 @@ pub async fn restore_volume(
     for shard in 0..inspection.pool.config().shards {
         let done = restore.shard(shard, sink).await;
         done.map_err(|error| {
-            InspectError::new(format!("what was read cannot be written: {error}"))
+            InspectError::new(format!("writing the restored data failed: {error}"))
         })?;
     }
     restore.restored.volume.settle();
@@ -230,7 +230,7 @@ impl Restore<'_> {
     }
 
     /// Looks for pages of the lost part of the map. What is not found is lost, but for blocks that
-    /// the journal tells of.
+    /// the journal names.
     async fn search(
         &mut self,
         (shard, layer): (u16, u32),

@@ -1,4 +1,4 @@
-//! The tools as a program calls them: drives by name, a loop of their own, a report.
+//! Entry points of the tools: they take drive specifications, run a loop, and return a report.
 
 use crate::check::inspect;
 use crate::dump::{What, dump};
@@ -32,19 +32,19 @@ pub fn open_drives(specs: &[String], mode: Mode) -> Result<Vec<Arc<dyn OpenDrive
         let canonical =
             drives::canonical(spec).map_err(|error| InspectError::new(error.to_string()))?;
         if known.contains(&canonical) {
-            return Err(InspectError::new(format!("{spec} is named twice")));
+            return Err(InspectError::new(format!("{spec} is given twice")));
         }
         let drive = match mode {
             Mode::Look => drives::open_read_only(&canonical),
             Mode::Mend => drives::open(&canonical),
         };
         let explain = |error: drives::OpenError| match error.kind {
-            // Nobody makes a file in the place of a pool's drive.
-            OpenErrorKind::NotFound => {
-                InspectError::new(format!("{spec} is not there: name the drives that are"))
-            }
+            // No file is created in place of a pool's drive.
+            OpenErrorKind::NotFound => InspectError::new(format!(
+                "{spec} does not exist: specify existing drives only"
+            )),
             OpenErrorKind::TooSmall => InspectError::new(format!(
-                "{error}: it was cut short and holds nothing of a pool; leave it out"
+                "{error}: it was truncated and has no data of a pool; omit it"
             )),
             _ => InspectError::new(error.to_string()),
         };
@@ -58,12 +58,12 @@ pub fn open_drives(specs: &[String], mode: Mode) -> Result<Vec<Arc<dyn OpenDrive
 pub(crate) fn reactor() -> Result<Reactor> {
     Reactor::new(1).map_err(|error| {
         InspectError::new(format!(
-            "the system gives no io_uring, which drives are read by: {error}"
+            "io_uring, which is needed to read drives, is not available: {error}"
         ))
     })
 }
 
-/// Looks at the pool on these drives, and with [`Mode::Mend`] mends what can be.
+/// Examines the pool on these drives, and with [`Mode::Mend`] repairs what can be.
 ///
 /// # Errors
 /// When there is no pool on them, or they cannot be opened.
@@ -79,7 +79,7 @@ pub async fn inspect_drives(
         let writable = pool.config().features.check_writable();
         writable.map_err(|newer| {
             InspectError::new(format!(
-                "pool {} cannot be mended: {newer}",
+                "pool {} cannot be repaired: {newer}",
                 pool.config().name
             ))
         })?;
@@ -103,7 +103,7 @@ fn pass(
     ended.map_err(|error| InspectError::new(format!("the loop failed: {error}")))?
 }
 
-/// Looks at the pool on these drives, and writes nothing.
+/// Examines the pool on these drives, and writes nothing.
 ///
 /// # Errors
 /// When a drive is in use or cannot be opened, or no pool is on them.
@@ -115,7 +115,7 @@ pub fn check(
     pass(specs, Mode::Look, options, progress)
 }
 
-/// Looks at the pool on these drives and mends what can be. The report says what was found, as
+/// Examines the pool on these drives and repairs what can be. The report says what was found, as
 /// [`check`]'s would have; check again to see what is left.
 ///
 /// # Errors
@@ -193,7 +193,7 @@ pub fn restore(
             Ok((restored, report))
         }
         Err(error) => {
-            // It holds nothing, or not all that could be had: a second try makes it anew.
+            // It holds nothing, or not all that could be had: a second try makes it again.
             if let Ok(meta) = file.metadata() {
                 let _ = reactor::remove_file_if(to, FileIdentity::of(&meta));
             }

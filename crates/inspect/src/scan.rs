@@ -1,4 +1,4 @@
-//! Searching the metadata region for pages of a volume's map that nothing leads to any more.
+//! Searching the metadata region for pages of a volume's map that nothing leads to any longer.
 
 use crate::fetch::Want;
 use crate::inspection::Inspection;

@@ -13,7 +13,7 @@ use format::{
 use std::collections::{BTreeMap, BTreeSet};
 use units::Place;
 
-/// What is known of a shard before its volumes' maps are read.
+/// The state of a shard before its volumes' maps are read.
 pub struct ShardView {
     /// Its number.
     pub id: u16,
@@ -33,7 +33,7 @@ pub struct ShardView {
     pub lost_volumes: Vec<std::ops::RangeInclusive<u32>>,
     /// Places of the pages of its own trees.
     pub pages: Vec<Place>,
-    /// What is told of it.
+    /// Its report.
     pub report: ShardReport,
 }
 
@@ -42,7 +42,7 @@ impl ShardView {
     pub async fn read(inspection: &Inspection<'_>, id: u16) -> Option<Self> {
         let Some(checkpoint) = checkpoint::newest(inspection, id).await else {
             let text = format!(
-                "shard {id} has no checkpoint on any drive: every part of a volume that it has is lost"
+                "shard {id} has no checkpoint on any drive: every part of a volume in this shard is lost"
             );
             inspection.find(Verdict::Lost, text);
             return None;
@@ -77,7 +77,7 @@ impl ShardView {
         Some(view)
     }
 
-    /// What says that the shard's metadata was put back to an earlier state: the newest label knows of a later one.
+    /// Evidence that the shard's metadata was restored to an earlier state: the newest label records a later one.
     pub fn older(&self, inspection: &Inspection<'_>) -> Option<String> {
         let told = inspection
             .pool
@@ -91,8 +91,8 @@ impl ShardView {
         };
         let text = || {
             format!(
-                "shard {}: its metadata was put back to an earlier state: checkpoint {} of opening {}, and the newest label \
-                 knows of {} of opening {}. What was written since is lost or older",
+                "shard {}: its metadata was restored to an earlier state: checkpoint {} of opening {}, and the newest label \
+                 records {} of opening {}. Later writes are lost or older",
                 self.id, found.generation, found.epoch, told.generation, told.epoch
             )
         };
@@ -143,7 +143,7 @@ impl ShardView {
         }
     }
 
-    /// Tells of a bitmap that this pool cannot have; false: it counts as lost.
+    /// Reports an impossible bitmap; false: it counts as lost.
     fn is_bounded(&mut self, inspection: &Inspection<'_>, bounded: Bounded) -> bool {
         if let Err(found) = bounded {
             let text = format!("shard {}: {found}", self.id);
@@ -164,8 +164,8 @@ impl ShardView {
                         let (root, counts) = VolumePage::decode(&page);
                         if !counts.is_possible() || header.key == 0 || header.key >= NUMBERS_MAX {
                             let text = format!(
-                                "shard {}: the entry of volume {} has a number or counts that cannot be: the \
-                                 pool does not open",
+                                "shard {}: the entry of volume {} has an invalid number or counts: the \
+                                 pool cannot be opened",
                                 self.id, header.key
                             );
                             inspection.find(Verdict::Repairable, text);

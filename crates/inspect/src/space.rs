@@ -1,4 +1,4 @@
-//! Bitmaps of space: what a shard's trees say is in use, or what its maps refer to.
+//! Space bitmaps: as a shard's trees record them, or as its maps imply them.
 
 use crate::pool::Pool;
 use format::GroupKey;
@@ -17,14 +17,14 @@ pub struct Space {
     pub homes: BTreeMap<GroupKey, u64>,
 }
 
-/// What setting a bit showed.
+/// Result of setting a bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claim {
     /// It was free.
     New,
     /// Something has it already.
     Taken,
-    /// It lies outside of every group.
+    /// It is outside of every group.
     Nowhere,
 }
 

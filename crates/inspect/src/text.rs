@@ -32,14 +32,14 @@ fn shard(out: &mut String, shard: &ShardReport) -> fmt::Result {
     }
     if shard.journal_records > 0 {
         let (records, pages) = (shard.journal_records, shard.journal_pages);
-        write!(out, ", {records} records in {pages} journal pages to play")?;
+        write!(
+            out,
+            ", {records} records in {pages} journal pages to replay"
+        )?;
     }
     if shard.unfinished_blocks > 0 {
         let count = shard.unfinished_blocks;
-        write!(
-            out,
-            ", {count} blocks of them written without a flush and gone"
-        )?;
+        write!(out, ", {count} unflushed blocks of them lost")?;
     }
     writeln!(out)
 }
@@ -49,7 +49,7 @@ fn volume(out: &mut String, volume: &VolumeReport) -> fmt::Result {
     let (size, name) = (format_bytes(volume.size), &volume.name);
     write!(out, "  {name:<16} {size:>9}, {stored} stored, ")?;
     if volume.lost_bytes == 0 {
-        return writeln!(out, "whole");
+        return writeln!(out, "intact");
     }
     writeln!(out, "{} lost:", format_bytes(volume.lost_bytes))?;
     for range in volume.lost.iter().take(RANGES) {
@@ -63,14 +63,14 @@ fn volume(out: &mut String, volume: &VolumeReport) -> fmt::Result {
     Ok(())
 }
 
-/// What was mended, or can be.
+/// Repaired or repairable copies.
 pub fn mends(report: &Report, repaired: bool) -> String {
     let mut out = String::new();
     if !report.mends.is_empty() {
         out.push_str(if repaired {
-            "mended\n"
+            "repaired\n"
         } else {
-            "can be mended\n"
+            "can be repaired\n"
         });
     }
     for (kind, count) in &report.mends {
@@ -81,7 +81,7 @@ pub fn mends(report: &Report, repaired: bool) -> String {
     out
 }
 
-/// The whole report. `repaired`: copies were mended, not only found.
+/// The whole report. `repaired`: copies were repaired, not only found.
 pub fn report(report: &Report, repaired: bool) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
@@ -92,7 +92,7 @@ pub fn report(report: &Report, repaired: bool) -> String {
 fn write_report(out: &mut String, report: &Report, repaired: bool) -> fmt::Result {
     let exported = match report.exported {
         true => "exported",
-        false => "not exported: it was in use when it ended, or its drives were taken away",
+        false => "not exported: its last use ended without closing it",
     };
     writeln!(out, "pool {} ({}), {exported}", report.pool, report.id)?;
     writeln!(out, "drives")?;
@@ -129,17 +129,17 @@ fn write_report(out: &mut String, report: &Report, repaired: bool) -> fmt::Resul
     }
     out.push_str(&mends(report, repaired));
     if report.data_read {
-        writeln!(out, "{} blocks of data were read", report.data_blocks)?;
+        writeln!(out, "{} blocks of data were checked", report.data_blocks)?;
     }
     Ok(())
 }
 
-/// What a check comes to, in a sentence.
+/// The result of a check, in a sentence.
 pub fn verdict(report: &Report) -> String {
     let unread = if report.data_read {
         ""
     } else {
-        " (blocks of data were not read: --data does)"
+        " (blocks of data were not checked: use --data)"
     };
     let mends = report.mend_count();
     match report.verdict {
@@ -150,20 +150,20 @@ pub fn verdict(report: &Report) -> String {
                 _ => ("s", "end"),
             };
             format!(
-                "The pool is whole{unread}, as far as its journals tell: that of shard{plural} {} {verb} without a mark, as \
-                 when writes were under way, and a last page that is lost would leave no trace.",
+                "The pool is intact{unread}, as far as its journals show: that of shard{plural} {} {verb} without a mark, as \
+                 when writes were in flight, and the loss of its last page would leave no trace.",
                 shards.join(", ")
             )
         }
-        Verdict::Whole => format!("The pool is whole{unread}."),
+        Verdict::Whole => format!("The pool is intact{unread}."),
         Verdict::Repairable if mends > 0 => {
             let copies = if mends == 1 { "copy" } else { "copies" };
-            format!("Nothing is lost{unread}; `convect repair` can mend {mends} wrong {copies}.")
+            format!("Nothing is lost{unread}; `convect repair` can repair {mends} bad {copies}.")
         }
-        Verdict::Repairable => format!("Nothing is lost{unread}; see what is wrong above."),
+        Verdict::Repairable => format!("Nothing is lost{unread}; see the findings above."),
         Verdict::Lost => {
             let also = if mends > 0 {
-                " `convect repair` mends the rest;"
+                " `convect repair` repairs the rest;"
             } else {
                 ""
             };

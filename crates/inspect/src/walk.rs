@@ -11,7 +11,7 @@ const BATCH: usize = 256;
 pub enum Found {
     /// It is right on some drive.
     Page {
-        /// What points to it.
+        /// The pointer to it.
         ptr: PagePtr,
         /// The page.
         page: Page,
@@ -20,7 +20,7 @@ pub enum Found {
     },
     /// No drive has it right: nothing beneath it can be reached.
     Lost {
-        /// What points to it.
+        /// The pointer to it.
         ptr: PagePtr,
         /// 0 for a leaf.
         level: u8,
@@ -56,7 +56,7 @@ impl Walk {
         }
     }
 
-    /// The next pages, about in the order of their keys. Copies that are wrong are mended.
+    /// The next pages, about in the order of their keys. Copies that are wrong are repaired.
     pub async fn next(&mut self, inspection: &Inspection<'_>) -> Option<Vec<Found>> {
         if self.waiting.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! What can be written on the command line.
+//! Command line arguments.
 
 use crate::breakdown::Breakdown;
 use crate::compare::Compare;
@@ -20,12 +20,12 @@ pub struct Arguments {
     /// The `convect` command to drive; without it, the one beside this program
     #[arg(long, global = true, value_name = "PATH")]
     pub convect: Option<PathBuf>,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The command.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Make a tiered pool, measure it, and show it getting faster
@@ -40,15 +40,15 @@ pub enum Command {
     TwoTiers(TwoTiers),
     /// A pool of 256 TiB: create, write, read, restart, memory
     Scale(Scale),
-    /// The daemon's processor time with volumes exported that nobody uses
+    /// The daemon's processor time with idle exports
     Idle(Idle),
-    /// What a scrub costs hosts: 4 KiB random requests with and without one
+    /// Cost of a scrub for hosts: 4 KiB random requests with and without one
     ScrubCost(ScrubCost),
-    /// What viewers of live data and a scrape each second cost hosts: 4 KiB random requests with and without them
+    /// Cost of viewers of live data and a scrape each second for hosts: 4 KiB random requests with and without them
     Viewers(Viewers),
-    /// What snapshots and clones cost: taking them, the writes after them, deleting, cloning, reading
+    /// Cost of snapshots and clones: creation, the writes after it, deletion, cloning, reads
     Snapshots(Snapshots),
-    /// Many iSCSI sessions that log in at once, the memory that they take, and a storm of booting guests
+    /// Many concurrent iSCSI logins, their memory, and a storm of booting guests
     Sessions(Sessions),
     /// Many initiators count in the same blocks of an iSCSI unit by COMPARE AND WRITE, while connections are cut
     Increments(Increments),
@@ -60,13 +60,13 @@ pub enum Command {
     Breakdown(Breakdown),
     /// An export's ways of polling by five loads: rates, latencies and the daemon's processor time
     Polling(Waiting),
-    /// Four guests at once, each with the load of a kind of server: what the engine adds to the drives' time
+    /// Four concurrent guests, each with the load of a kind of server: the engine's overhead over the drives' latency
     Guests(Guests),
     /// Block traces through the placement policy and the published ones, at several sizes of the fast tier
     Replay(Replay),
     /// 600 desktops boot beside a database, mail and a backup, without and with policies of quality of service
     Storm(Storm),
-    /// What policies of quality of service promise, bar by bar: infeasible floors, the price, fairness, changes, memory
+    /// Guarantees of quality of service, bar by bar: infeasible minimums, the price, fairness, changes, memory
     Promises(Promises),
     /// Hostile guests, hosts, programs and viewers one after the other, and what they cost others and the daemon
     Hostile(Hostile),
@@ -95,7 +95,7 @@ pub struct Demo {
     pub fast: u64,
 }
 
-/// What modelled disks are kept in.
+/// Backing store of modelled disks.
 #[derive(Args, Debug, Clone)]
 pub struct Behind {
     /// Folder for the files behind modelled disks. In memory (/dev/shm) they do not share a drive with the fast
@@ -116,13 +116,13 @@ pub struct Replay {
     /// A trace made from a seed instead: moving, scan, one-hit, scattered, vdi-boot, zipf, uniform
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub synthetic: Vec<String>,
-    /// What synthetic traces are made from, and where the policy's chance begins
+    /// Seed of synthetic traces and of the policy
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Requests of each at most
     #[arg(long, value_name = "COUNT")]
     pub limit: Option<u64>,
-    /// Leave out so many requests at the beginning of each
+    /// Skip this many requests at the beginning of each
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub skip: usize,
     /// Sizes of the fast tier, in per cent of the blocks that the trace uses
@@ -189,10 +189,10 @@ pub struct Moving {
     /// Size of the fast drive, instead of twice the hot set and 1 GiB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub fast: Option<u64>,
-    /// Seconds after each move that are looked at, at least
+    /// Seconds after each move that are examined, at least
     #[arg(long, default_value_t = 60)]
     pub seconds: u64,
-    /// Seconds after which a set that is not warm is given up, instead of 120 for each GiB
+    /// Seconds after which a set that is not warm times out, instead of 120 for each GiB
     #[arg(long, value_name = "SECONDS")]
     pub limit: Option<u64>,
     /// Where chance begins that scatters the set
@@ -267,7 +267,7 @@ pub struct Idle {
     /// Seconds to look for
     #[arg(long, default_value_t = 10)]
     pub seconds: u64,
-    /// Fail when it uses more than so many hundredths of a core
+    /// Fail if it uses more than this many hundredths of a core
     #[arg(long, value_name = "PERCENT")]
     pub limit: Option<f64>,
 }
@@ -369,7 +369,7 @@ impl Snapshots {
 /// `sessions`.
 #[derive(Args, Debug)]
 pub struct Sessions {
-    /// Sessions that log in at once
+    /// Number of concurrent logins
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=4000))]
     pub sessions: u32,
     /// How many times

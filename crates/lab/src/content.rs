@@ -1,4 +1,4 @@
-//! Blocks that say what they are: every byte follows from the block's number and version.
+//! Self-describing blocks: every byte follows from the block's number and version.
 
 use crate::chance::scatter;
 
@@ -6,7 +6,7 @@ use crate::chance::scatter;
 pub const BLOCK: usize = units::BLOCK;
 const MAGIC: u64 = 0x434f_4e56_4543_5431;
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
     /// Zeroes.
@@ -63,7 +63,7 @@ pub fn read(block: u64, bytes: &[u8]) -> Result<Content, String> {
     }
     let version = word(2) as u32;
     let head = head(block, version);
-    // All of it at once, which the processor does several words at a time.
+    // All of it in one loop, which the processor vectorises.
     let off = (4..words).fold(0, |off, index| off | (word(index) ^ tail(head[3], index)));
     if off == 0 && word(2) == head[2] && word(3) == head[3] {
         return Ok(Content::Data(version));

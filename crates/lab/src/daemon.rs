@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a start may take before it is given up; far beyond what is expected.
+/// Timeout of a start, far above the expected time.
 const START_TIME: Duration = Duration::from_secs(120);
 /// How much of the daemon's log is shown when it fails, in lines.
 const LOG_LINES: usize = 20;
@@ -63,7 +63,7 @@ impl Daemon {
         self.folder.join("convect.sock")
     }
 
-    /// What it logs.
+    /// Its log.
     pub fn log(&self) -> PathBuf {
         self.folder.join("convect.log")
     }
@@ -102,7 +102,7 @@ impl Daemon {
         command
             .args(["serve", "--config"])
             .arg(self.folder.join("convect.toml"))
-            // Somebody's own daemon is none of our business.
+            // A daemon of the user is left alone.
             .env_remove("CONVECT_SOCKET")
             .stdin(Stdio::null())
             .stdout(File::create(&said)?)
@@ -137,7 +137,7 @@ impl Daemon {
         ended.map_or(Ok(()), |status| Err(self.died(&describe(status))))
     }
 
-    /// What was measured, or why not: that the daemon ended tells more than what its client said.
+    /// The result, or the error: the daemon's end is more informative than its client's error.
     pub fn explain<T>(&mut self, measured: Result<T>) -> Result<T> {
         if measured.is_err() && !interrupt::asked() {
             self.check()?;
@@ -255,12 +255,12 @@ impl Daemon {
         self.ask(&["pool", "status", pool])
     }
 
-    /// What a pool counted.
+    /// Counters of a pool.
     pub fn counters(&self, pool: &str) -> Result<Counters> {
         self.ask(&["pool", "iostat", pool])
     }
 
-    /// What other sizes of the fast tier would give a pool.
+    /// Forecasts for other sizes of a pool's fast tier.
     pub fn what_if(&self, pool: &str) -> Result<WhatIf> {
         self.ask(&["pool", "what-if", pool])
     }

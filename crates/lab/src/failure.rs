@@ -9,7 +9,7 @@ pub struct Failure {
     interrupt: bool,
 }
 
-/// What most functions here give.
+/// Result of most functions here.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What fio reads or writes.
+/// fio's target.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// A file, by io_uring and O_DIRECT.
@@ -31,7 +31,7 @@ pub enum Pattern {
 /// A load.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// What it reads or writes.
+    /// Its target.
     pub target: Target,
     /// Which requests.
     pub pattern: Pattern,
@@ -39,7 +39,7 @@ pub struct Load {
     pub offset: u64,
     /// How long its region is, in bytes.
     pub size: u64,
-    /// How long it goes on; a fill ends when it is through.
+    /// How long it continues; a fill ends when it is through.
     pub seconds: u64,
     /// Requests after which it ends, whatever the time.
     pub requests: Option<u64>,
@@ -55,7 +55,7 @@ pub struct Load {
 /// Zones of a hot set: hot data lies all over a disk, and fio takes each as often as the others.
 const ZONES: u64 = 20;
 
-/// What fio measured.
+/// fio's results.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Requests a second, over the whole time.

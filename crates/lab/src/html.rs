@@ -1,4 +1,4 @@
-//! What reports in HTML have in common.
+//! Common parts of HTML reports.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What the daemon uses while nobody asks it for anything.
+//! The daemon's resource usage while it is idle.
 
 use crate::arguments::Idle;
 use crate::daemon::Daemon;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const GIB: u64 = 1 << 30;
-/// What follows a start is work of the start, and left out.
+/// Work after a start belongs to it, and is left out.
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// Exports volumes, waits, and prints the share of a core that the daemon used.

@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP as a flag that every wait looks at, so that whatever was started
+//! SIGINT, SIGTERM and SIGHUP as a flag that every wait checks, so that everything that was started
 //! and made is ended and removed by the values that own it.
 
 use crate::failure::{Failure, Result};
@@ -11,7 +11,7 @@ static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 /// How often a wait looks up.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Begins to watch. A second signal ends the program at once.
+/// Begins to watch. A second signal ends the program immediately.
 pub fn watch() -> Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&ASKED))?;
@@ -20,12 +20,12 @@ pub fn watch() -> Result<()> {
     Ok(())
 }
 
-/// Whether somebody asked for the end.
+/// Whether an interrupt was received.
 pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// An error when somebody asked for the end.
+/// An error after an interrupt.
 pub fn check() -> Result<()> {
     if asked() {
         Err(Failure::interrupted())
@@ -34,7 +34,7 @@ pub fn check() -> Result<()> {
     }
 }
 
-/// Waits, unless somebody asks for the end.
+/// Waits, unless interrupted.
 pub fn pause(time: Duration) -> Result<()> {
     let end = Instant::now() + time;
     loop {

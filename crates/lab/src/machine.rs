@@ -24,7 +24,7 @@ pub fn describe() -> String {
     )
 }
 
-/// A number of bytes of memory that the system tells of a process.
+/// A memory figure of a process from the system, in bytes.
 fn memory_bytes(pid: u32, name: &str) -> Result<u64> {
     let path = format!("/proc/{pid}/status");
     let text = fs::read_to_string(&path).during(|| path.clone())?;

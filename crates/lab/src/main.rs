@@ -1,6 +1,6 @@
 //! `convect-lab`: demonstrations, benchmarks and torture of a daemon that it starts itself.
 //!
-//! Responsible for: the workloads, what is measured, and how it is shown.
+//! Responsible for: workloads, measurements, and their presentation.
 //! Leaves out: the engine. It is reached only as anybody reaches it: by the `convect` command
 //! and through the front ends.
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Fast space for each byte of a volume: writes go to free places.
 const FAST_TIMES: u64 = 2;
-/// What a pool wants beside that.
+/// Additional space of a pool.
 const POOL_BYTES: u64 = 256 << 20;
 
 /// The daemon and the folder that its sockets are in.

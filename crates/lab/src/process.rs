@@ -63,7 +63,7 @@ impl Process {
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
 
-    /// Ends it at once, as a crash would.
+    /// Kills it, as a crash would.
     pub fn kill(&mut self) -> Result<()> {
         self.child
             .kill()
@@ -97,7 +97,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Nobody is left to be told; the kill within `stop` is the last resort.
+        // The error cannot be reported; the kill within `stop` is the last resort.
         let _ = self.stop();
     }
 }

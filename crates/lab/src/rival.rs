@@ -1,4 +1,4 @@
-//! A file served over NBD by qemu-nbd: what the same client gets without Convect.
+//! A file served over NBD by qemu-nbd: the performance of the same client without Convect.
 
 use crate::failure::{Failure, Result, While};
 use crate::fio::Target;
@@ -49,7 +49,7 @@ pub fn write_file(path: &Path, size: u64) -> Result<()> {
     Ok(())
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// The disk's content, byte by byte.

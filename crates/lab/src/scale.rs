@@ -1,4 +1,4 @@
-//! A pool of hundreds of TiB on sparse files: what it costs to make, use, restart and hold.
+//! A pool of hundreds of TiB on sparse files: the cost of creating, using, restarting and keeping it.
 
 use crate::arguments::Scale;
 use crate::chance::Chance;

@@ -1,4 +1,4 @@
-//! What the measurements have in common: a fast file over modelled disks, one filled volume.
+//! The common setup of measurements: a fast file over modelled disks, one filled volume.
 
 use crate::arguments::Behind;
 use crate::daemon::Daemon;
@@ -134,7 +134,7 @@ impl Scene {
         self.scratch.join("raw.img")
     }
 
-    /// Writes so many bytes, from the volume's beginning on.
+    /// Writes a number of bytes, from the volume's start on.
     pub fn fill(&self, used: u64) -> Result<()> {
         self.fill_other(self.target(), used)
     }

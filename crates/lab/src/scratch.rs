@@ -80,7 +80,7 @@ impl Scratch {
         )))
     }
 
-    /// The same below a folder that somebody named.
+    /// The same below a given folder.
     pub fn below(parent: &Path, purpose: &str, bytes: u64) -> Result<Self> {
         let folder = Self {
             folder: make(parent, purpose)?,

@@ -1,4 +1,4 @@
-//! What a person sees: a progress line on a terminal, tables, colours.
+//! Terminal output: a progress line, tables, colours.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ impl Progress {
     /// Draws the line.
     pub fn draw(&mut self, text: &str) {
         self.drawn = Some(Instant::now());
-        // A terminal that went away shows nothing; the measuring goes on.
+        // A terminal that went away shows nothing; the measuring continues.
         let _ = write!(std::io::stdout(), "\r\x1b[2K{text}");
         let _ = std::io::stdout().flush();
     }

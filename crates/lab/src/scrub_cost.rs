@@ -1,4 +1,4 @@
-//! What a scrub costs hosts: 4 KiB random requests with and without one, turn about.
+//! The cost of a scrub for hosts: 4 KiB random requests with and without one, alternating.
 
 use crate::arguments::ScrubCost;
 use crate::failure::{Failure, Result};
@@ -11,7 +11,7 @@ use units::format_bytes;
 
 /// Size of the raw file that a scene has beside the pool; nothing is measured on it here.
 const RAW: u64 = 1 << 20;
-/// Requests outstanding: busy, and not so many that they only wait for each other.
+/// Queue depth: busy, without saturation.
 const DEPTH: u32 = 16;
 
 /// Figures of the rounds with or without a scrub.

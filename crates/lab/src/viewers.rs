@@ -1,4 +1,4 @@
-//! What viewers of live data and a scrape each second cost hosts: 4 KiB random requests with and without them, turn
+//! The cost of viewers of live data and of a scrape each second for hosts: 4 KiB random requests with and without them, turn
 //! about.
 
 use crate::arguments::Viewers;
@@ -35,7 +35,7 @@ const SINK_TIME: Duration = Duration::from_secs(60);
 /// Columns of the table.
 const COLUMNS: usize = 9;
 
-/// What came to those who look.
+/// Data received by viewers.
 #[derive(Default)]
 struct Seen {
     leave: AtomicBool,
@@ -104,7 +104,7 @@ fn follow(mut stream: UnixStream, seen: &Seen, mut part: impl FnMut(&[u8])) -> R
     Ok(())
 }
 
-/// So many viewers that look at the state and at the volume's map, as the page does: all on one thread, which sleeps until
+/// A number of viewers of the state and the volume's map, as the page does: all on one thread, which sleeps until
 /// something comes, so that they take as little as can be of the processors that they share with what is measured.
 fn view(socket: &Path, viewers: u32, seen: &Seen) -> Result<()> {
     let path = format!("/v1/live?maps={VOLUME}&cells=1024");
@@ -182,7 +182,7 @@ fn load(scene: &Scene, pattern: Pattern, with: &Viewers, name: &str) -> Result<R
     })
 }
 
-/// What those who look cost the daemon by themselves, in processor time: it says what they can cost hosts at most, also
+/// Processor time of viewers in the daemon without hosts: an upper bound of their cost for hosts, also
 /// on a machine that is too busy for their rates to tell.
 fn idle(scene: &Scene, seconds: u64) -> Result<(f64, f64)> {
     let clock = Clock::start(scene)?;
@@ -223,7 +223,7 @@ fn bounds_of_median(values: &[f64]) -> (f64, f64) {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let count = sorted.len() as f64;
-    // Half of the values are below it, give or take 1.96 standard deviations of so many throws of a coin.
+    // Half of the values are below it, give or take 1.96 standard deviations of this many throws of a coin.
     let rank = (count / 2.0 - 0.98 * count.sqrt()).max(0.0) as usize;
     let bounds = sorted.get(rank).zip(sorted.iter().rev().nth(rank));
     bounds.map_or((f64::NAN, f64::NAN), |(least, most)| (*least, *most))

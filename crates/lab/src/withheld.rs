@@ -1,4 +1,4 @@
-//! What the machine itself withholds: time in which a program that only looks at the clock does not run, as the host of a
+//! Stolen time: time in which a program that only reads the clock does not run, as the host of a
 //! virtual machine gives the core to others.
 
 use crate::failure::Result;
@@ -10,13 +10,13 @@ const TIME: Duration = Duration::from_secs(3);
 
 /// Of one core.
 pub struct Withheld {
-    /// The share of all moments at which who comes has to wait longer than was asked about.
+    /// The share of all moments at which a newcomer has to wait longer than a limit.
     pub share: f64,
     /// The longest time without the core.
     pub longest: Duration,
 }
 
-/// Looks at these cores at the same time, for three seconds in which nothing else is to run: how often somebody would
+/// Examines these cores at the same time, for three seconds in which nothing else is to run: how often somebody would
 /// wait longer than `limit` for each.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ fn look(limit: Duration) -> Withheld {
     while before - began < TIME {
         let now = Instant::now();
         let gap = now - before;
-        // Who comes near its end waits less.
+        // A newcomer near its end waits less.
         waits += gap.saturating_sub(limit);
         longest = longest.max(gap);
         before = now;

@@ -1,4 +1,4 @@
-//! What the policy costs: time for a use of an extent, memory, and time for the what-if curve.
+//! The cost of the policy: time for a use of an extent, memory, and time for the what-if curve.
 //!
 //! `cargo bench -p convect-placement`. One TiB is mapped: every region of it was used. Memory is
 //! what the allocator was asked for and has not got back. Skewed is 90 % of the uses in 10,000 extents,
@@ -80,7 +80,7 @@ fn main() {
 /// The system takes small pages together in its own time, 16 MiB in 10 s as it is set up mostly.
 const HUGE_PAGES_WAIT: Duration = Duration::from_secs(240);
 
-/// Waits until most of so many bytes lie on huge pages, or none come; says how much does.
+/// Waits until most of so many bytes are on huge pages, or none come; says how much does.
 #[expect(
     clippy::disallowed_methods,
     reason = "only the policy itself does not wait"

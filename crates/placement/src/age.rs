@@ -1,11 +1,11 @@
 //! Time as the policy counts it: in blocks that hosts use, never in seconds.
 //!
-//! A **tick** is a 32nd of the fast tier's blocks. Ages are told in ticks, and grouped the coarser
+//! A **tick** is a 32nd of the fast tier's blocks. Ages are measured in ticks, and grouped the coarser
 //! the older they are: a doubling has four groups.
 
 /// Ticks in which hosts use as many blocks as the fast tier has.
 pub(crate) const TICKS_PER_FILL: u32 = 32;
-/// An extent that was not used for so many ticks counts as never used: 16 times the fast tier.
+/// An extent that was not used for this many ticks counts as never used: 16 times the fast tier.
 pub(crate) const FORGOTTEN: u16 = 16 * TICKS_PER_FILL as u16;
 /// Groups of ages.
 pub(crate) const GROUPS: usize = 33;

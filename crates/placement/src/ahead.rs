@@ -1,4 +1,4 @@
-//! What a miss reads beside what was asked for.
+//! Read-ahead: what a miss reads in addition to the requested extent.
 //!
 //! A disk that has sought reads on for little. Which blocks around a miss are worth it the policy
 //! learns: for each distance, and for each of a few scenes, how many of the blocks that came unasked were used
@@ -15,7 +15,7 @@ const WORTH: f32 = 0.03;
 const TRIED: f32 = 0.03;
 /// The same, of blocks of which little is known yet.
 const TRIED_AT_FIRST: f32 = 0.3;
-/// So many make a share known.
+/// Minimum number of samples of a share.
 const KNOWN: f32 = 50.0;
 /// Counts beyond which both halve: what was long ago counts less.
 const COUNT_MAX: f32 = 2000.0;
@@ -27,10 +27,10 @@ const SCENES: usize = 8;
 /// In place of a scene's number: the block came for another reason than its distance, and tells nothing of that.
 pub(crate) const UNLEARNT: u8 = u8::MAX;
 
-/// What is known of the surroundings of a miss.
+/// Statistics of the surroundings of a miss.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Scene {
-    /// The block before was used of late.
+    /// The block before was used recently.
     pub before: bool,
     /// The block after was.
     pub after: bool,
@@ -50,7 +50,7 @@ struct Share {
     came: f32,
 }
 
-/// What became of blocks that came unasked.
+/// The outcome of blocks that were read ahead.
 pub(crate) struct Ahead {
     shares: [Share; DISTANCES * SCENES * 2],
 }
@@ -98,7 +98,7 @@ impl Ahead {
     }
 }
 
-/// What to do with a block near a miss.
+/// Decision about a block near a miss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// Read it.

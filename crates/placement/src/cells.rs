@@ -1,6 +1,6 @@
-//! What is known of every extent that hosts ever used: eight bytes each.
+//! Statistics of every extent that hosts ever used: eight bytes each.
 //!
-//! Cells lie in blocks of a region of 256 MiB, so that an extent is found with one look into a small
+//! Cells are in blocks of a region of 256 MiB, so that an extent is found with one look into a small
 //! directory, which stays in the processor's caches, and one into memory. A TiB of which every region was used takes
 //! 128 MiB.
 
@@ -16,7 +16,7 @@ const CELLS: usize = REGION as usize;
 /// No entry among what is present.
 pub(crate) const ABSENT: u32 = u32::MAX;
 
-/// What is known of an extent.
+/// Statistics of an extent.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cell {
     /// Uses in the upper four bits, the tick of the last one in the others.
@@ -27,9 +27,9 @@ pub(crate) struct Cell {
     at: u32,
 }
 
-/// The bit of `Cell::at` that tells of blocks that came unasked.
+/// The bit of `Cell::at` for blocks that were read ahead.
 const UNASKED: u32 = 1 << 31;
-/// The most entries that can be told apart.
+/// The maximum number of entries.
 pub(crate) const ENTRIES_MOST: u32 = UNASKED - 1;
 
 impl Cell {
@@ -56,8 +56,8 @@ impl Cell {
         self.at = at.wrapping_add(1);
     }
 
-    /// Its entry may have blocks that came unasked, of which nothing was learned yet: most uses need not look at the
-    /// entry, which lies elsewhere in memory.
+    /// Its entry may have blocks that came unasked, of which nothing was learned yet: most uses need not examine the
+    /// entry, which is elsewhere in memory.
     pub(crate) fn came_unasked(self) -> bool {
         self.at & UNASKED != 0
     }
@@ -228,8 +228,8 @@ impl Cells {
         }
     }
 
-    /// Looks at part of the regions for extents whose last use was so long ago that its tick would soon be taken
-    /// for a new one, and forgets it. To be called once a tick; all are looked at in 1,024 ticks.
+    /// Examines part of the regions for extents whose last use was so long ago that its tick would soon be taken
+    /// for a new one, and forgets it. To be called once a tick; all are examined in 1,024 ticks.
     pub(crate) fn sweep(&mut self, now: Tick) {
         for _ in 0..self.regions.len().div_ceil(1024) {
             self.hand = (self.hand + 1) % self.regions.len();

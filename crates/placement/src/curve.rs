@@ -1,4 +1,4 @@
-//! What share of the uses a tier of any size would miss: the curve of the traffic that runs.
+//! The miss-ratio curve of the current traffic: the share of uses that a tier of any size would miss.
 //!
 //! Blocks are sampled by their hash, as many as are to be tracked at most, and the distances between
 //! uses of the sampled ones stand for all: C. A. Waldspurger, N. Park, A. Garthwaite, I. Ahmad, "Efficient MRC
@@ -128,7 +128,7 @@ impl Curve {
         self.count(1);
     }
 
-    /// So many blocks are used, of which those are noted that may be sampled.
+    /// Records uses of blocks, of which a sample is kept.
     #[inline]
     pub(crate) fn count(&mut self, blocks: u64) {
         self.counts.all += blocks;
@@ -143,7 +143,7 @@ impl Curve {
         }
     }
 
-    /// The share of the uses that a tier of so many blocks would have missed; 1 when nothing was used.
+    /// The share of the uses that a tier of this many blocks would have missed; 1 when nothing was used.
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
         self.counts.miss_ratio(blocks)
     }
@@ -162,7 +162,7 @@ impl Curve {
         &self.counts
     }
 
-    /// Begins to count anew; what was used stays known. True when most of the tracked blocks were used since this was
+    /// Begins to count again; what was used stays known. True when most of the tracked blocks were used since this was
     /// done last: otherwise others should be tracked in their place.
     pub(crate) fn count_anew(&mut self) -> bool {
         self.counts = Counts::new(self.counts.below);
@@ -233,7 +233,7 @@ fn start(group: usize) -> f64 {
     }
 }
 
-/// The order of the last uses of the tracked blocks: how many lie between two of them in O(log n).
+/// The order of the last uses of the tracked blocks: how many are between two of them in O(log n).
 struct Order {
     /// Sums of the places in use, as P. M. Fenwick has them.
     sums: Vec<u32>,

@@ -1,7 +1,7 @@
-//! Which regions of volumes are known, and as what number.
+//! The known regions of volumes, and their numbers.
 //!
 //! It is asked at every use, so it has to stay in the processor's nearest caches: four bytes a region where many of a
-//! volume's are known, 16 KiB for a TiB, with no hash to be made for those that were asked for of late.
+//! volume's are known, 16 KiB for a TiB, with no hash to be made for those that were asked for recently.
 
 use units::hash::{Table, mix};
 
@@ -12,7 +12,7 @@ const NEAR: usize = 256;
 /// No region, no group.
 const NONE: u32 = u32::MAX;
 
-/// A group that was asked for of late, and where it is.
+/// A group that was asked for recently, and where it is.
 #[derive(Clone, Copy)]
 struct Near {
     volume: u32,
@@ -58,7 +58,7 @@ impl Directory {
         (number != NONE).then_some(number)
     }
 
-    /// The same; it is found at once the next time.
+    /// The same; the next lookup finds it directly.
     #[inline]
     pub(crate) fn get_near(&mut self, volume: u32, region: u64) -> Option<u32> {
         let group = region / GROUP;

@@ -1,4 +1,4 @@
-//! Reads of what nobody asked for yet, as accesses of their own: nobody waits for them.
+//! Prefetches as accesses of their own: no host waits for them.
 
 use crate::ahead::UNLEARNT;
 use crate::moves::{Arrival, PASSED};
@@ -7,7 +7,7 @@ use crate::policy::Policy;
 use std::ops::Range;
 use units::EXTENT_BLOCKS;
 
-/// Least chance to be asked for, for an extent to be worth a seek for which nobody waits.
+/// Minimum probability of use for an extent to be worth a seek in a prefetch.
 const WORTH: f32 = 0.22;
 /// Least chance for one that lies near another that is read.
 const WORTH_NEAR: f32 = 0.1;
@@ -15,7 +15,7 @@ const WORTH_NEAR: f32 = 0.1;
 const NEAR: u64 = 100;
 
 impl Policy {
-    /// Blocks of a read that [`Found`](crate::Found) says that hosts come to anew: what may follow is foreseen.
+    /// Blocks of a read that [`Found`](crate::Found) says that hosts come to again: what may follow is foreseen.
     pub fn follow(&mut self, blocks: Blocks) {
         let cell = self.cells.find(blocks.extent).map(|at| self.cells.get(at));
         let entry = cell.and_then(|cell| self.present.get(cell.at()));
@@ -37,7 +37,7 @@ impl Policy {
         }
     }
 
-    /// What is worth to be read now that hosts have what they asked for, in one access: the volume and the blocks.
+    /// The next prefetch, while hosts wait for nothing, in one access: the volume and the blocks.
     /// To be asked for until there is nothing more, or no time; what was not read by the next call of
     /// [`Policy::follow`] may still be. `head` and `keep` as for [`Policy::fetch`], but for the head's volume.
     pub fn foreseen(

@@ -1,4 +1,4 @@
-//! What the future of an extent is worth, told by what became of others like it.
+//! The expected value of keeping an extent, estimated from similar ones.
 //!
 //! Extents that were used equally often are a class. For each the policy counts how long they
 //! waited for their next use, and so knows the chance of one at every age. The **index** of an age
@@ -7,8 +7,8 @@
 //! 1979): an extent that is about to be used again is worth more than one that was used as often
 //! and is not, and one whose time has passed is worth little, however often it was used.
 //!
-//! Extents of a class that were last used in the same tick are a **cohort**. Often they share their fate: what a scan
-//! passes is not used again though its class usually is, and where a loop begins anew the rest of it is near. So
+//! Extents of a class that were last used in the same tick are a **cohort**. Often they share their fate: extents that a scan
+//! passes is not used again though its class usually is, and where a loop begins again the rest of it is near. So
 //! each cohort has a **frailty** (J. W. Vaupel, K. G. Manton, E. Stallard, "The Impact of Heterogeneity in
 //! Individual Frailty on the Dynamics of Mortality", Demography 16(3), 1979): how many of its waits ended, to how
 //! many its class made expect. Indices are multiplied by it.
@@ -20,25 +20,25 @@ use std::ops::Range;
 const CLASSES: usize = 9;
 /// Most uses that are counted.
 pub(crate) const USES_MAX: u8 = 15;
-/// Ages that are told apart, in ticks.
+/// Age classes, in ticks.
 const AGES: usize = FORGOTTEN as usize;
-/// What a count keeps of its weight in a tick: half of it in eleven times the fast tier ...
+/// The decay of a count per tick: half of it in eleven times the fast tier ...
 const KEPT: f32 = 0.998;
 /// ... and in the short memory in three quarters of the fast tier.
 const KEPT_SHORTLY: f32 = 0.97;
-/// Before anything was seen of an age it is taken that so many uses came ...
+/// Prior of an age: this many uses ...
 const PRIOR_USES: f32 = 0.02;
-/// ... of so many ticks that extents waited.
+/// ... in this many ticks of waiting.
 const PRIOR_TICKS: f32 = 20.0;
-/// What all classes together show of an age counts for each as so many uses of its own: a class of which
+/// The weight of all classes together in the estimate of each, in uses of its own: a class of which
 /// little was seen is taken for an ordinary one, not for what a few chances make of it.
 const SHARED_USES: f32 = 3.0;
-/// What the long memory shows of an age counts as so many uses in the short one: where that has seen many
-/// more, a load that has changed is followed at once, and elsewhere chance does not count as a change.
+/// The weight of the long memory in the short one, in uses: where that has seen many
+/// more, a changed load is followed immediately, and elsewhere chance does not count as a change.
 const REMEMBERED_USES: f32 = 200.0;
-/// What a cohort's counts keep of their weight in a tick.
+/// The decay of a cohort's counts per tick.
 const COHORT_KEPT: f32 = 0.95;
-/// A cohort is taken for an ordinary one as if so many of its waits had been expected to end, and had.
+/// Prior of a cohort: as if this many of its waits had been expected to end, and had ended.
 const ORDINARY_USES: f32 = 1.0;
 
 fn class(uses: u8) -> usize {
@@ -53,13 +53,13 @@ fn class(uses: u8) -> usize {
     }
 }
 
-/// What was seen of the waits of all classes, what was long ago counting less.
+/// Statistics of the waits of all classes, decaying with time.
 struct Memory {
     /// Ticks that extents spent waiting, by age.
     waited: [[f32; GROUPS]; CLASSES],
     /// Waits that ended with a use, by age.
     ended: [[f32; GROUPS]; CLASSES],
-    /// What a count keeps of its weight in a tick.
+    /// The decay of a count per tick.
     kept: f32,
 }
 
@@ -88,7 +88,7 @@ impl Memory {
 struct Cohorts {
     /// Extents that wait.
     waiting: [u32; AGES],
-    /// Waits that ended with a use of late, and ...
+    /// Waits that ended with a use recently, and ...
     ended: [f32; AGES],
     /// ... those that the class made expect.
     expected: [f32; AGES],
@@ -129,7 +129,7 @@ fn frailty(ended: f32, expected: f32) -> f32 {
 }
 
 /// The counts of all classes, and the indices that follow. A tick goes through all of it while hosts wait: each loop does
-/// the same to what lies side by side, so that the processor takes several at a time.
+/// the same to what is side by side, so that the processor takes several at a time.
 pub(crate) struct Hazard {
     /// Extents that wait for their next use, by class.
     cohorts: Box<[Cohorts]>,
@@ -159,7 +159,7 @@ impl Hazard {
         self.cohorts[class(uses)].waiting[0] += 1;
     }
 
-    /// An extent with so many uses was used again after `age` ticks.
+    /// Records that an extent with a number of uses was used again after `age` ticks.
     pub(crate) fn ended(&mut self, uses: u8, age: u16) {
         let class = class(uses);
         self.long.ended[class][group(age)] += 1.0;
@@ -168,13 +168,13 @@ impl Hazard {
         self.cohorts[class].ended[usize::from(age)] += 1.0;
     }
 
-    /// An extent with so many uses waits anew: its last use, `age` ticks ago, went on.
+    /// An extent with a number of uses waits again: its last use, `age` ticks ago, is still pending.
     pub(crate) fn went_on(&mut self, uses: u8, age: u16) {
         self.cohorts[class(uses)].stop(age);
         self.began(uses);
     }
 
-    /// Uses to be had in a tick from an extent with so many uses, last used `age` ticks ago.
+    /// Expected uses per tick of an extent with a number of uses, last used `age` ticks ago.
     pub(crate) fn index(&self, uses: u8, age: u16) -> f32 {
         // What is older is as if never used.
         let of_class = &self.index[class(uses)];
@@ -235,7 +235,7 @@ impl Hazard {
     }
 }
 
-/// The groups of the ages that are told apart, with their ages.
+/// The age classes, with their ages.
 fn groups() -> impl Iterator<Item = (usize, Range<usize>)> {
     let mut from = 0;
     (0..GROUPS - 1).map(move |group| {

@@ -1,7 +1,7 @@
-//! Decisions about where data should be: pure functions of what happened, without I/O or clock.
+//! Decisions about data placement: pure functions of past events, without I/O or clock.
 //!
-//! Responsible for: how hot an extent is, what a miss reads, what RAM and the fast tier keep, what is
-//! promoted ([`Policy`], docs/placement.md), and what a fast tier of another size would give
+//! Responsible for: how hot an extent is, what a miss reads, what RAM and the fast tier keep, and what is
+//! promoted ([`Policy`], docs/placement.md), and forecasts for other sizes of the fast tier
 //! ([`WhatIf`], from [`Curve`] and [`Miniature`]). Leaves out: carrying decisions out.
 
 mod age;

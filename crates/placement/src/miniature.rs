@@ -1,4 +1,4 @@
-//! What the policy itself would do with another size of the fast tier: a small model of it, run beside it.
+//! Miniature simulation of the policy itself with another size of the fast tier.
 //!
 //! Of the chunks a part is taken by its hash, and the policy runs over those alone with sizes that are
 //! that part of the real ones, without data (C. A. Waldspurger, T. Saemundson, I. Ahmad, N. Park, "Cache Modeling and

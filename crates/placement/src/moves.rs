@@ -1,4 +1,4 @@
-//! What moves: what a miss reads, what RAM and the fast tier let go, and what is promoted.
+//! Decisions about moves: what a miss reads, what RAM and the fast tier evict, and what is promoted.
 
 use crate::ahead::{REACH, Scene, UNLEARNT, Verdict};
 use crate::cells::Cells;
@@ -11,7 +11,7 @@ use units::EXTENT_BLOCKS;
 
 /// Extents that are drawn to find the one that is worth least.
 const DRAWN: usize = 64;
-/// Of so many draws, as not all have something on the fast tier.
+/// Number of samples, since not all have blocks on the fast tier.
 const DRAWS: usize = 2 * DRAWN;
 /// Blocks at the end of a read that are taken to learn of them.
 const LEARNT: u64 = 8;
@@ -20,10 +20,10 @@ pub(crate) const PASSED: u64 = 307;
 /// Least chance, in chances of a block that was asked for, for one that was not to be promoted with it,
 /// be there ever so much room.
 const LIKELY: f32 = 0.2;
-/// How many times the bar a block that nobody ever used has to be worth, beside one that somebody did: the first
+/// Required value, relative to the threshold, of a block that was never used, beside a used one: the first
 /// blocks asked for of an extent promise more of the others than comes true.
 const UNUSED: f32 = 3.0;
-/// What a new look at the worth of victims weighs.
+/// Weight of a new sample of the victims' value.
 const NEW_LOOK: f32 = 0.125;
 
 /// Blocks to keep in RAM of what a miss reads.
@@ -38,7 +38,7 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// Of blocks that nobody asked for yet.
+    /// For prefetched blocks.
     pub(crate) fn foreseen(blocks: Blocks) -> Self {
         Self {
             blocks,
@@ -58,14 +58,14 @@ pub struct Leaving {
     pub promote: u16,
 }
 
-/// What is to become of blocks that leave RAM.
+/// Decision about blocks evicted from RAM.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Admission {
     /// Those that are to be written to the fast tier.
     pub promote: u16,
-    /// What their extent was worth, as [`Heat::worth`](crate::Heat::worth); 0 when hosts asked for none of them.
+    /// The extent's value, as [`Heat::worth`](crate::Heat::worth); 0 if hosts requested none of them.
     pub worth: f32,
-    /// What it had to be worth; 0 while there was room.
+    /// The threshold; 0 while there was room.
     pub wanted: f32,
 }
 
@@ -84,7 +84,7 @@ impl Policy {
     /// A miss reads the blocks `first` to `end` of a volume, without `end`: what to read in their stead and in
     /// one go, which includes them. `head`: the block after the last that the disk read, if it is of this
     /// volume. What of it is to be kept in RAM goes to `keep`, which is
-    /// emptied before; [`Policy::arrived`] is to be told of each when its data is there. The end may lie beyond
+    /// emptied before; [`Policy::arrived`] has to be called for each when its data is there. The end may be beyond
     /// the volume's.
     pub fn fetch(
         &mut self,
@@ -264,7 +264,7 @@ impl Policy {
 
     /// As [`Policy::leave_ram`], for an owner that has an order of its own: these blocks leave RAM, where hosts asked for those
     /// in `touched`. What is to be promoted counts as being on the fast tier until [`Policy::placed`] says what
-    /// came of it. `reluctance`: so many times the margin is asked for.
+    /// came of it. `reluctance`: factor of the margin.
     pub fn left_ram(&mut self, blocks: Blocks, touched: u16, reluctance: f32) -> Admission {
         let cell = self.cells.find_or_make(blocks.extent);
         let at = self.present.of(&mut self.cells, cell);
@@ -333,8 +333,8 @@ impl Policy {
         admission
     }
 
-    /// Which blocks of an extent are worth the bar though nobody asked for them this time; `used`: those that
-    /// somebody ever did.
+    /// Which blocks of an extent exceed the threshold though they were not requested this time; `used`: those that
+    /// were requested before.
     fn neighbours_worth(&self, kind: u8, worth: f32, bar: f32, used: u16) -> u16 {
         let of = [(true, used, bar), (false, !used, bar * UNUSED)];
         let worth = of.into_iter().filter(|(known, _, bar)| {
@@ -352,7 +352,7 @@ impl Policy {
     }
 
     /// The extent that should leave the fast tier next: of some that are drawn the one that is worth
-    /// least. To be told of with [`Policy::left_fast`] when it has.
+    /// least. Its eviction has to be reported with [`Policy::left_fast`].
     pub fn victim(&mut self) -> Option<Victim> {
         self.victim_where(|_, _| Some(1.0))
     }
@@ -367,7 +367,7 @@ impl Policy {
         self.clean_victim_by(|volume| is_one(volume).then_some(1.0))
     }
 
-    /// The same, where what a volume has is worth so many times as much as others'; none: it is no such volume.
+    /// The same, with a factor for the value of a volume's data; `None`: the volume is excluded.
     pub fn clean_victim_by(&mut self, weight: impl Fn(u32) -> Option<f32>) -> Option<Victim> {
         self.victim_where(|entry, cells| match entry.fast & !entry.dirty {
             0 => None,
@@ -410,7 +410,7 @@ impl Policy {
         }
     }
 
-    /// Blocks are not on the fast tier any more, or never came to be.
+    /// Blocks are not on the fast tier any longer, or never came to be.
     pub fn left_fast(&mut self, blocks: Blocks) {
         let Some(cell) = self.cells.find(blocks.extent) else {
             return;
@@ -422,7 +422,7 @@ impl Policy {
         }
     }
 
-    /// Looks at what a victim would be worth now: nothing may have left for long.
+    /// Examines what a victim would be worth now: nothing may have left for long.
     pub(crate) fn look_at_bar(&mut self) {
         if let Some((_, worth)) = self.draw(|_, _| Some(1.0)) {
             self.raise_or_lower_bar(worth);
@@ -461,7 +461,7 @@ impl Policy {
     }
 }
 
-/// The blocks of an extent that lie in a range.
+/// The blocks of an extent that are in a range.
 fn within(number: u64, range: &Range<u64>) -> u16 {
     let size = EXTENT_BLOCKS as u64;
     let low = range.start.saturating_sub(number * size).min(size);

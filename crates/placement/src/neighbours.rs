@@ -1,4 +1,4 @@
-//! Whether blocks that nobody asked for this time should stay with those that somebody did.
+//! Whether blocks that were not requested should be kept with the requested ones.
 //!
 //! Some extents are used in the same few blocks every time; of others every use takes different ones,
 //! and a copy of half the extent is half as good as one of all. The policy learns which: of extents
@@ -7,7 +7,7 @@
 
 /// Kinds of extents.
 const KINDS: usize = 48;
-/// Chances that are told apart: of blocks that were used before, and of others.
+/// Probability classes: blocks that were used before, and others.
 const CHANCES: usize = 2 * KINDS;
 /// Counts beyond which all of a kind halve.
 const COUNT_MAX: f32 = 5000.0;
@@ -20,7 +20,7 @@ struct Counts {
     touched_used: f32,
 }
 
-/// What was learned.
+/// Statistics.
 pub(crate) struct Neighbours {
     counts: [Counts; CHANCES],
 }

@@ -1,6 +1,6 @@
 //! A table that grows piece by piece, in memory that the system may come to back with huge pages.
 //!
-//! For tables of which any place may be looked at next: with pages of 4 KiB each look waits for the page tables as well,
+//! For tables of which any place may be examined next: with pages of 4 KiB each look waits for the page tables as well,
 //! which are in no cache of the processor either. Nothing is moved once the table has more than one piece, so growing never
 //! takes longer than copying 1 MiB.
 //!
@@ -58,7 +58,7 @@ impl<T: Copy> Pieces<T> {
     /// `count` values from a multiple of `count` on, which has to be a power of two.
     ///
     /// # Panics
-    /// Where there are not so many.
+    /// If the index is out of range.
     #[inline]
     pub(crate) fn run(&self, at: usize, count: usize) -> &[T] {
         let first = at % Self::EACH;
@@ -68,7 +68,7 @@ impl<T: Copy> Pieces<T> {
     /// The same, to change them.
     ///
     /// # Panics
-    /// Where there are not so many.
+    /// If the index is out of range.
     pub(crate) fn run_mut(&mut self, at: usize, count: usize) -> &mut [T] {
         let first = at % Self::EACH;
         &mut self.pieces[at / Self::EACH].values_mut()[first..first + count]
@@ -126,14 +126,14 @@ impl<T: Copy> IndexMut<usize> for Pieces<T> {
     }
 }
 
-/// A vector with room for so many and no more, which may come to lie on a huge page where it fills one.
+/// A vector with a fixed capacity, which may be backed by a huge page if it fills one.
 struct Piece<T: Copy> {
     start: NonNull<T>,
     len: usize,
     capacity: usize,
 }
 
-// SAFETY: it owns its values, which nobody else has a pointer to.
+// SAFETY: it owns its values, to which no other pointer exists.
 unsafe impl<T: Copy + Send> Send for Piece<T> {}
 // SAFETY: shared, it gives out shared references alone.
 unsafe impl<T: Copy + Sync> Sync for Piece<T> {}
@@ -186,7 +186,7 @@ impl<T: Copy> Piece<T> {
 
     #[inline]
     fn values_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and nobody else has them.
+        // SAFETY: as above, and no other pointer to them exists.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }

@@ -1,4 +1,4 @@
-//! What decisions are about.
+//! The objects of decisions.
 
 use units::EXTENT_BLOCKS;
 

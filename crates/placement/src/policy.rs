@@ -1,6 +1,6 @@
-//! The policy as a whole: what it is told, and what it answers at once.
+//! The policy as a whole: its inputs, and its immediate decisions.
 //!
-//! Whoever owns the data tells of every use, carries out what is decided, and says so. Nothing here
+//! The owner of the data reports every use, carries out the decisions, and reports that. Nothing here
 //! waits, reads a clock or allocates for an extent whose region was used before.
 
 use crate::age::{FORGOTTEN, TICKS_PER_FILL, Tick};
@@ -15,7 +15,7 @@ use crate::trail::Trail;
 use std::ops::Range;
 use units::EXTENT_BLOCKS;
 
-/// Ticks between looks at the margin: a quarter of the fast tier.
+/// Ticks between adjustments of the margin: a quarter of the fast tier.
 const LOOK_TICKS: u32 = TICKS_PER_FILL / 4;
 /// Uses that follow each other while hosts use this part of what RAM holds, a half, are one: RAM answers those by
 /// itself. A longer time would take uses that the slow tier had to answer for nothing, and what is
@@ -56,8 +56,8 @@ pub struct Found {
     pub fast: u16,
     /// On the slow tier alone.
     pub absent: u16,
-    /// Hosts come to the extent anew: some are on the slow tier alone, or the extent came to RAM unasked and none of it
-    /// was asked for since. [`Policy::follow`] may be told of them.
+    /// Hosts come to the extent again: some are on the slow tier alone, or the extent came to RAM unasked and none of it
+    /// was requested since. [`Policy::follow`] may be called for them.
     pub is_new: bool,
 }
 
@@ -70,9 +70,9 @@ pub struct Heat {
     pub idle_blocks: u64,
     /// Uses to be expected while hosts use a block, and for each block that it keeps there.
     pub worth: f32,
-    /// What those are worth, in the same unit, that leave the fast tier of late.
+    /// The value of data that recently left the fast tier, in the same unit.
     pub bar: f32,
-    /// What one has to be worth to be promoted now; 0 while there is room.
+    /// The value required for promotion at present; 0 while there is room.
     pub wanted: f32,
 }
 
@@ -85,13 +85,13 @@ pub struct Policy {
     pub(crate) trail: Trail,
     pub(crate) neighbours: Neighbours,
     pub(crate) random: Random,
-    /// What the next to leave the fast tier is worth, about.
+    /// The approximate value of the next victim on the fast tier.
     pub(crate) bar: f32,
     /// The margin that holds now.
     pub(crate) margin: f32,
     /// Blocks promoted into a full tier since the last look.
     pub(crate) promoted: u64,
-    /// Extents that rose though nobody had asked for them, and were used since: see [`Policy::take_seeks_saved`].
+    /// Extents that were promoted without a request, and used since: see [`Policy::take_seeks_saved`].
     seeks_saved: u32,
     /// Extents that do not leave the fast tier, by volume: in order, apart from each other.
     held: Vec<(u32, Range<u64>)>,
@@ -105,12 +105,12 @@ pub struct Policy {
     look_left: u32,
     /// Ticks within which uses are one.
     burst: u16,
-    /// What sharing a seek leaves of an extent's worth for each block, by their number.
+    /// The share of an extent's value per block, by their number, since they share a seek.
     shares: [f32; EXTENT_BLOCKS + 1],
 }
 
 impl Policy {
-    /// One that has seen nothing.
+    /// A policy without statistics.
     pub fn new(config: Config) -> Self {
         let (tick_blocks, burst) = times(&config);
         let mut shares = [1.0; EXTENT_BLOCKS + 1];
@@ -171,7 +171,7 @@ impl Policy {
         found
     }
 
-    /// What came to RAM beside an extent that is used there is likely to be next.
+    /// Extents that were filled beside a used extent are likely to be next.
     fn renew_near(&mut self, cell: CellAt) {
         for near in self.cells.beside(cell).into_iter().flatten() {
             let entry = self.present.get(near);
@@ -216,7 +216,7 @@ impl Policy {
         }
     }
 
-    /// An extent of which nobody had asked for anything has risen to the fast tier, with all around it.
+    /// An extent was promoted without a request, with its surroundings.
     pub fn rose_unasked(&mut self, extent: Extent) {
         let Some(cell) = self.cells.find(extent) else {
             return;
@@ -233,7 +233,7 @@ impl Policy {
         std::mem::take(&mut self.seeks_saved)
     }
 
-    /// What of an extent is on the fast tier now, by its owner's map; `dirty` of it is nowhere else.
+    /// Blocks of an extent on the fast tier, according to its owner's map; `dirty` ones are nowhere else.
     pub fn placed(&mut self, extent: Extent, fast: u16, dirty: u16) {
         let known = self.cells.find(extent);
         let cell = match known {
@@ -287,7 +287,7 @@ impl Policy {
         before.is_some_and(|(of, range)| *of == volume && range.contains(&number))
     }
 
-    /// Blocks have no content any more, or another one that is on the slow tier.
+    /// Blocks have no content any longer, or another one that is on the slow tier.
     pub fn discarded(&mut self, blocks: Blocks) {
         let Some(cell) = self.cells.find(blocks.extent) else {
             return;
@@ -312,7 +312,7 @@ impl Policy {
         self.cells.forget(volume);
     }
 
-    /// What is known of an extent.
+    /// Statistics of an extent.
     pub fn explain(&self, extent: Extent) -> Heat {
         let cell = self.cells.find(extent).map(|at| self.cells.get(at));
         let cell = cell.unwrap_or_default();
@@ -342,7 +342,7 @@ impl Policy {
         self.present.fast_blocks + self.config.fast_blocks / NEARLY_FULL > self.config.fast_blocks
     }
 
-    /// What is to be expected in a tick, as what is while hosts use a block.
+    /// The expected uses per tick, relative to those while hosts use a block.
     pub(crate) fn for_a_block(&self, worth: f32) -> f32 {
         worth / self.tick_blocks as f32
     }
@@ -406,7 +406,7 @@ impl Policy {
         cell.set_came_unasked(false);
     }
 
-    /// Lets time pass: so many blocks were used.
+    /// Advances time by a number of used blocks.
     fn pass(&mut self, blocks: u64) {
         if self.tick_left > blocks {
             self.tick_left -= blocks;
@@ -517,7 +517,7 @@ mod tests {
         policy.placed(one(8).extent, u16::MAX, 0);
         assert!(policy.is_nearly_full());
         assert_eq!(policy.fast_excess(), 6);
-        // What it takes is told of as it was decided by.
+        // Its moves are reported with the deciding figures.
         policy.bar = 4.0;
         let left = policy.left_ram(one(7), 0b1, 1.0);
         let heat = policy.explain(extent);
@@ -600,7 +600,7 @@ mod tests {
             policy.placed(one(number).extent, u16::MAX, 0);
             policy.rose_unasked(one(number).extent);
         }
-        // One that has left before anybody asked for it, and one that was never there.
+        // One that was evicted before it was requested, and one that was never there.
         policy.placed(one(2).extent, 0, 0);
         policy.rose_unasked(one(9).extent);
         for number in [0, 0, 2, 9] {

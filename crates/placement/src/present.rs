@@ -8,7 +8,7 @@ use units::prefetch;
 /// The end of the order.
 const NONE: u32 = u32::MAX;
 
-/// What is where of an extent.
+/// Blocks of an extent by tier.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub cell: CellAt,
@@ -20,13 +20,13 @@ pub(crate) struct Entry {
     pub ram: u16,
     /// Blocks that hosts asked for since the extent came to RAM; once it has left, those that were.
     pub touched: u16,
-    /// Blocks in RAM that came unasked; once it has left, those that nobody had asked for.
+    /// Blocks in RAM that were filled without a request; after the eviction, those that were never requested.
     pub ahead: u16,
     /// Blocks that had been used before the extent came to RAM; once it has left, before it did.
     pub known: u16,
     /// The block asked for that those which came unasked are nearest to, from the extent's first.
     pub origin: i16,
-    /// What was known of the surroundings then.
+    /// Statistics of the surroundings at that time.
     pub scene: u8,
     /// See `neighbours`.
     pub kind: u8,
@@ -109,7 +109,7 @@ impl Present {
         at
     }
 
-    /// The extent that RAM lets go next.
+    /// The next extent to evict from RAM.
     pub(crate) fn oldest(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
     }
@@ -121,8 +121,8 @@ impl Present {
         }
     }
 
-    /// Has the processor fetch what taking the extent that RAM lets go next will look at: its cell, and the entry
-    /// after it. Its own entry is near, as it was linked anew when the one before it left.
+    /// Prefetches memory that the eviction of the next extent from RAM will read: its cell, and the entry
+    /// after it. Its own entry is near, as it was linked again when the one before it left.
     pub(crate) fn prefetch_oldest(&self, cells: &Cells) {
         let Some(oldest) = self.get(self.oldest) else {
             return;

@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use units::{CHUNK_EXTENTS, EXTENT, EXTENT_BLOCKS};
 
-/// Misses that are remembered at least, and at most. In between it is so many for each of the largest regions that the fast
+/// Minimum and maximum of remembered misses. In between: a number for each of the largest regions that the fast
 /// tier has room for: then misses are dense where what hosts use fits in it.
 const WINDOW: std::ops::RangeInclusive<usize> = 512..=16_384;
 const A_REGION: u64 = 4;
@@ -41,7 +41,7 @@ const CLOSE: std::ops::RangeInclusive<f32> = 0.4..=4.0;
 const SURE: std::ops::RangeInclusive<f32> = 0.7..=4.0;
 const SURELY_KNOWN: f32 = 5.0;
 const SURELY_NEEDED: [usize; LEVELS] = [1, 2, 3, 3, 4, 6, 8];
-/// How hot what is fetched ahead has to be for more to be fetched, and for it to rise to the fast tier though nobody
+/// Heat of read-ahead data required for more read-ahead, and for its promotion though no host
 /// asked for it, while that has room and once it is full; 1 is as hot as what was asked for.
 const HOT_ENOUGH: f32 = 0.3;
 const HOT_AS_ASKED: f32 = 0.5;
@@ -49,7 +49,7 @@ const HOT_AS_ASKED: f32 = 0.5;
 /// counts half.
 const BELIEF: f32 = 2.0;
 const FORGET_USES: f32 = 64.0;
-/// What is left with every miss of what is known: half after 350. So many uses without one count as one: what was
+/// Decay per miss: half after 350. This many uses without a miss count as one: what was
 /// known while another set was hot says nothing of the next.
 const FADE: f32 = 1.0 - 1.0 / 512.0;
 const USES_A_MISS: u32 = 64;
@@ -63,7 +63,7 @@ const LOAN: f32 = 512.0;
 const A_USE: f32 = 0.1;
 /// Seeks that every miss may spend beyond what was saved.
 const A_MISS: f32 = 0.05;
-/// What the account holds where what was fetched ahead is taken to be worth its room.
+/// Balance of the account above which read-ahead is considered worth its space.
 const SOUND: f32 = 64.0;
 
 /// Extents of a chunk to fetch: bit 0 is its first 64 KiB.
@@ -75,7 +75,7 @@ pub struct Fetch {
     pub extents: u16,
 }
 
-/// Where misses were of late, and what fetching ahead has cost and saved.
+/// Where misses were recently, and what fetching ahead has cost and saved.
 pub struct Regions {
     /// Misses, by volume and extent.
     recent: BTreeMap<(u32, u64), u32>,
@@ -96,7 +96,7 @@ pub struct Regions {
     full: bool,
 }
 
-/// Extents in RAM that nobody asked for since they came.
+/// Extents in RAM that were not requested since the fill.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Fresh {
     /// Those that came because they were asked for.
@@ -135,14 +135,14 @@ impl Uses {
 
     /// How hot what is fetched ahead is: 1 is as hot as what was asked for.
     fn heat(&self) -> f32 {
-        // As if so many uses of either had been seen before, as there should be.
+        // Prior: as if this many uses of each had been seen before.
         let ahead = (self.ahead + BELIEF) / (self.expected + BELIEF);
         let asked = (self.all - self.ahead + BELIEF) / (self.all - self.expected + BELIEF);
         ahead / asked
     }
 }
 
-/// What the pairs of a level say of its regions.
+/// Result of a level's pairs about its regions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Evidence {
     /// They are not hot all over.
@@ -189,7 +189,7 @@ impl Pairs {
 }
 
 impl Regions {
-    /// One that has seen nothing. `fast_blocks`: blocks of the fast tier.
+    /// Without statistics. `fast_blocks`: blocks of the fast tier.
     pub fn new(fast_blocks: u64) -> Self {
         let (loan, window) = bounds(fast_blocks);
         Self {
@@ -224,7 +224,7 @@ impl Regions {
         self.account = (self.account + A_MISS).min(self.loan);
     }
 
-    /// What a miss of `extent` of `chunk` fetches: at least that extent.
+    /// The extents that a miss of `extent` of `chunk` reads: at least that extent.
     pub fn fetch(&self, volume: u32, chunk: u32, extent: usize) -> Vec<Fetch> {
         let (first, count) = self.region(volume, address(chunk, extent));
         let mut fetches: Vec<Fetch> = Vec::new();
@@ -258,7 +258,7 @@ impl Regions {
         (at, 1)
     }
 
-    /// Whether misses of so many extents of the region around one are remembered.
+    /// Whether misses of this many extents of the region around one are remembered.
     fn missed_in(&self, volume: u32, at: u64, level: usize, needed: usize) -> bool {
         if level > FETCHED {
             return self.missed_around(volume, at, level) as usize >= needed;
@@ -326,12 +326,12 @@ impl Regions {
         self.unmissed = self.unmissed.saturating_add(1);
     }
 
-    /// So many extents were fetched ahead.
+    /// Records read-ahead of a number of extents.
     pub fn fetched(&mut self, extents: u32) {
         self.account -= extents as f32 * COST;
     }
 
-    /// Somebody asked for an extent in RAM, for the first time since it came; it had been fetched `ahead`, or asked for.
+    /// A host requested an extent in RAM, for the first time since the fill; it had been read `ahead`, or requested.
     /// `before`: those that there were until then, with it.
     pub fn used(&mut self, ahead: bool, before: Fresh) {
         self.uses.note(ahead, before);
@@ -340,7 +340,7 @@ impl Regions {
         }
     }
 
-    /// Somebody asked for an extent that was being fetched ahead.
+    /// A host requested an extent that was being read ahead.
     pub fn saved(&mut self) {
         self.account = (self.account + A_USE).min(self.loan);
     }

@@ -1,9 +1,9 @@
-//! What hosts will ask for next, told by what they asked for after the same once before.
+//! Predicts the next accesses of hosts from those that followed the same ones before.
 //!
 //! A **step** is an extent that hosts come to: nothing of it was there, or what was there had come unasked. Steps are
 //! kept in the order in which they were taken, each with the place of the extent's step before, as in a global
 //! history buffer (K. J. Nesbit, J. E. Smith, "Data Cache Prefetching Using a Global History Buffer", HPCA 2004).
-//! Whoever comes to an extent again may go on as the last times. How often that
+//! After an extent is accessed again, the sequence may continue as before. How often that
 //! comes true depends on how alike the steps before were, how many of the last times it went on so, and how
 //! far ahead that was; so what is foreseen is told apart by these. All of it is **watched**, whether it is read or
 //! not: what is not worth it costs no read to learn that, nor that it has come to be.
@@ -16,13 +16,13 @@ use units::hash::mix;
 const STEPS: usize = 1 << 15;
 /// Steps before one that are compared.
 const CONTEXT: u32 = 12;
-/// Times before that are looked at.
+/// Times before that are examined.
 const TIMES: usize = 8;
 /// Steps after those that are foreseen.
 const AHEAD: u32 = 4;
 /// Most extents that are foreseen at a time.
 const FORESEEN_MOST: usize = 32;
-/// Of what was foreseen, so many are watched for their use.
+/// Most predictions that are watched for their use.
 const WATCHED: usize = 128;
 /// Counts beyond which both of a kind halve.
 const COUNT_MAX: f32 = 500.0;
@@ -46,7 +46,7 @@ struct Step {
 pub(crate) struct Foreseen {
     /// The blocks that were, the last times.
     pub blocks: Blocks,
-    /// What tells it from others.
+    /// Its features.
     pub kind: u8,
 }
 
@@ -70,7 +70,7 @@ struct Share {
     foreseen: f32,
 }
 
-/// The steps of late, and what they make foresee.
+/// Recent steps, and what they make foresee.
 pub(crate) struct Trail {
     steps: Vec<Step>,
     /// The number of the last step of extents, by hash; another one's where two share a place.
@@ -78,7 +78,7 @@ pub(crate) struct Trail {
     /// The number of the next step.
     next: u32,
     candidates: Vec<Candidate>,
-    /// What the last steps make foresee and nobody has decided about.
+    /// Predictions of the last steps that are not decided yet.
     pub(crate) foreseen: Vec<Foreseen>,
     watched: VecDeque<Watched>,
     shares: [Share; KINDS],
@@ -175,7 +175,7 @@ impl Trail {
         (self.step(at)?.extent == extent).then_some(at)
     }
 
-    /// So many steps from one on, as far as they are remembered.
+    /// A number of steps from one on, as far as they are remembered.
     fn from(&self, at: u32, count: u32) -> impl Iterator<Item = &Step> {
         (0..count).map_while(move |far| self.step(at.wrapping_add(far)))
     }
@@ -245,7 +245,7 @@ fn note(candidates: &mut Vec<Candidate>, step: &Step, alike: usize, distance: us
     });
 }
 
-/// What tells candidates apart; `times`: how often hosts came to the extent before them.
+/// Features of candidates; `times`: how often hosts accessed the extent before them.
 fn kind(candidate: &Candidate, times: usize) -> u8 {
     let alike = match candidate.alike {
         0..=2 => candidate.alike,
@@ -287,7 +287,7 @@ mod tests {
         trail.came_to(Blocks { extent, mask: 1 }, true);
     }
 
-    /// What is foreseen since the last time, and no more after this.
+    /// Takes the predictions since the last call.
     fn foreseen(trail: &mut Trail) -> Vec<u64> {
         let all = trail.foreseen.drain(..);
         all.map(|it| it.blocks.extent.number).collect()
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(masks, [0b111, 1]);
     }
 
-    /// How likely it is that hosts go on from extent 0 to extent 1, after 400 times for which `next` says to what they did.
+    /// How likely it is that hosts continue from extent 0 to extent 1, after 400 times for which `next` says to what they did.
     fn chance(next: impl Fn(u64) -> u64) -> f32 {
         let mut trail = Trail::new();
         let mut chance = 0.0;

@@ -1,8 +1,8 @@
-//! What a fast tier of another size would give the traffic that runs, told while it runs.
+//! Online forecasts for other sizes of the fast tier under the current traffic.
 //!
-//! Of uses a sample is looked up: [`Curve`]s say what LRU would keep, of all and of each volume, and [`Miniature`]s what
+//! Uses are sampled: [`Curve`]s say what LRU would keep, of all and of each volume, and [`Miniature`]s what
 //! the policy itself would, with half of the fast tier, with all and with twice as much. Both count in windows, so that
-//! they tell of the traffic of late. What is kept is bounded whatever hosts do.
+//! they tell of recent traffic. What is kept is bounded whatever hosts do.
 
 use crate::curve::{Counts, Curve};
 use crate::miniature::Miniature;
@@ -31,7 +31,7 @@ const MINIATURE_WINDOW: u64 = 1 << 18;
 /// Sizes of the fast tier that miniatures have, in halves of the real one's.
 const HALVES: [u64; 3] = [1, 2, 4];
 
-/// What curves tell of one size.
+/// Result of the curves for one size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Told {
     /// Uses of blocks that it comes from.
@@ -42,7 +42,7 @@ pub struct Told {
     pub missed: f64,
 }
 
-/// A curve of late: of the last whole window of uses, or as long as there is none of the one under way.
+/// A recent curve: of the last whole window of uses, or as long as there is none of the one in progress.
 struct Recent {
     samples: usize,
     curve: Curve,
@@ -100,7 +100,7 @@ struct Model {
     last: Option<f64>,
 }
 
-/// What really came to pass, in the same windows as the models'.
+/// The real results, in the same windows as the models'.
 #[derive(Default)]
 struct Seen {
     blocks: u64,
@@ -110,7 +110,7 @@ struct Seen {
 
 impl Seen {
     fn hit_share(&self) -> Option<f64> {
-        // Who waits is told when it is over, by then in another window perhaps.
+        // Waits are reported at their end, perhaps in another window.
         let share = || 1.0 - self.waited.min(self.blocks) as f64 / self.blocks as f64;
         (self.blocks > 0).then(share)
     }
@@ -124,7 +124,7 @@ impl Seen {
     }
 }
 
-/// What is looked at of the traffic of one owner: a shard.
+/// Sampling of the traffic of one owner: a shard.
 pub struct WhatIf {
     all: Recent,
     volumes: Vec<OfVolume>,
@@ -219,7 +219,7 @@ impl WhatIf {
         }
     }
 
-    /// What most uses are spared.
+    /// Work that most uses are spared.
     #[inline(never)]
     fn sampled(&mut self, block: u64, hash: u64, write: bool) {
         self.count();
@@ -237,7 +237,7 @@ impl WhatIf {
         }
     }
 
-    /// So many of the blocks that were used came from the slow tier while a host waited.
+    /// Records blocks of uses that were read from the slow tier while a host waited.
     #[inline]
     pub fn waited(&mut self, blocks: u64) {
         self.seen.waited += blocks;
@@ -250,13 +250,13 @@ impl WhatIf {
         }
     }
 
-    /// What LRU would do with so many blocks.
+    /// Forecast of LRU with a number of blocks.
     pub fn all(&mut self, blocks: u64) -> Told {
         self.count();
         self.all.told(blocks)
     }
 
-    /// The same of one volume with each of these numbers of blocks for itself; nothing when it was not used of late.
+    /// The same of one volume with each of these numbers of blocks for itself; nothing when it was not used recently.
     pub fn of_volume<const N: usize>(
         &mut self,
         volume: u32,

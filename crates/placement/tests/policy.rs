@@ -1,4 +1,4 @@
-//! What the policy decides, as whoever owns the data sees it.
+//! Decisions of the policy, as the owner of the data sees them.
 
 use placement::{Blocks, Config, Extent, Leaving, Policy, split};
 

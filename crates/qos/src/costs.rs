@@ -1,19 +1,19 @@
-//! What operations cost: nanoseconds of a shard's time, by kind and size.
+//! The cost of operations: nanoseconds of a shard's time, by kind and size.
 //!
-//! A shard is **busy** while something is under way in it; the times of what ended (`moments.rs`) add up to that. Estimates
+//! A shard is **busy** while something is in progress in it; the times of what ended (`moments.rs`) add up to that. Estimates
 //! follow them: means at first, and exponential moving averages in the long run. They go down whenever the shard shows
-//! that it can do more, and up only while operations are held or very many are under way: a shard that is idle half of the
+//! that it can do more, and up only while operations are held or very many are in progress: a shard that is idle half of the
 //! time has not shown what it cannot do. Where classes are mixed, the sum of their times is known, and how it is divided is
 //! not: classes that were seen alone keep their ratios, and others are told apart by ticks with different mixtures.
 
 use block::OpKind;
 use units::mutation::{Mutation, is_on};
 
-/// Sizes that are told apart: up to 4 KiB, 8 KiB, ... 256 KiB, and more.
+/// Size classes: up to 4 KiB, 8 KiB, ... 256 KiB, and more.
 const SIZES: usize = 8;
 /// Classes of operations.
 pub const CLASSES: usize = 3 * SIZES;
-/// What is assumed of an operation before anything was seen: nanoseconds, and for each KiB.
+/// Initial estimate of an operation's cost: nanoseconds, and per KiB.
 const FIRST_NS: f64 = 50_000.0;
 const FIRST_NS_PER_KIB: f64 = 1000.0;
 /// Bounds of an estimate, in nanoseconds.
@@ -31,7 +31,7 @@ const HINT: f64 = 0.05;
 /// The most that one tick takes over of a new estimate.
 const STEP: f64 = 0.5;
 
-/// What an operation does, as far as it costs.
+/// Kinds of operations by cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Reads data.
@@ -74,7 +74,7 @@ fn bytes_of(size: usize) -> u64 {
     4096 << size
 }
 
-/// What ended, by class.
+/// Ended operations, by class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ended {
     /// Operations.
@@ -114,7 +114,7 @@ impl Costs {
         self.ns[class] as u64
     }
 
-    /// Learns from what ended while everything under way was alike. `busy`: the shard could not have done more.
+    /// Learns from what ended while everything in progress was alike. `busy`: the shard could not have done more.
     pub fn learn(&mut self, ended: &[Ended; CLASSES], busy: bool) {
         let ended = ended.iter().enumerate();
         for (at, ended) in ended.filter(|(_, ended)| ended.count > 0) {
@@ -122,7 +122,7 @@ impl Costs {
         }
     }
 
-    /// Learns from what ended while unlike operations were under way.
+    /// Learns from what ended while unlike operations were in progress.
     pub fn learn_mixed(&mut self, ended: &[Ended; CLASSES], busy: bool) {
         let all = || {
             ended

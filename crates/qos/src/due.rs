@@ -1,4 +1,4 @@
-//! What one operation is due, by its volume's policy: its level, and the moment by which it is to end.
+//! The scheduling parameters of an operation by its volume's policy: its level and its deadline.
 
 /// Bits of the level; the rest is the moment, in units of eight nanoseconds.
 const LEVEL: u64 = 7;

@@ -3,7 +3,7 @@
 //! Every volume that is busy has an entry with a queue; volumes of a group have one together. What is released next is the held operation with the smallest
 //! start tag; an operation's start tag is the larger of the gate's virtual time and its volume's last finish tag, which is
 //! that start and the operation's cost divided by the volume's share (start-time fair queueing). A volume that asks for
-//! less than its share never waits for long, and what nobody else wants is anyone's.
+//! less than its share never waits for long, and unused shares are available to all.
 //!
 //! While one volume alone is busy and nothing limits it, nothing is asked: its operations are only counted
 //! (`gate/alone.rs`).
@@ -34,32 +34,32 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use units::mutation::{Mutation, is_on};
 
-/// What a shard has to give away, in nanoseconds a second.
+/// The capacity of a shard, in nanoseconds per second.
 const CAPACITY: u64 = 1_000_000_000;
 /// Cost of what passes in one turn while several volumes are busy, in nanoseconds, and how many operations at most. Who
-/// arrives meanwhile is looked at after it.
+/// arrives meanwhile is examined after it.
 const TURN_NS: u64 = 250_000;
 const TURN_OPERATIONS: usize = 64;
-/// Ticks without work after which a volume's entry is given up: until then two whole windows of 100 ms have been reported
+/// Ticks without work after which a volume's entry is removed: until then two whole windows of 100 ms have been reported
 /// as idle.
 const IDLE_TICKS: u8 = 15;
-/// Operations under way on average with which a volume asks for more than one after the other.
+/// Operations in progress on average with which a volume asks for more than one after the other.
 const ASKS: u64 = 4;
 /// A loop that sleeps for less than a fourth of a tick is saturated.
 const AWAKE: u64 = 4;
-/// While volumes are paced, bounds of the time between two looks at whether some may pass, in nanoseconds: what arrives
+/// While volumes are paced, bounds of the time between two checks whether some may pass, in nanoseconds: what arrives
 /// meanwhile may be the first to wait, and not every operation is worth a look of its own.
 const LOOK_LEAST_NS: u64 = 50_000;
 const LOOK_MOST_NS: u64 = 500_000;
 /// Virtual time at which it is rebased to zero.
 const REBASE: u64 = 1 << 60;
 
-/// What an operation asks for.
+/// Resource request of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
     /// The volume.
     pub volume: u32,
-    /// What it does.
+    /// Its kind.
     pub kind: Kind,
     /// Its length.
     pub bytes: u64,
@@ -73,12 +73,12 @@ pub struct Gate<T> {
     entries: Entries<T>,
     /// Slots of volumes with held operations that do not rest, each once, by the start tag of their first.
     queue: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The same of volumes that are paced, while anybody is.
+    /// The same for paced volumes, while there are any.
     paced: BinaryHeap<Reverse<(u64, usize)>>,
     pace: Pace,
     virtual_ns: VirtualTimes,
     held: usize,
-    /// In this tick, something was held for what others had under way, and not for its volume's maximum alone.
+    /// In this tick, something was held for what others had in progress, and not for its volume's maximum alone.
     was_blocked: bool,
     window: Window,
     costs: Costs,
@@ -87,7 +87,7 @@ pub struct Gate<T> {
     /// For how long the loop had slept then.
     slept_ns: u64,
     turn: (u64, usize),
-    /// In the last tick somebody missed what its policy promises.
+    /// In the last tick a volume missed its guarantee.
     is_hurt: bool,
 }
 
@@ -171,12 +171,12 @@ impl<T> Gate<T> {
         !self.tenants.is_empty() || self.held > 0
     }
 
-    /// What operations cost, as far as it was learned.
+    /// Learned costs of operations.
     pub fn costs(&self) -> &Costs {
         &self.costs
     }
 
-    /// Whether somebody missed what its policy promises in the last tick, though it asked for it: whatever goes on beside
+    /// Whether a volume missed its guarantee in the last tick despite its demand: anything that runs beside
     /// hosts' operations is to do with less.
     pub fn is_hurt(&self) -> bool {
         self.is_hurt
@@ -204,7 +204,7 @@ impl<T> Gate<T> {
         self.window.step_aside();
     }
 
-    /// It does not any more.
+    /// It does not any longer.
     pub fn come_back(&mut self) {
         self.window.come_back();
     }
@@ -265,7 +265,7 @@ impl<T> Gate<T> {
         slot
     }
 
-    /// So many that are alike are under way from now on.
+    /// Records similar operations as in flight.
     fn begin(&mut self, like: Option<Request>, count: usize) {
         let Some(like) = like else {
             return;
@@ -276,7 +276,7 @@ impl<T> Gate<T> {
         self.window.enter(count);
     }
 
-    /// Whether an operation may pass at once. It counts as under way then, until [`Gate::done`]; else it is to be given
+    /// Whether an operation may pass immediately. It then counts as in flight until [`Gate::done`]; else it has to be given
     /// to [`Gate::hold`].
     pub fn admit(&mut self, request: Request, now_ns: u64) -> bool {
         let has_room = self.window.has_room() && !self.is_over();
@@ -349,7 +349,7 @@ impl<T> Gate<T> {
         next.map(|Reverse((_, slot))| slot)
     }
 
-    /// Counts an operation as under way and charges its volume for it.
+    /// Counts an operation as in progress and charges its volume for it.
     fn charge(&mut self, slot: usize, request: Request, now_ns: u64) {
         let cost = self.costs.of(class(request.kind, request.bytes));
         if let Some(entry) = self.entries.at(slot) {
@@ -364,7 +364,7 @@ impl<T> Gate<T> {
         self.begin(Some(request), 1);
     }
 
-    /// What an operation of a volume is due that has just passed.
+    /// Scheduling parameters of a volume's operation that has just passed.
     pub fn due(&mut self, volume: u32, now_ns: u64) -> Due {
         let Some(tenant) = self.tenants.get(&volume) else {
             return Due::NONE;
@@ -380,13 +380,13 @@ impl<T> Gate<T> {
         Due::new(policy.level, deadline_ns)
     }
 
-    /// Whether one for whom others are paced is next: what is under way is mostly its own, and it would have all of it if it
+    /// Whether one for whom others are paced is next: what is in progress is mostly its own, and it would have all of it if it
     /// were alone.
     fn is_next_exempt(&self) -> bool {
         self.is_pacing() && !self.queue.is_empty()
     }
 
-    /// Releases what may go on in this turn; it counts as under way from then on.
+    /// Releases what may continue in this turn; it counts as in progress from then on.
     pub fn release(&mut self, now_ns: u64, mut out: impl FnMut(T)) {
         while self.is_next_exempt() || self.window.has_room() && !self.is_over() {
             let Some(slot) = self.dequeue(now_ns) else {
@@ -460,7 +460,7 @@ impl<T> Gate<T> {
         self.moments.start(now_ns);
     }
 
-    /// Gives up everything that is held.
+    /// Drops everything that is held.
     pub fn take_all(&mut self) -> Vec<T> {
         self.queue.clear();
         self.paced.clear();
@@ -565,7 +565,7 @@ impl<T> Gate<T> {
         slots.into_iter().for_each(|slot| self.enqueue(slot));
     }
 
-    /// What volumes do not get that they were promised, for what others have under way; and whether some do not for
+    /// Guaranteed service that volumes miss because of others' operations in flight; and whether some miss it because of
     /// whatever reason, though they ask for it.
     fn hurt(&self, length_ns: u64) -> (Hurt, bool) {
         let all: u64 = self.entries.iter().map(|entry| entry.seen.cost_ns).sum();
@@ -576,7 +576,7 @@ impl<T> Gate<T> {
             at_all |= missed > Hurt::Below || missed == Hurt::Below && asks;
             // What it does to itself is no reason to hold others.
             let others = all.saturating_sub(entry.seen.cost_ns);
-            // Who is below the minimum and has operations held has too small a share, whatever is under way.
+            // Who is below the minimum and has operations held has too small a share, whatever is in progress.
             let is_beneath = missed != Hurt::Below || entry.held.is_empty();
             if others * 10 >= all && is_beneath {
                 by_others = by_others.max(missed);
@@ -585,7 +585,7 @@ impl<T> Gate<T> {
         (by_others, at_all)
     }
 
-    /// What a volume did not get in a tick that it was promised.
+    /// Guaranteed service that a volume missed in a tick.
     fn missed(&self, entry: &entries::Entry<T>, length_ns: u64) -> Hurt {
         let Some(tenant) = &entry.tenant else {
             return Hurt::Nobody;
@@ -608,7 +608,7 @@ impl<T> Gate<T> {
         }
     }
 
-    /// What an operation cost on average in this tick, if several volumes were busy.
+    /// Mean cost of an operation in this tick, if several volumes were busy.
     fn mean_cost(&self) -> Option<u64> {
         let sums = self
             .entries

@@ -1,4 +1,4 @@
-//! Quality of service: volumes get what their policies promise (docs/qos.md).
+//! Quality of service: volumes get the guarantees of their policies (docs/qos.md).
 //!
 //! A **gate** at each shard's entry ([`Gate`]) lets operations pass or holds them in a queue a volume, and releases held ones
 //! by start-time fair queueing (Goyal, Guo and Vin 1996), weighted by shares of the shard's time. A newly busy volume
@@ -6,12 +6,12 @@
 //! **cost model** ([`Costs`]) learns what kinds and sizes of operations take of that time, so that small and large ones are
 //! charged alike. **Shares** ([`shares`]) come from the policies' minimums, level by level where they do not fit.
 //! Where a volume misses its minimum though nothing of it waits at the gate, the others are **paced** (`pace.rs`).
-//! What volumes attained is judged in windows of 100 ms ([`Service`]), with for whom they were held ([`HeldFor`]).
+//! Attained service is judged in windows of 100 ms ([`Service`]), with the tenants for whom operations were held ([`HeldFor`]).
 //!
 //! Beneath the gate an operation carries its level and deadline ([`Due`]).
 //!
-//! Leaves out: what beneath the gate goes by that (drives' turns, waits for space: the engine's). Nothing here reads a clock,
-//! waits or starts a task: time is given, and whoever owns a gate ticks it (the engine's `shard/qos.rs`).
+//! Leaves out: scheduling beneath the gate (drives' turns, waits for space: the engine's). Nothing here reads a clock,
+//! waits or starts a task: time is an argument, and the owner of a gate ticks it (the engine's `shard/qos.rs`).
 
 mod costs;
 mod due;

@@ -1,30 +1,30 @@
-//! What a shard's operations took of its time, moment by moment.
+//! The shard's time that operations used, moment by moment.
 //!
 //! A shard's time is that of its loop: while that has something to do, what front ends do for operations before and after
 //! them is part of what these take.
 //!
 //! At each moment at which something ends, the time since the moment before belongs to what ended: that is its service
 //! time where one is served after the other, and on average the inverse of the throughput where several are, as long as
-//! all of them are alike. Where unlike ones are under way together, a large one ends as soon after another one as a small
+//! all of them are alike. Where unlike ones are in progress together, a large one ends as soon after another one as a small
 //! one does, and the time says nothing of either alone. So two kinds of moments are distinguished: **plain** ones, before which
-//! everything under way was of one class, and **mixed** ones.
+//! everything in progress was of one class, and **mixed** ones.
 
 use super::costs::{CLASSES, Costs, Ended};
 
-/// Operations under way that keep a shard as busy as it can be.
+/// Operations in progress that keep a shard as busy as it can be.
 const DEEP: usize = 16;
 
-/// What ended since the last tick.
+/// Operations that ended since the last tick.
 #[derive(Debug, Default)]
 pub struct Moments {
-    /// What ended at one moment, by class, and the time since the moment before.
+    /// Operations that ended at one moment, by class, and the time since the previous moment.
     together: Vec<(usize, u32)>,
     together_ns: u64,
     /// That moment.
     at_ns: u64,
     /// Since when the loop has had something to do.
     awake_ns: u64,
-    /// Class of what passed last, and how many operations under way, when the first of these passed, were others.
+    /// Class of what passed last, and how many operations in flight, when the first of these passed, were others.
     class: usize,
     others: usize,
     plain: [Ended; CLASSES],
@@ -52,7 +52,7 @@ impl Moments {
         self.awake_ns = awake_ns;
     }
 
-    /// Operations of a class pass, where so many are under way.
+    /// Operations of a class pass, with a number in flight.
     #[inline]
     pub fn pass(&mut self, class: usize, under_way: usize, costs: &Costs) {
         if under_way == 0 {
@@ -64,7 +64,7 @@ impl Moments {
         }
     }
 
-    /// So many operations of a class have ended, and so many are still under way.
+    /// Operations of a class have ended, with a number still in flight.
     pub fn end(&mut self, class: usize, count: u64, under_way: usize, costs: &Costs, now_ns: u64) {
         if now_ns > self.at_ns {
             self.close(costs);
@@ -76,7 +76,7 @@ impl Moments {
         self.together.push((class, count as u32));
     }
 
-    /// What ended at one moment cost the time since the moment before, each its part by what is known of its cost.
+    /// Operations that ended at one moment cost the time since the previous moment, divided by their estimated costs.
     fn close(&mut self, costs: &Costs) {
         let ns = std::mem::take(&mut self.together_ns);
         if let [(class, count)] = self.together[..] {
@@ -105,7 +105,7 @@ impl Moments {
         }
     }
 
-    /// A tick has passed: has `costs` learn from what ended. `blocked`: operations were held for what was under way.
+    /// A tick has passed: has `costs` learn from what ended. `blocked`: operations were held for what was in progress.
     pub fn tick(&mut self, costs: &mut Costs, blocked: bool) {
         self.close(costs);
         let is_deep = self.deep * 2 > self.count;
@@ -123,7 +123,7 @@ mod tests {
 
     const US: u64 = 1_000;
 
-    /// Operations of classes that end in this order, each so long after the one before, with as many under way.
+    /// Operations of classes that end in this order, each so long after the one before, with as many in progress.
     fn ended(order: &[(usize, u64)], under_way: usize, costs: &mut Costs, rounds: usize) {
         let mut moments = Moments::default();
         let mut now_ns = 0;

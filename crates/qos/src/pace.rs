@@ -1,7 +1,7 @@
-//! What everybody else may take while volumes miss their minimums though nothing holds them here.
+//! Pacing: limits for other volumes while some miss their minimums without being held at the gate.
 //!
 //! A gate orders what has arrived at it. But its loop also does the front ends' work, and a machine has other processes:
-//! where hundreds of sessions have their turn before a volume's next requests are looked at, these never wait at the gate,
+//! where hundreds of sessions have their turn before a volume's next requests are examined, these never wait at the gate,
 //! and its order is of no use. What helps is that the others send less, so they are **paced**: together they may pass so
 //! much of the shard's time a second, in the order of the gate, and those who miss their minimum are exempt.
 //!
@@ -19,9 +19,9 @@
 
 use units::mutation::{Mutation, is_on};
 
-/// Minimums of fewer operations a second are not looked at.
+/// Minimums of fewer operations a second are not examined.
 pub const JUDGED: f64 = 100.0;
-/// What is aimed at, as a part of the minimum: a window that is judged should not miss it by chance.
+/// The target, relative to the minimum: a window that is judged should not miss it by chance.
 pub const AIM: f64 = 1.08;
 /// Levels.
 const LEVELS: usize = *format::QOS_LEVELS.end() as usize;
@@ -54,7 +54,7 @@ const GAIN: f64 = 1.05;
 const RESTS: u32 = 250;
 const RESTS_MOST: u32 = 3_000;
 const AGAIN: u32 = 500;
-/// What may be lost of what a trial showed.
+/// Acceptable loss of a trial's gain.
 const KEEPS: f64 = 0.97;
 /// Parts of what is missing, or too much, by which the limit moves in a tick, and of itself by which it grows besides, times
 /// the ticks for which nothing was missing.
@@ -70,7 +70,7 @@ const RISES: f64 = 0.004;
 const RISES_MORE: f64 = 0.04;
 /// Part of itself by which the limit shrinks besides where nothing is had: operations may be cheap, and their time little.
 const SHRINKS: f64 = 0.3;
-/// A tick with less than this part of the usual work is a stall, and so many of them in a row are none.
+/// A tick with less than this part of the usual work is a stall, and this many of them in a row are not.
 const STALL: f64 = 0.6;
 const STALLS: u32 = 5;
 /// Part by which the usual work, and that of the others, follows that of a tick.
@@ -80,18 +80,18 @@ const WORK: f64 = 0.25;
 const STUCK: u32 = 15;
 const GONE: u32 = 3;
 
-/// What the volumes of a level with minimums attained in a tick.
+/// Attained service of the volumes of a level with minimums in a tick.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Attained {
     /// Operations a second that they had, and that are aimed at.
     pub had: f64,
     /// See there.
     pub aim: f64,
-    /// What they and the others took of the shard's time, in nanoseconds a second.
+    /// The shard's time used by them and by the others, in nanoseconds per second.
     pub used: f64,
     /// See there.
     pub others: f64,
-    /// What an operation of the others takes on average, in nanoseconds; 0 while that is not known.
+    /// Mean time of the others' operations, in nanoseconds; 0 while unknown.
     pub others_mean: f64,
 }
 
@@ -105,7 +105,7 @@ impl Attained {
 /// The same of all levels, the most important first; none of a level that asked for nothing.
 pub type ByLevel = [Option<Attained>; LEVELS];
 
-/// What a level has had over some time.
+/// Attained service of a level over some time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     /// Operations a second lately, and over a longer time without a trial.
@@ -115,9 +115,9 @@ struct Known {
     best: f64,
     /// In the last tick.
     last: f64,
-    /// What the others take of the shard's time usually, in nanoseconds a second.
+    /// The shard's time that the others usually use, in nanoseconds per second.
     others: f64,
-    /// What all take of the shard's time usually, in nanoseconds a second, and ticks in a row with hardly any of it.
+    /// The shard's time that all usually use, in nanoseconds per second, and ticks in a row with hardly any of it.
     work: f64,
     stalled: u32,
     /// Ticks since it asked for something again, up to [`USUAL`].
@@ -152,7 +152,7 @@ impl Known {
             (self.recent, self.usual, self.last) = (had, had, had);
             (self.work, self.others, self.stalled) = (used + others, others, 0);
         }
-        // Nobody's work was done: this loop, or the hosts, did not get the processor. It tells nothing of a limit.
+        // No work was done: this loop, or the hosts, did not get the processor. This says nothing about a limit.
         let is_still = used + others < self.work * STALL;
         self.stalled = if is_still { self.stalled + 1 } else { 0 };
         if self.is_stalled() {
@@ -175,7 +175,7 @@ impl Known {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum State {
-    /// Nobody is limited.
+    /// No volume is limited.
     Free,
     /// It is seen whether a limit helps.
     Trial(Trial),
@@ -237,7 +237,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The level for whose volumes, and those above it, the others are limited; none while nobody is.
+    /// The level for whose volumes, and those of higher levels, the others are limited; `None` without limits.
     pub fn favours(&self) -> Option<u8> {
         self.limit.map(|_| self.level as u8 + 1)
     }

@@ -2,12 +2,12 @@
 //!
 //! At each tick the time for which a tenant's operations were held is laid to those that were charged for most of the
 //! shard's time meanwhile, in proportion to that. A tenant remembers a few of them by decayed sums: a newcomer takes the
-//! place of the smallest, or wears that down (Misra and Gries 1982), so that whoever it is held for again and again is
-//! among them, however many others there are. What it is held for its own maximum is laid to nobody.
+//! place of the smallest, or wears that down (Misra and Gries 1982), so that a tenant for which it is held again and again is
+//! among them, however many others there are. Time held for its own maximum is attributed to no other tenant.
 //!
 //! Leaves out: what operations wait for beneath the gate.
 
-/// Tenants that are looked at in a tick, and that a tenant remembers.
+/// Tenants that are examined in a tick, and that a tenant remembers.
 const RIVALS: usize = 4;
 const REMEMBERED: usize = 8;
 /// Part of a decayed sum that is forgotten with each window: half of it in about 350 of them.
@@ -104,7 +104,7 @@ mod tests {
         let mut held_for = HeldFor::default();
         held_for.note(&rivals, 1, 100, 9000);
         assert_eq!(held_for.whom(), [(2, 666_666), (3, 333_333)]);
-        // Alone, it is held for nobody.
+        // Alone, it is not held for others.
         let mut alone = HeldFor::default();
         alone.note(&Rivals::of([(1, 100)].into_iter()), 1, 100, 9000);
         assert_eq!(alone.whom(), []);

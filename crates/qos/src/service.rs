@@ -1,4 +1,4 @@
-//! What a volume with a policy attained, and whether that is what it was promised.
+//! The attained service of a volume with a policy, and whether it meets its guarantees.
 //!
 //! Every gate reports once a tick. Windows of 100 ms are judged in which the volume asked for something: its
 //! **minimum** when operations were held for at least half of the window, by what it had in that time; its **latency**
@@ -15,10 +15,10 @@ const WINDOW_NS: u64 = 100_000_000;
 const STALE_NS: u64 = 3 * WINDOW_NS;
 /// Operations in a window that say something about latency.
 const ENOUGH: u64 = 20;
-/// What is missed by so little counts as met: counting ends at ticks, and operations under way do not count yet.
+/// Misses by at most this much count as met: counting ends at ticks, and operations in flight do not count yet.
 const NEARLY: f64 = 0.97;
 
-/// What one gate saw of a volume since its last report.
+/// One gate's statistics of a volume since its last report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// Operations that ended.
@@ -76,7 +76,7 @@ struct OfShard {
     held_ns: u64,
 }
 
-/// What is known of a volume that is busy.
+/// The state of a busy volume.
 #[derive(Debug)]
 struct Busy {
     began_ns: u64,
@@ -88,7 +88,7 @@ struct Busy {
     held_for: HeldFor,
 }
 
-/// What a volume attained. One that is idle keeps its sums alone, as there may be thousands.
+/// Attained service of a volume. An idle one only keeps its sums, since there may be thousands.
 #[derive(Debug, Default)]
 pub struct Service {
     shards: usize,
@@ -97,7 +97,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Of a volume of a pool with so many shards.
+    /// For a volume of a pool with a number of shards.
     pub fn new(shards: usize) -> Self {
         Self {
             shards,

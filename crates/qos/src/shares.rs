@@ -11,7 +11,7 @@ const KEPT: u64 = 100;
 /// Part of everything that these hundredths have together at most: levels count in the rest, however many volumes there are.
 const KEPT_MOST: u64 = 4;
 
-/// What a busy volume asks for.
+/// Demand of a busy volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Claim {
     /// Service level, 1 to 5.
@@ -52,7 +52,7 @@ pub fn shares(claims: &[Claim], capacity: u64) -> Vec<u64> {
     shares
 }
 
-/// What of the minimums can be had; a hundredth of everything stays for volumes without one, where there are such.
+/// The feasible part of the minimums; a hundredth of the capacity is left to volumes without one, if any.
 fn scaled(claims: &[Claim], capacity: u64) -> Vec<u64> {
     let others = claims.iter().any(|claim| claim.floor == 0);
     let room = capacity - if others { capacity / KEPT } else { 0 };
@@ -60,7 +60,7 @@ fn scaled(claims: &[Claim], capacity: u64) -> Vec<u64> {
         .iter()
         .map(|claim| u128::from(claim.floor / KEPT))
         .sum();
-    // Only beyond a hundred times of what there is.
+    // Only beyond a hundred times the capacity.
     let scale = |part: u64, of: u128, room: u64| match of <= u128::from(room) {
         true => part,
         false => (u128::from(part) * u128::from(room) / of.max(1)) as u64,
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn levels_lose_their_minimum_from_the_last_to_the_first() {
-        // 150 % of what there is: three levels of half of it each.
+        // 150 % of the capacity: three levels of half of it each.
         let claims = [claim(5, 5000), claim(1, 5000), claim(3, 5000)];
         assert_eq!(shares(&claims, 10_000), [50, 5000, 4950]);
         let claims: Vec<_> = (1..=5).map(|level| claim(level, 3000)).collect();

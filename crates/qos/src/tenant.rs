@@ -6,7 +6,7 @@ use format::QosPolicyConfig;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The least that a maximum lets pass at once, in nanoseconds' worth: what a gate's tick brings in.
+/// Minimum burst of a maximum, in nanoseconds' worth: the credit of a gate's tick.
 const BURST_LEAST_NS: u64 = 25_000_000;
 const SECOND: u64 = 1_000_000_000;
 
@@ -24,7 +24,7 @@ fn burst_ns(policy: &QosPolicyConfig) -> u64 {
 
 impl Limit {
     /// Whether something may pass now. Two shards may ask at one moment, and one operation each be too many:
-    /// what they take is counted all the same.
+    /// their use is counted nevertheless.
     /// `rate`: units a second, 0 for no limit.
     fn allows(&self, rate: u64, burst_ns: u64, now_ns: u64) -> bool {
         rate == 0 || self.paid_ns.load(Ordering::Relaxed) <= now_ns + burst_ns
@@ -57,7 +57,7 @@ pub struct Tenant {
 }
 
 impl Tenant {
-    /// A volume of a pool with so many shards.
+    /// A volume of a pool with a number of shards.
     pub fn new(policy: Arc<QosPolicyConfig>, shards: usize) -> Self {
         Self {
             group: 0,
@@ -68,7 +68,7 @@ impl Tenant {
         }
     }
 
-    /// A group of volumes with this number, which is that of no volume, in the same way.
+    /// The same for a group with this number, which no volume has.
     pub fn of_group(group: u32, policy: Arc<QosPolicyConfig>, shards: usize) -> Self {
         Self {
             group,
@@ -76,13 +76,13 @@ impl Tenant {
         }
     }
 
-    /// Number of the group; 0: a volume for itself.
+    /// Number of the group; 0: a single volume.
     pub fn group(&self) -> u32 {
         self.group
     }
 
-    /// Goes on where the one before it was whose place it takes: what that one took of a maximum stays taken.
-    /// `counts`: so do the sums of what was attained.
+    /// Continues the counters of its predecessor: credit of a maximum that was used stays used.
+    /// `counts`: also the sums of attained service.
     pub fn resume(&self, before: &Self, counts: bool) {
         for (limit, before) in [
             (&self.operations, &before.operations),
@@ -97,7 +97,7 @@ impl Tenant {
         }
     }
 
-    /// What it was promised.
+    /// Its guarantees.
     pub fn policy(&self) -> &QosPolicyConfig {
         &self.policy
     }
@@ -125,7 +125,7 @@ impl Tenant {
         rate(self.policy.min_iops, self.policy.min_bandwidth, bytes)
     }
 
-    /// What it attained. Gates ask once a tick, and status calls: it is never locked for an operation.
+    /// Its attained service. Gates access it once per tick, and status calls do: it is never locked for an operation.
     pub fn service(&self) -> MutexGuard<'_, Service> {
         self.service.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -147,7 +147,7 @@ mod tests {
         Tenant::new(Arc::new(policy), 1)
     }
 
-    /// Operations that pass in `ms` milliseconds, when one is asked for every 10 µs, from `start_ms` on.
+    /// Operations that pass in `ms` milliseconds, with one request every 10 µs, from `start_ms` on.
     fn passed(tenant: &Tenant, start_ms: u64, ms: u64, bytes: u64) -> u64 {
         let moments = (0..ms * 100).map(|at| start_ms * 1_000_000 + at * 10_000);
         let allowed = moments.filter(|now| {

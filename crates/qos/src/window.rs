@@ -1,31 +1,31 @@
-//! How many operations a shard has under way at a time.
+//! Limits the number of operations that a shard has in flight.
 //!
-//! Drives serve what they have in an order of their own, so whatever is beneath the gate is beyond its reach. While one
+//! Drives serve what they have in an order of their own, so the gate cannot reorder operations that it has released. While one
 //! volume alone is busy, everything passes. While several are, as many pass as keep the shard busy for half a
-//! millisecond, which is more than what a fast drive has under way when it does all that it can. When somebody who was
+//! millisecond, which is more than what a fast drive has in progress when it does all that it can. When somebody who was
 //! promised something is hurt by that, it becomes less by a quarter at each tick, and then grows again by an eighth: for
 //! latency no further than to what is a quarter of the maximum latency, since less would not help who waits for a disk.
 //! Operations that wait for a slow drive or for room have stepped aside: they keep the shard from nothing, and do not count.
 
-/// Work under way while several volumes are busy, in nanoseconds of the shard's time.
+/// Work in flight while several volumes are busy, in nanoseconds of the shard's time.
 const WORK_NS: u64 = 500_000;
-/// Fewest operations under way, unless somebody's are late: enough for a drive that sorts them or has several channels.
+/// Minimum of operations in flight, unless some are late: enough for a drive that sorts them or has several channels.
 const FEW: usize = 16;
-/// Fewest when somebody's are late.
+/// Minimum if some are late.
 const LEAST: usize = 2;
 
-/// What a volume that was promised something does not get because of what is under way.
+/// Guaranteed service that a volume misses because of operations in flight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Hurt {
     /// Everyone gets what they were promised, as far as this matters.
     Nobody,
-    /// Somebody is below their minimum.
+    /// A volume is below its minimum.
     Below,
-    /// Somebody's operations take too long, who has been promised so many nanoseconds at most.
+    /// Operations of a volume exceed its maximum latency, in nanoseconds.
     Late(u64),
 }
 
-/// The limit, and what is under way.
+/// The limit, and what is in progress.
 #[derive(Clone, Debug)]
 pub struct Window {
     limit: usize,
@@ -50,7 +50,7 @@ impl Window {
         self.under_way.saturating_sub(self.aside) < self.limit
     }
 
-    /// Operations under way.
+    /// Operations in progress.
     pub fn under_way(&self) -> usize {
         self.under_way
     }
@@ -60,22 +60,22 @@ impl Window {
         self.limit != usize::MAX
     }
 
-    /// So many more are under way.
+    /// Adds operations in flight.
     pub fn enter(&mut self, count: usize) {
         self.under_way += count;
     }
 
-    /// So many have ended. Some of them may have passed while nobody counted.
+    /// Removes ended operations. Some of them may have passed uncounted.
     pub fn leave(&mut self, count: usize) {
         self.under_way = self.under_way.saturating_sub(count);
     }
 
-    /// One that is under way waits for something else from now on.
+    /// An operation in flight waits for another resource from now on.
     pub fn step_aside(&mut self) {
         self.aside += 1;
     }
 
-    /// It does not any more.
+    /// It does not any longer.
     pub fn come_back(&mut self) {
         self.aside = self.aside.saturating_sub(1);
     }

@@ -1,13 +1,13 @@
 //! Bytes of memory that hosts make the daemon hold: limits, and an account of each session.
 //!
-//! Whatever a host can make a front end keep in memory (requests under way, answers that it does not read) is taken from
+//! All that a host can make a front end keep in memory (requests in flight, answers that it does not read) is taken from
 //! [`Budget`]s before it is allocated: that of the host's address, that of the volume, and that of the whole daemon, of
 //! which the volume's is a part. A session that finds too little waits and does not read its socket meanwhile, which is
 //! back-pressure. Requests wait in the order in which they came, so that small ones cannot starve a large one.
 //!
 //! An [`Account`] is a session's. A little is free to each session ([`OWN`]), whatever others hold, so that small
 //! requests are served under pressure, too; beyond that it takes and returns bytes in granules, since the budgets' counters
-//! are shared by all cores. What a session does not need is returned at once when somebody waits.
+//! are shared by all cores. What a session does not need is returned immediately when another one waits.
 
 use crate::{Handle, SECOND_NS, within};
 use std::cell::{Cell, RefCell};
@@ -20,13 +20,13 @@ use std::task::{Context, Poll, Waker};
 
 /// Bytes that each session has of its own.
 pub const OWN: usize = 64 << 10;
-/// Bytes that are taken from budgets and returned to them at once.
+/// Bytes that are taken from budgets and returned to them in one step.
 const GRANULE: usize = 256 << 10;
 /// A step of a peer, such as reading what was sent to it, may take this long, and this long while others wait for memory.
 const PATIENCE_S: u64 = 60;
 const PATIENCE_PRESSED_S: u64 = 5;
 
-/// So many bytes, shared by sessions on any loop.
+/// A number of bytes, shared by sessions on any loop.
 #[derive(Clone)]
 pub struct Budget(Arc<Node>);
 
@@ -34,7 +34,7 @@ struct Node {
     most: usize,
     whole: Option<Budget>,
     used: AtomicUsize,
-    /// How many wait: the length of `queue`, which is only looked at when this is not 0.
+    /// How many wait: the length of `queue`, which is only examined when this is not 0.
     waiting: AtomicUsize,
     queue: Mutex<Queue>,
 }
@@ -77,7 +77,7 @@ impl Budget {
         self.0.used.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody else has this budget, too.
+    /// Whether this budget has other users.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
@@ -93,7 +93,7 @@ impl Node {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes bytes if they are there and nobody else comes first. More than all of them are there when none is taken.
+    /// Takes bytes if they are available and no waiter is first. More than all of them are there when none is taken.
     fn try_take(&self, bytes: usize, ticket: Option<u64>) -> bool {
         if self.waiting.load(Ordering::SeqCst) > 0 {
             let first = self.queue().waiting.first_key_value().map(|(at, _)| *at);
@@ -150,7 +150,7 @@ impl Node {
     }
 }
 
-/// What one session holds. Its parts may wait side by side.
+/// Memory held by one session. Its parts may wait concurrently.
 pub struct Account {
     /// The smallest first: what is short of is found before the others' counters are touched.
     budgets: Vec<Budget>,
@@ -221,7 +221,7 @@ impl Account {
         place: &mut Option<Place>,
         context: &Context<'_>,
     ) -> Poll<()> {
-        // Once more after each time that a place was entered: what was returned before that woke nobody.
+        // Once more after each time that a place was entered: memory returned before that woke no task.
         loop {
             let used = self.used.get() + bytes;
             let short = if used <= OWN + self.held.get() {
@@ -295,12 +295,12 @@ impl Account {
         }
     }
 
-    /// Whether somebody waits for a budget that this session takes of.
+    /// Whether another task waits for a budget that this session uses.
     pub fn others_wait(&self) -> bool {
         self.budgets.iter().any(|budget| budget.waiting() > 0)
     }
 
-    /// What a step gives that waits for the peer; `None` when that took 60 s, or 5 s in which others waited for memory
+    /// Result of a step that waits for the peer; `None` if it took 60 s, or 5 s in which others waited for memory
     /// that this session holds: then the session is to end.
     pub async fn patiently<T>(&self, handle: &Handle, step: impl Future<Output = T>) -> Option<T> {
         let mut step = pin!(step);

@@ -1,10 +1,10 @@
 //! The connections of one listener, from any thread: how many may be in their handshake, and how each is ended.
 //!
-//! Who connects is nobody yet. A connection that has not proved to be a client, by a handshake or a log-in, has a place
+//! Peers are unknown at first. A connection that has not proved to be a client, by a handshake or a log-in, has a place
 //! among those of its address ([`Shares`]). With one more than that the oldest of the same address ends, and where there
-//! are too many in all, the oldest of the address that has most: whoever connects to say nothing pushes its own out. What
+//! are too many in all, the oldest of the address that has most: an address that opens idle connections displaces its own. What
 //! was ended is counted until it has left; when too many are leaving, one more is closed at once. How fast connections
-//! come is the listener's matter ([`crate::Listener`]), and how many may stay is their protocol's.
+//! arrive is limited by the listener ([`crate::Listener`]), and how many may stay by their protocol.
 
 use crate::shares::{Full, PeerAddress, Share, ShareLimits, Shares};
 use crate::{Closer, Stream};
@@ -97,7 +97,7 @@ impl Seat {
 }
 
 impl Connections {
-    /// None yet; so many may be in their handshake at a time.
+    /// Without connections; limits the number of handshakes at a time.
     pub fn new(handshakes: ShareLimits) -> Self {
         Self(Arc::new(Inner {
             stopping: AtomicBool::new(false),
@@ -118,7 +118,7 @@ impl Connections {
         Listening(self.clone())
     }
 
-    /// Enters a connection that begins its handshake. None when it is to be closed at once: too many are leaving, its
+    /// Enters a connection that begins its handshake. `None` if it has to be closed immediately: too many are leaving, its
     /// network has as many as it may, or all end. Nothing is to be done for a connection before it has this.
     pub fn enter(&self, stream: &Stream) -> Option<Seat> {
         let mut state = self.lock();
@@ -187,7 +187,7 @@ impl Connections {
         self.0.stopping.load(Ordering::Acquire)
     }
 
-    /// What `future` gives, or none once all end. One task at a time waits so.
+    /// The result of `future`, or `None` once all connections end. One task at a time may wait.
     pub async fn until_stop<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         let mut future = pin!(future);
         poll_fn(|context| {

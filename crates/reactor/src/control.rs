@@ -1,6 +1,6 @@
 //! How a thread that is no loop waits for loops and starts long work.
 //!
-//! In a simulation there is one thread: whoever waits on it runs the loops meanwhile, and long work
+//! In a simulation there is one thread: a wait on it runs the loops meanwhile, and long work
 //! is kept until the simulation runs it. [`simulate`] installs that for the calling thread.
 
 use crate::may_wait;
@@ -56,7 +56,7 @@ pub fn take_work() -> Option<Work> {
 }
 
 /// Makes the calling thread a simulation's. `step` lets its loops go on a little; it returns false
-/// when nothing can ever happen any more. `seed` begins the sequence of [`entropy`].
+/// when nothing can ever happen any longer. `seed` begins the sequence of [`entropy`].
 pub fn simulate(seed: u64, step: impl Fn() -> bool + 'static) -> Simulation {
     let simulated = Simulated {
         step: Rc::new(step),
@@ -134,7 +134,7 @@ pub fn start(name: String, work: Work) -> io::Result<()> {
     Ok(())
 }
 
-/// 128 bits that nobody can foresee, for what has to be unique; in a simulation they follow from
+/// 128 unpredictable bits, for unique names; in a simulation they follow from
 /// its seed.
 ///
 /// # Errors
@@ -168,7 +168,7 @@ fn random(bytes: &mut [u8]) -> io::Result<()> {
                 error if error.kind() == io::ErrorKind::WouldBlock => {
                     return Err(io::Error::new(
                         io::ErrorKind::WouldBlock,
-                        "the system has no random numbers yet, as it has just started: try again in a minute",
+                        "the system has no random numbers yet, since it has just started: try again in a minute",
                     ));
                 }
                 error => return Err(error),

@@ -10,8 +10,8 @@ const MOST: usize = 4096;
 /// Which cores the loops of an engine run on.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Cores {
-    /// On a machine whose memory lies in several nodes (NUMA) each loop runs on the cores of one node, the nodes in
-    /// turn, so that its memory lies there, too. Elsewhere wherever the system puts it.
+    /// On a machine whose memory is in several nodes (NUMA) each loop runs on the cores of one node, the nodes in
+    /// turn, so that its memory is there, too. Elsewhere wherever the system puts it.
     #[default]
     Auto,
     /// Wherever the system puts them.
@@ -28,7 +28,7 @@ impl fmt::Display for CoresError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "'{}' names no cores: write auto, free, or a list like 0-3,8 in which each comes once",
+            "'{}' is not a list of cores: use auto, free, or a list like 0-3,8 with each core once",
             self.0
         )
     }
@@ -71,7 +71,7 @@ fn listed(list: &str) -> Option<Vec<usize>> {
 }
 
 impl Cores {
-    /// How many loops there are when nobody says: one a core that is named, or that this process may use.
+    /// Default number of loops: one per listed core, or per core that this process may use.
     pub fn count(&self) -> usize {
         match self {
             Self::Own(cores) => cores.len(),
@@ -90,7 +90,7 @@ impl Cores {
             Self::Own(cores) if cores.len() < threads => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!(
-                    "{} cores are named for {threads} threads: name as many, or set fewer threads",
+                    "{} cores are listed for {threads} threads: list as many, or set fewer threads",
                     cores.len()
                 ),
             )),
@@ -120,7 +120,7 @@ fn by_node(nodes: &[Vec<usize>], threads: usize) -> Vec<Vec<usize>> {
 /// Keeps the calling thread to these cores; none are all that there are.
 ///
 /// # Errors
-/// What the system says; none of them is there, or none is allowed to this process.
+/// The system's error: none of the cores exists, or is allowed to this process.
 pub(crate) fn keep_to(cores: &[usize]) -> io::Result<()> {
     if cores.is_empty() {
         return Ok(());
@@ -140,7 +140,7 @@ pub(crate) fn keep_to(cores: &[usize]) -> io::Result<()> {
     Err(io::Error::new(
         error.kind(),
         format!(
-            "it cannot run on core {}: {error}; name cores that this machine has and this process may use",
+            "cannot run on core {}: {error}; list cores that this machine has and this process may use",
             names.join(", ")
         ),
     ))

@@ -53,7 +53,7 @@ pub(crate) struct Inner {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) timers: RefCell<Timers>,
     clock: Box<dyn Clock>,
-    /// What it showed last.
+    /// Its last reading.
     seen_ns: Cell<u64>,
     /// When the loop slept last, the end of that.
     pub(crate) awake_ns: Cell<u64>,
@@ -69,7 +69,7 @@ pub(crate) struct Inner {
     round: RefCell<Round>,
 }
 
-/// What is run together.
+/// Tasks that run together.
 #[derive(Default)]
 struct Round {
     tasks: Vec<usize>,
@@ -182,7 +182,7 @@ impl Handle {
         self.run_task(id);
     }
 
-    /// Runs `future` at once as far as it goes, and as a task of its own where that is not its end. It
+    /// Polls `future` once immediately, and continues it as a task of its own if it is not finished. It
     /// costs less than [`Handle::spawn`] for what mostly has to wait for nothing.
     pub fn start(&self, future: impl Future<Output = ()> + 'static) {
         let mut future: BoxedFuture = Box::pin(future);
@@ -198,7 +198,7 @@ impl Handle {
         self.0.inbox.push_ready(id);
     }
 
-    /// Makes a task that nobody has queued yet, though it counts as that.
+    /// Creates a task that is not queued yet, but counts as queued.
     fn make_task(&self, future: BoxedFuture) -> usize {
         let id = self.0.free.borrow_mut().pop().unwrap_or_else(|| {
             let mut tasks = self.0.tasks.borrow_mut();

@@ -1,4 +1,4 @@
-//! Files whose names come from outside: opened without ever waiting, and only where they are what they should be; and
+//! Files whose names come from outside: opened without ever waiting, and only if they are regular files; and
 //! folders whose entries outlive a power cut.
 
 use crate::may_wait;
@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// so is a symbolic link in place of the file itself (links among its folders are followed).
 ///
 /// # Errors
-/// What the system says, and `InvalidInput` for something other than a regular file.
+/// The system's error, and `InvalidInput` for something other than a regular file.
 pub fn open_regular(path: &Path, options: &OpenOptions) -> io::Result<File> {
     may_wait();
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
     let opened = options.clone().custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::ELOOP) => wrong(path, "is a symbolic link: name the file itself"),
-        // A FIFO or socket opened for writing, with nobody at its other end.
+        Some(libc::ELOOP) => wrong(path, "is a symbolic link: use the path of the file itself"),
+        // A FIFO or socket opened for writing, without a reader at its other end.
         Some(libc::ENXIO) => wrong(path, "is not a regular file"),
         _ => error,
     })?;
@@ -40,7 +40,7 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
-        true => Err(wrong(path, &format!("is longer than {most} bytes"))),
+        true => Err(wrong(path, &format!("is larger than {most} bytes"))),
         false => Ok(bytes),
     }
 }
@@ -53,16 +53,16 @@ fn wrong(path: &Path, why: &str) -> io::Error {
 /// not its name.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     may_wait();
     File::open(folder)?.sync_all()
 }
 
-/// [`sync_folder`] of the folder that a path lies in.
+/// [`sync_folder`] of the folder that a path is in.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => sync_folder(folder),
@@ -78,7 +78,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// That of a file by what the system tells of it.
+    /// The identity of a file from its metadata.
     pub fn of(meta: &Metadata) -> Self {
         Self {
             device: meta.dev(),
@@ -116,7 +116,7 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
 /// one it is removed, else renamed back.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn remove_file_if(path: &Path, made: FileIdentity) -> io::Result<bool> {
     may_wait();
     static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! What every front end is to the daemon: a row with a name, parameters and a way to start.
+//! The interface of front ends to the daemon: a row with a name, parameters and a start function.
 
 use crate::{Budget, Remote};
 use block::BlockDevice;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 pub struct Parameter {
     /// As it is written: `listen`.
     pub name: &'static str,
-    /// What it means, its form and its default, in a sentence.
+    /// Its meaning, form and default, in a sentence.
     pub about: &'static str,
     /// Whether an export must have it.
     pub required: bool,
 }
 
-/// Gives the volume as the initiator of a name has it open; none when it cannot be opened any more.
+/// Gives the volume as the initiator of a name has it open; none when it cannot be opened any longer.
 /// It may wait: not to be called on a loop.
 pub type OpenFor = Arc<dyn Fn(&str) -> Option<Arc<dyn BlockDevice>> + Send + Sync>;
 
@@ -26,13 +26,13 @@ pub type Kept = Box<dyn FnOnce(bool) + Send>;
 
 /// Where it is kept what hosts have reserved of a volume, for as long as the volume is.
 pub trait Keeper: Send + Sync {
-    /// Whether it keeps anything at all: hosts are told.
+    /// Whether it stores anything: reported to hosts.
     fn is_there(&self) -> bool;
 
-    /// What was kept last. It may wait: not to be called on a loop.
+    /// The stored state. It may wait: not to be called on a loop.
     ///
     /// # Errors
-    /// When that cannot be told.
+    /// If it cannot be read.
     fn load(&self) -> io::Result<Option<String>>;
 
     /// Keeps `state` in place of what was kept before, or nothing; calls `done`, from any thread, when
@@ -40,7 +40,7 @@ pub trait Keeper: Send + Sync {
     fn keep(&self, state: Option<String>, done: Kept);
 }
 
-/// Keeps nothing, for volumes that nobody writes to and for tests.
+/// Stores nothing, for read-only volumes and for tests.
 pub struct NoKeeper;
 
 impl Keeper for NoKeeper {
@@ -57,7 +57,7 @@ impl Keeper for NoKeeper {
     }
 }
 
-/// What an export is started with.
+/// Parameters for starting an export.
 pub struct StartExport {
     /// The export's name.
     pub name: String,
@@ -83,11 +83,11 @@ pub struct StartExport {
 pub struct SessionInfo {
     /// Its number, which no other session of this process has had.
     pub id: u64,
-    /// Who it says it is.
+    /// The peer's name.
     pub initiator: String,
     /// The host's address.
     pub address: String,
-    /// What it logged in to.
+    /// The target that it logged in to.
     pub target: String,
     /// The address that it came to.
     pub portal: String,
@@ -108,9 +108,9 @@ pub struct SessionInfo {
 /// How full the pool is that a volume takes its space of, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Space {
-    /// What is taken; may be more than there is room for.
+    /// Used space; may exceed the capacity.
     pub used: u64,
-    /// What there is room for.
+    /// Capacity.
     pub capacity: u64,
     /// At how much that is taken hosts are to be warned first.
     pub warn_at: Option<u64>,
@@ -133,7 +133,7 @@ pub trait Export: Send {
     /// Connected hosts.
     fn sessions(&self) -> usize;
 
-    /// The sessions that can be told apart and ended; none where the front end has none such.
+    /// The sessions that can be identified and disconnected; empty if the front end has none.
     fn session_list(&self) -> Vec<SessionInfo> {
         Vec::new()
     }
@@ -143,28 +143,28 @@ pub trait Export: Send {
         false
     }
 
-    /// What is wrong with hosts now so that those who run them have to do something, a sentence each. Bounded.
+    /// Present problems of hosts that administrators have to solve, a sentence each. Bounded.
     fn troubles(&self) -> Vec<String> {
         Vec::new()
     }
 
     /// Takes over how full the volume's pool is; `warns` says that another level was reached at which
-    /// hosts are to be warned. For front ends whose hosts can be told.
+    /// hosts have to be warned. For front ends that can notify hosts.
     fn note_space(&self, _space: Space, _warns: bool) {}
 
-    /// Takes over how many bytes of the volume were written and not discarded, as somebody looked a moment ago. For
-    /// front ends whose users can be told.
+    /// Updates the number of bytes of the volume that were written and not discarded, as measured a moment ago. For
+    /// front ends that report it.
     fn note_stored(&self, _bytes: u64) {}
 
-    /// Takes over parameters that have changed, while hosts go on; all of them are given.
+    /// Takes over parameters that have changed, while hosts continue; all of them are given.
     ///
     /// # Errors
     /// One sentence that says what to do; then nothing has changed.
     fn change(&self, _parameters: &BTreeMap<String, String>) -> io::Result<()> {
         Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "parameters of this front end cannot be changed while it runs: delete the export and make \
-             it anew",
+            "parameters of this protocol cannot be changed on a running export: delete the export and create \
+             it again",
         ))
     }
 }
@@ -174,9 +174,9 @@ pub trait Export: Send {
 pub struct FrontEnd {
     /// As it is written: `nbd`.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// Description, in a sentence.
     pub about: &'static str,
-    /// What can be set.
+    /// Parameters.
     pub parameters: &'static [Parameter],
     /// Starts an export. The error is one sentence that says what to do; nothing is left behind.
     pub start: fn(StartExport) -> io::Result<Box<dyn Export>>,

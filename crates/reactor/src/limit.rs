@@ -3,8 +3,8 @@
 //! Some who wait are urgent from a moment on ([`Urgency`]): they go before all others, the lower level first, and those of one
 //! level in the order of addresses again. Earliest deadline first would send a disk's head to and fro once many are late,
 //! which is when its order matters most (Reddy and Wyllie 1993 join the two in the same way). A disk that is given near
-//! requests again and again takes a far one last, so while somebody urgent has a turn, others have some fewer. Whatever is
-//! urgent, of sixteen turns one goes to who has waited for longest: nobody starves.
+//! requests again and again takes a far one last, so while urgent tasks have turns, others have fewer. Whatever is
+//! urgent, one turn in sixteen goes to the task that has waited longest: none starves.
 
 use super::executor::Handle;
 use std::cell::{Cell, RefCell};
@@ -14,12 +14,12 @@ use std::ops::{Bound, Range};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-/// Of so many turns one goes to who has waited for longest, wherever that is.
+/// One in this many turns goes to the longest waiter, wherever it is.
 const ELDEST: u64 = 16;
-/// Most of those who wait whose turns become more urgent at once.
+/// Most waiters whose turns become more urgent in one call.
 const HURRIED_MOST: usize = 64;
 
-/// From when on somebody who waits goes before others.
+/// The time at which a waiter becomes urgent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Urgency {
     /// The lower one goes first.
@@ -28,7 +28,7 @@ pub struct Urgency {
     pub from_ns: u64,
 }
 
-/// At most so many at a time; the others wait in the order in which they came, or of addresses.
+/// A limited number at a time; the others wait in the order of arrival, or of addresses.
 #[derive(Clone)]
 pub struct Limit(Rc<LimitState>);
 
@@ -37,16 +37,16 @@ struct LimitState {
     /// Turns that are left to those who are urgent while they have any.
     kept: usize,
     free: Cell<usize>,
-    /// Who was urgent and has a turn, by level.
+    /// Urgent holders of turns, by level.
     urgent_taken: RefCell<BTreeMap<u8, usize>>,
     waiting: RefCell<BTreeMap<Key, Rc<Turn>>>,
-    /// Who came first, of those who wait.
+    /// Waiters by arrival.
     came: RefCell<BTreeMap<u64, u64>>,
     /// Those of them who are urgent, or will be.
     urgent: RefCell<BTreeMap<u8, Urgent>>,
-    /// Tells when they are; none where nobody is.
+    /// The clock for their deadlines; `None` without any.
     clock: Option<Handle>,
-    /// Who went last.
+    /// The last address served.
     last: Cell<Key>,
     turns: Cell<u64>,
     /// The number of who came last.
@@ -56,7 +56,7 @@ struct LimitState {
 /// An address, and a number that tells who came first.
 type Key = (u64, u64);
 
-/// Who waits and is urgent, of one level.
+/// Urgent waiters of one level.
 #[derive(Default)]
 struct Urgent {
     /// Not yet: from when on.
@@ -95,7 +95,7 @@ struct Turn {
     waker: RefCell<Option<Waker>>,
 }
 
-/// One of a [`Limit`], perhaps as somebody urgent; given back when dropped.
+/// A turn of a [`Limit`], perhaps urgent; returned when dropped.
 pub struct Permit(Rc<LimitState>, Option<u8>);
 
 struct Waiting {
@@ -120,7 +120,7 @@ impl LimitState {
         self.grant();
     }
 
-    /// Gives those who wait what is free.
+    /// Grants free turns to waiters.
     fn grant(&self) {
         while self.free.get() > 0 {
             let Some(turn) = self.next().and_then(|key| self.remove(key)) else {
@@ -153,7 +153,7 @@ impl LimitState {
         }
     }
 
-    /// Whether somebody may have a free turn who is urgent at this level, or is not.
+    /// Whether a waiter that is urgent at this level, or is not, may have a free turn.
     fn may_take(&self, level: Option<u8>) -> bool {
         let counts = self.urgent_taken.borrow();
         let Some((first, _)) = counts.first_key_value() else {
@@ -163,14 +163,14 @@ impl LimitState {
         level.is_some_and(|level| level <= *first) || others + self.kept < self.most
     }
 
-    /// The level of somebody who is urgent by now.
+    /// The level of an urgent waiter.
     fn level_now(&self, urgency: Option<Urgency>) -> Option<u8> {
         let clock = self.clock.as_ref()?;
         let urgent = urgency.filter(|urgency| urgency.from_ns <= clock.seen_ns());
         urgent.map(|urgency| urgency.level)
     }
 
-    /// Who is next: of the urgent ones, else of all, upwards from who went last, and from the lowest again.
+    /// The next waiter: of the urgent ones, else of all, upwards from the last address, then from the lowest again.
     fn next(&self) -> Option<Key> {
         self.turns.set(self.turns.get() + 1);
         if self.turns.get().is_multiple_of(ELDEST) {
@@ -232,7 +232,7 @@ impl Limit {
         Self::with_clock(count, 0, None)
     }
 
-    /// The same, where some who wait may be urgent by the clock of this loop; `kept` are left to them while any of them
+    /// The same, where waiters may become urgent by the clock of this loop; `kept` turns are reserved for them while any of them
     /// has one.
     pub fn timed(count: usize, kept: usize, handle: &Handle) -> Self {
         Self::with_clock(count, kept, Some(handle.clone()))
@@ -259,7 +259,7 @@ impl Limit {
         self.0.most - self.0.free.get()
     }
 
-    /// One of them, if one is free and nobody waits.
+    /// A turn, if one is free and no task waits.
     pub fn try_get(&self) -> Option<Permit> {
         self.try_get_as(None)
     }
@@ -278,8 +278,8 @@ impl Limit {
         self.get_at(0, None).await
     }
 
-    /// One of them: those who wait have their turns upwards from who had the last one, and then from the lowest
-    /// again, as a disk's head goes; those who are urgent first, and one of sixteen goes to who has waited for longest.
+    /// A turn: waiters are served upwards from the last address, and then from the lowest
+    /// again, as a disk's head goes; urgent ones first, and one in sixteen is the longest waiter.
     pub async fn get_at(&self, at: u64, urgency: Option<Urgency>) -> Permit {
         if let Some(permit) = self.try_get_as(self.0.level_now(urgency)) {
             self.0.last.set((at, self.0.numbers.get()));
@@ -298,7 +298,7 @@ impl Limit {
             limit: self.0.clone(),
             turn: turn.clone(),
         };
-        // One is left free where who waits is less urgent than who has turns.
+        // One is left free if the waiter is less urgent than the holders.
         self.0.grant();
         poll_fn(|context| {
             if turn.granted.get() {
@@ -313,7 +313,7 @@ impl Limit {
         Permit(self.0.clone(), turn.as_urgent.get())
     }
 
-    /// Who waits at these addresses is at least so urgent from now on: somebody who is waits for them.
+    /// Raises the urgency of waiters at these addresses, since a more urgent task waits for them.
     pub fn hurry(&self, addresses: Range<u64>, urgency: Urgency) {
         let waiting = self.0.waiting.borrow();
         let there = waiting.range((addresses.start, 0)..(addresses.end, 0));

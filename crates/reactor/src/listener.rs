@@ -3,9 +3,9 @@
 //! A peer connects as fast as its system lets it, and each connection costs its server work: taking it, a task, the first
 //! message of a protocol, its end. Connections are therefore taken by a token bucket ([`Pace`]), a few in each turn of the
 //! loop, and the others wait in the kernel's queue. The figures belong together:
-//! - 2,048 connections come in at once ([`BURST`]): all sessions of a big host log in together after a restart.
+//! - A burst of 2,048 connections is accepted immediately ([`BURST`]): all sessions of a big host log in together after a restart.
 //! - Then 2,000 a second ([`INTERVAL_NS`]), 16 at a time. The kernel's queue holds as many as come in within about a second
-//!   ([`BACKLOG`]), so that who comes behind an attacker that keeps it full waits no longer than that.
+//!   ([`BACKLOG`]), so that a client behind an attacker that keeps it full waits no longer than that.
 //!
 //! Each listener has a bucket of its own: an attacker at one does not slow down another.
 
@@ -25,12 +25,12 @@ const BACKLOG: libc::c_int = 2048;
 const BURST: u64 = 2048;
 const INTERVAL_NS: u64 = SECOND_NS / 2000;
 const _: () = assert!(BACKLOG as u64 * INTERVAL_NS <= 2 * SECOND_NS);
-/// When too many came, so many are taken together next: waking up for each would cost more than taking it.
+/// After an overload, this many are accepted together: waking up for each would cost more than accepting it.
 const TOGETHER: u64 = 16;
 /// Connections that are taken before other tasks have their turn.
 const ROW_MAX: u32 = 4;
 
-/// Lets more connections wait than the standard library asks for: hosts that log in all at once would
+/// Lets more connections wait than the standard library asks for: hosts that log in simultaneously would
 /// else be left to try again after a second, and after two and four.
 fn deepen(socket: &impl AsRawFd) -> io::Result<()> {
     // SAFETY: the descriptor is open during the call, which only changes the length of the queue.
@@ -76,9 +76,11 @@ impl Bound {
         may_wait();
         let explain = |error: io::Error| {
             let advice = match error.kind() {
-                ErrorKind::AddrInUse => "another program listens there: stop it or choose another",
+                ErrorKind::AddrInUse => {
+                    "in use by another program: stop the program or choose another"
+                }
                 ErrorKind::PermissionDenied => {
-                    "no permission: choose another or run as a user that may"
+                    "permission denied: choose another or run as a user with permission"
                 }
                 ErrorKind::AddrNotAvailable => "this host has no such address",
                 _ => "cannot listen there",

@@ -1,6 +1,6 @@
 //! A limit for log messages that a peer can cause.
 //!
-//! A token bucket: a burst is logged as it comes, then one message an interval. What is left out is counted, and the
+//! A token bucket: a burst is logged as it comes, then one message per interval. Suppressed messages are counted, and the
 //! next message that is logged says how many that were.
 
 use std::sync::{Mutex, PoisonError};

@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 const LOOK_NS: u64 = 20_000;
 /// Turns that it leaves to others first, who most likely have to answer what came before.
 const OTHERS_FIRST: u32 = 4;
-/// What comes so soon would have been seen without sleeping: waking up takes its time, too.
+/// Data that arrives this soon would have been seen without sleeping: waking up takes time, too.
 const SOON_NS: u64 = 2 * LOOK_NS;
 
 /// Calls of the system that move bytes one after the other before other tasks have their turn: a peer may send, or take,
@@ -20,7 +20,7 @@ const SOON_NS: u64 = 2 * LOOK_NS;
 const ROW_MAX: u32 = 16;
 /// Bytes that move one after the other before that: to copy them takes about 50 µs.
 const MOVED_MAX: usize = 256 << 10;
-/// How often a connection is looked at whose peer has ended its direction.
+/// How often a connection is examined whose peer has ended its direction.
 const HALF_LOOK_NS: u64 = 50_000_000;
 
 pub(crate) enum StreamSocket {
@@ -59,13 +59,13 @@ impl DetachedStream {
     /// The connection, on the loop of `handle` from now on.
     ///
     /// # Errors
-    /// When the socket is not usable any more.
+    /// When the socket is not usable any longer.
     pub fn attach(self, handle: &Handle) -> io::Result<Stream> {
         Ok(Stream::of(handle, self.0))
     }
 }
 
-/// A connection. Reading and writing may go on at the same time, one task each.
+/// A connection. Reading and writing may continue at the same time, one task each.
 pub struct Stream {
     handle: Handle,
     socket: Arc<StreamSocket>,
@@ -102,7 +102,7 @@ impl Stream {
         }
     }
 
-    /// Takes the connection off its loop, to go on on another one.
+    /// Takes the connection off its loop, to continue on another one.
     pub fn detach(self) -> DetachedStream {
         DetachedStream(self.socket)
     }
@@ -295,7 +295,7 @@ impl Stream {
         Ok(())
     }
 
-    /// What of the connection has ended: that the peer sends, and all of it.
+    /// Which directions of the connection have ended: the peer's, and both.
     fn ends(&self) -> (bool, bool) {
         let mut asked = libc::pollfd {
             fd: self.fd(),
@@ -309,14 +309,14 @@ impl Stream {
         (has(libc::POLLRDHUP), all)
     }
 
-    /// Whether the connection has ended in both directions or broke: the peer cannot be answered any more. It asks the
+    /// Whether the connection has ended in both directions or broke: the peer cannot be answered any longer. It asks the
     /// system, for what is worth much more than that.
     pub fn has_ended(&self) -> bool {
         self.ends().1
     }
 
-    /// Waits until the connection has ended in both directions or broke: the peer cannot be answered any more. One that
-    /// sends nothing more may still read; it is looked at in intervals, as the kernel's poll tells of that end again
+    /// Waits until the connection has ended in both directions or broke: the peer cannot be answered any longer. One that
+    /// sends nothing more may still read; it is examined in intervals, as the kernel's poll tells of that end again
     /// and again.
     pub async fn ended(&self) {
         loop {

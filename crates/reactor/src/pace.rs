@@ -1,11 +1,11 @@
 //! How often something may happen: a token bucket, in the form of the generic cell rate algorithm (ITU-T I.371).
 //!
-//! Instead of tokens it keeps the moment until which what happened so far is paid for. Time is given, so that what goes
+//! Instead of tokens it keeps the time until which past events are paid for. Time is given, so that what goes
 //! by it stays deterministic.
 
 use std::cell::Cell;
 
-/// So many at once, and then one in each interval.
+/// A burst, and then one in each interval.
 #[derive(Debug)]
 pub struct Pace {
     interval_ns: u64,
@@ -15,7 +15,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// `burst` at once, at least one, and then one in `interval_ns` nanoseconds.
+    /// A burst of `burst`, at least one, and then one in `interval_ns` nanoseconds.
     pub fn new(burst: u64, interval_ns: u64) -> Self {
         Self {
             interval_ns,

@@ -1,13 +1,13 @@
-//! What a peer sends, through a buffer: several small requests cost one system call.
+//! Buffered reading from a peer: several small requests cost one system call.
 
 use crate::Stream;
 use std::io::{ErrorKind, Result};
 use std::rc::Rc;
 
-/// What a connection has until it sends more at a time, in bytes: thousands may be there and send little.
+/// Initial size for a connection until it sends more at a time, in bytes: thousands may be idle.
 const FIRST: usize = 4 << 10;
 
-/// What a [`ReadBuffer`] reads: a stream of bytes.
+/// The source of a [`ReadBuffer`]: a stream of bytes.
 pub trait Source {
     /// As [`Stream::read`].
     ///
@@ -72,7 +72,7 @@ impl<S: Source> ReadBuffer<S> {
     }
 
     /// Waits until `need` bytes, at most the buffer's size, are there, and returns all that are. Nothing
-    /// is lost when this is given up.
+    /// is lost when this is dropped.
     ///
     /// # Errors
     /// `UnexpectedEof` when the stream ends first.
@@ -99,12 +99,12 @@ impl<S: Source> ReadBuffer<S> {
         Ok(&self.buf[self.start..self.end])
     }
 
-    /// What was read ahead.
+    /// Bytes read ahead.
     pub fn at_hand(&self) -> &[u8] {
         &self.buf[self.start..self.end]
     }
 
-    /// Whether bytes are there that nobody has taken yet.
+    /// Whether unread bytes are available.
     pub fn has_more(&self) -> bool {
         self.start < self.end
     }

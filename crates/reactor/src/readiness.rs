@@ -8,7 +8,7 @@ use std::os::fd::RawFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What is waited for.
+/// The events to wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interest {
     /// Bytes, a connection, an event, or the end of the stream.

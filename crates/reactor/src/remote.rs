@@ -16,7 +16,7 @@ struct State {
     stopping: bool,
 }
 
-/// What other threads have for a loop: tasks to wake and jobs to run. The lock is held for a
+/// Input of other threads for a loop: tasks to wake and jobs to run. The lock is held for a
 /// push or a swap only.
 pub(crate) struct Inbox {
     state: Mutex<State>,
@@ -25,7 +25,7 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(crate) fn new() -> std::io::Result<Arc<Self>> {
-        // SAFETY: plain system call; the descriptor is owned by nobody else.
+        // SAFETY: plain system call; the descriptor has no other owner.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         if fd < 0 {
             return Err(std::io::Error::last_os_error());

@@ -1,6 +1,6 @@
 //! Names of hosts to addresses, within a time limit: the system's resolver may take minutes.
 //!
-//! Each look-up is a thread of its own, of which there are few; what was found, or not, counts for a while. So many
+//! Each query runs on a thread of its own, of which there are few; results, also negative ones, are cached for a while. So many
 //! exports with one name cost the time of one look-up.
 
 use crate::may_wait;
@@ -10,11 +10,11 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-/// How long one look-up may take before it is given up.
+/// Timeout of a query.
 const TIME_MAX: Duration = Duration::from_secs(5);
 /// How long an answer counts, also that there was none.
 const COUNTS_FOR: Duration = Duration::from_secs(30);
-/// Look-ups at a time, those that were given up and have not ended included; and answers that are kept.
+/// Most concurrent queries, including timed-out ones that have not ended; and most cached results.
 const LOOKUPS_MAX: usize = 16;
 const ANSWERS_MAX: usize = 64;
 /// Addresses of a name that count.
@@ -52,18 +52,18 @@ fn ask(name: &str) -> Answer {
 /// loop.
 ///
 /// # Errors
-/// When the name has no address, or the resolver does not answer in time.
+/// When the name has no address, or the resolver does not respond in time.
 pub fn resolve(name: &str) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = name.parse() {
         return Ok(vec![address]);
     }
     may_wait();
     if name.len() > NAME_MAX {
-        let why = format!("a name of a host has at most {NAME_MAX} bytes with its port");
+        let why = format!("a host name with its port has at most {NAME_MAX} bytes");
         return Err(io::Error::new(ErrorKind::InvalidInput, why));
     }
     let explain = |(kind, why): (ErrorKind, String)| {
-        io::Error::new(kind, format!("{name} cannot be looked up: {why}"))
+        io::Error::new(kind, format!("{name} cannot be resolved: {why}"))
     };
     within(name, TIME_MAX, ask).map_err(explain)
 }
@@ -75,7 +75,7 @@ fn within(name: &str, limit: Duration, ask: fn(&str) -> Answer) -> Answer {
         return answer.clone();
     }
     if known.running >= LOOKUPS_MAX {
-        let why = format!("{LOOKUPS_MAX} look-ups are not answered yet: see to the resolver");
+        let why = format!("{LOOKUPS_MAX} queries are pending: check the resolver");
         return Err((ErrorKind::TimedOut, why));
     }
     known.running += 1;
@@ -86,7 +86,7 @@ fn within(name: &str, limit: Duration, ask: fn(&str) -> Answer) -> Answer {
     let started = thread.spawn(move || {
         let answer = ask(&asked);
         lock().running -= 1;
-        // Nobody waits any more when the time was over.
+        // The receiver is gone after the timeout.
         let _ = give.send(answer);
     });
     if let Err(error) = started {
@@ -95,7 +95,7 @@ fn within(name: &str, limit: Duration, ask: fn(&str) -> Answer) -> Answer {
     }
     let answer = take.recv_timeout(limit).unwrap_or_else(|_| {
         let why = format!(
-            "the resolver did not answer within {} s: write an address, or see to the resolver",
+            "the resolver did not respond within {} s: use an IP address, or check the resolver",
             limit.as_secs()
         );
         Err((ErrorKind::TimedOut, why))

@@ -1,4 +1,4 @@
-//! io_uring: requests in flight and what to do when they end.
+//! io_uring: requests in flight and the handling of their completions.
 
 use crate::{RingFile, signals};
 use block::{DmaBuf, DmaPool, DriveError, DriveOutcome, Sender};
@@ -17,7 +17,7 @@ const TOGETHER: usize = 8;
 /// The same in bytes: a drive takes longer to move as many than the kernel to be asked, and is not to wait while the next as
 /// many are copied and checksummed.
 const MUCH: u64 = 64 << 10;
-/// With so few requests in the kernel there is nothing to be won by handing over, or ending, several at once.
+/// With this few requests in the kernel, batching of submissions or completions gains nothing.
 const FEW: u32 = 8;
 /// Requests that are ended together: drives would wait for what comes of the first while the last are answered.
 const REAPED: usize = 8;
@@ -40,14 +40,14 @@ enum Slot {
     Signals(Rc<signals::State>),
     /// The event descriptor that other threads wake the loop by.
     Event,
-    /// A request whose end interests nobody.
+    /// A request whose completion is ignored.
     Ignored,
 }
 
 pub(crate) struct Ring {
     ring: RefCell<IoUring>,
-    /// What each request is for, and how many others had its place before: a request is named by
-    /// both, so that nobody cancels the one that came after.
+    /// The purpose of each request, and the number of earlier users of its place: a request is named by
+    /// both, so that a later one is not cancelled by mistake.
     slots: RefCell<Vec<(Slot, u32)>>,
     free: RefCell<Vec<u32>>,
     waiting: RefCell<VecDeque<squeue::Entry>>,
@@ -204,7 +204,7 @@ impl Ring {
         }
     }
 
-    /// Number of the registered buffer that `buf` lies in.
+    /// Number of the registered buffer that `buf` is in.
     pub(crate) fn registered_buffer(&self, buf: &DmaBuf) -> Option<u16> {
         let start = buf.as_raw() as usize;
         let within = self.registered.contains(&start) && start + buf.len() <= self.registered.end;
@@ -242,7 +242,7 @@ impl Ring {
         name
     }
 
-    /// Tells of each signal of an event descriptor; returns the name to cancel it by.
+    /// Notifies of each signal of an event descriptor; returns the name to cancel it by.
     pub(crate) fn poll_signals(&self, fd: i32, told: Rc<signals::State>) -> u64 {
         let name = self.slot(Slot::Signals(told));
         let entry = opcode::PollAdd::new(types::Fd(fd), libc::POLLIN as u32).multi(true);
@@ -250,7 +250,7 @@ impl Ring {
         name
     }
 
-    /// Stops waiting; the request still ends by itself, with an error that nobody hears.
+    /// Stops waiting; the request still ends by itself, with an error that is ignored.
     pub(crate) fn cancel(&self, name: u64) {
         let own = self.slot(Slot::Ignored);
         self.push(opcode::AsyncCancel::new(name).build().user_data(own));
@@ -333,7 +333,7 @@ impl Ring {
         count
     }
 
-    /// What a request is for; its place is free unless more will come of it.
+    /// The purpose of a request; its place is freed unless more completions follow.
     fn ended(&self, index: u32, more: bool) -> Slot {
         let slot = &mut self.slots.borrow_mut()[index as usize].0;
         if let (Slot::Signals(told), true) = (&*slot, more) {
@@ -401,7 +401,7 @@ fn register(ring: &IoUring, start: *mut u8, len: usize) -> bool {
     unsafe { ring.submitter().register_buffers(&[buffer]) }.is_ok()
 }
 
-/// What the result of a transfer means that has to move `len` bytes.
+/// Translates the result of a transfer of `len` bytes.
 ///
 /// # Errors
 /// The system's error, or that it moved fewer.

@@ -66,7 +66,7 @@ impl Handle {
         }))
     }
 
-    /// Number of the registered buffer that all of `buf` lies in, if it does: the entry of a
+    /// Number of the registered buffer that all of `buf` is in, if it does: the entry of a
     /// transfer may then be of the kind that names it.
     pub fn registered_buffer(&self, buf: &DmaBuf) -> Option<u16> {
         self.0.ring.as_ref()?.registered_buffer(buf)
@@ -77,7 +77,7 @@ impl Handle {
     /// discard). Until it ends it holds a handle on `file`.
     ///
     /// # Safety
-    /// The memory that `entry` names, if any, lies within `buf`.
+    /// The memory that `entry` names, if any, is within `buf`.
     pub unsafe fn drive_io(
         &self,
         file: &Rc<RingFile>,

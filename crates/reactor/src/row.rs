@@ -8,7 +8,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// So many in a row at most.
+    /// Maximum in a row.
     pub fn new(most: u32) -> Self {
         Self { most, done: 0 }
     }

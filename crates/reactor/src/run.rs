@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Rounds of ready tasks before the kernel is looked at again.
+/// Rounds of ready tasks before the kernel is examined again.
 const TURNS: usize = 16;
 /// The same while it has requests of drives, or is to get some: tasks that look for others' requests are
 /// always ready, and these would wait for them.

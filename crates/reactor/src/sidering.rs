@@ -1,5 +1,5 @@
 //! A ring beside the loop's own, for what that cannot carry: commands that a drive takes as they are, whose
-//! entries are longer, and transfers whose ends are looked for instead of told.
+//! entries are longer, and transfers whose completions are polled.
 
 use crate::{Handle, RingFile};
 use block::{DmaBuf, DmaPool, DriveError, DriveOutcome, Sender};
@@ -27,11 +27,11 @@ const BUFFER: usize = 256 << 10;
 pub enum Ends {
     /// The drive interrupts.
     Told,
-    /// The loop looks, as long as requests are under way.
+    /// The loop looks, as long as requests are in progress.
     Polled,
 }
 
-/// What a result says.
+/// Translates a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// How the request ended.
@@ -40,7 +40,7 @@ pub enum Answer {
     Again,
 }
 
-/// What a request's result means: by its function, of the result and how many bytes it has to move.
+/// Translates a request's result: by its function, from the result and the number of bytes to move.
 #[derive(Clone, Copy)]
 pub struct Meaning {
     /// Reads the result.
@@ -75,7 +75,7 @@ pub(crate) struct SideRing {
 }
 
 impl SideRing {
-    /// A ring whose ends show in `event`, the loop's event descriptor, where they are told.
+    /// A ring whose completions are signalled by `event`, the loop's event descriptor.
     pub(crate) fn new(ends: Ends, dma: &DmaPool, event: RawFd) -> io::Result<Self> {
         let mut builder = IoUring::<Entry128, Entry32>::builder();
         builder.setup_clamp();
@@ -110,7 +110,7 @@ impl SideRing {
         })
     }
 
-    /// Number of the registered buffer that `buf` lies in.
+    /// Number of the registered buffer that `buf` is in.
     pub(crate) fn registered_buffer(&self, buf: &DmaBuf) -> Option<u16> {
         let start = buf.as_raw() as usize;
         if !self.registered.contains(&start) || start + buf.len() > self.registered.end {
@@ -253,7 +253,7 @@ impl Sides {
         self.all().any(SideRing::is_busy)
     }
 
-    /// Hands what is queued to the kernel. True when somebody has to look again, since nobody is told.
+    /// Submits queued requests to the kernel. True if the caller has to poll, since there is no notification.
     pub(crate) fn enter(&self) -> io::Result<bool> {
         let mut polls = false;
         for ring in self.all() {
@@ -287,7 +287,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Number of the buffer that is registered with a side ring and that all of `buf` lies in, if it does.
+    /// Number of the buffer that is registered with a side ring and that all of `buf` is in, if it does.
     pub fn side_buffer(&self, ends: Ends, buf: &DmaBuf) -> Option<u16> {
         self.0.sides.of(ends).get()?.registered_buffer(buf)
     }
@@ -296,7 +296,7 @@ impl Handle {
     /// [`RingFile::descriptor`]. Until it ends it holds a handle on `file`.
     ///
     /// # Safety
-    /// The memory that `entry` names, if any, lies within `buf`.
+    /// The memory that `entry` names, if any, is within `buf`.
     pub unsafe fn side_io(
         &self,
         ends: Ends,

@@ -1,4 +1,4 @@
-//! Being told each time that an event descriptor is signalled.
+//! Notification of each signal of an event descriptor.
 
 use crate::Handle;
 use std::cell::{Cell, RefCell};
@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Tells of each time that an event descriptor is signalled, several at once being one: the descriptor is not read, and the
+/// Notifies of signals of an event descriptor, several pending ones as one: the descriptor is not read, and the
 /// kernel is asked once. Dropping it stops that.
 pub struct Signals {
     handle: Handle,
@@ -15,7 +15,7 @@ pub struct Signals {
     state: Rc<State>,
 }
 
-/// What the kernel said.
+/// The kernel's error.
 #[derive(Default)]
 pub(crate) struct State {
     /// The request's name, while the kernel has it.
@@ -43,7 +43,7 @@ impl State {
 }
 
 impl Handle {
-    /// Signals of the event descriptor `fd`, which has to stay open meanwhile. One that nobody has read is the first.
+    /// Signals of the event descriptor `fd`, which has to stay open meanwhile. An unread one is the first.
     ///
     /// # Panics
     /// On a loop without a ring ([`Handle::simulated`]), when it is polled.

@@ -16,7 +16,7 @@ struct EventState {
 }
 
 impl Event {
-    /// It happens: every task that waits goes on.
+    /// It happens: every task that waits continues.
     pub fn notify(&self) {
         self.0.count.set(self.0.count.get() + 1);
         let waiting = std::mem::take(&mut *self.0.waiting.borrow_mut());

@@ -1,7 +1,7 @@
 //! Listening Unix sockets: their files are made with the access that was asked for, and removed by who made them alone.
 //!
 //! Responsible for: a path that is free, or that a dead program of the same user left a socket at; never waiting for
-//! whoever listens there now; owner and mode before the first connection.
+//! the current listener; owner and mode before the first connection.
 //! Leaves out: connections (`net`), and which paths may be named.
 
 use crate::Parameter;
@@ -62,7 +62,7 @@ fn id_of(what: &str, text: &str, file: &Path) -> io::Result<u32> {
     let found = fields.find_map(|mut line| (line.next()? == text).then(|| line.nth(1))?);
     found.and_then(|id| id.parse().ok()).ok_or_else(|| {
         invalid(format!(
-            "{what} is '{text}', which {} does not have: write a name that is there, or a number",
+            "{what} is '{text}', which {} does not contain: use an existing name, or a number",
             file.display()
         ))
     })
@@ -73,17 +73,17 @@ impl SocketAccess {
     pub const PARAMETERS: [Parameter; 3] = [
         Parameter {
             name: "mode",
-            about: "permissions of a Unix socket's file, octal; connecting needs the right to write; 0660 when not given",
+            about: "permissions of a Unix socket's file, octal; connecting requires write permission; default: 0660",
             required: false,
         },
         Parameter {
             name: "owner",
-            about: "user of a Unix socket's file, by name or number; the daemon's when not given",
+            about: "user of a Unix socket's file, name or number; default: the daemon's",
             required: false,
         },
         Parameter {
             name: "group",
-            about: "group of a Unix socket's file, by name or number; the daemon's when not given",
+            about: "group of a Unix socket's file, name or number; default: the daemon's",
             required: false,
         },
     ];
@@ -102,7 +102,7 @@ impl SocketAccess {
             let mode = u32::from_str_radix(text, 8).ok();
             mode.filter(|mode| *mode <= 0o777).ok_or_else(|| {
                 invalid(format!(
-                    "mode is '{text}': write an octal number from 0 to 777, for example 0660"
+                    "mode is '{text}': use an octal number from 0 to 777, for example 0660"
                 ))
             })
         });
@@ -127,7 +127,7 @@ fn address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.is_empty() || bytes.len() > PATH_MAX || bytes.contains(&0) {
         return Err(invalid(format!(
-            "the socket path {} is {} bytes long and the system allows 1 to {PATH_MAX} without a zero byte: choose a \
+            "the socket path {} is {} bytes long, and the limit is 1 to {PATH_MAX} without a zero byte: choose a \
              shorter one",
             path.display(),
             bytes.len()
@@ -150,7 +150,7 @@ fn socket() -> io::Result<OwnedFd> {
     let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
     match fd {
         ..0 => Err(io::Error::last_os_error()),
-        // SAFETY: the descriptor is new, and owned by nobody else.
+        // SAFETY: the descriptor is new, and has no other owner.
         fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
     }
 }
@@ -162,7 +162,7 @@ fn checked(result: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Whether no program has this socket any more. It never waits: with a full backlog the answer is `EAGAIN`.
+/// Whether no program has this socket any longer. It never waits: with a full backlog the answer is `EAGAIN`.
 fn is_dead(path: &Path) -> io::Result<bool> {
     let (address, length) = address(path)?;
     let socket = socket()?;
@@ -199,20 +199,20 @@ fn make_free(path: &Path, access: &SocketAccess) -> io::Result<()> {
     if ![own, 0, access.owner.unwrap_or(own)].contains(&meta.uid()) {
         return refused(
             ErrorKind::AlreadyExists,
-            "is a socket of another user: remove it or choose another path",
+            "is another user's socket: remove it or choose another path",
         );
     }
     if !is_dead(path)? {
         return refused(
             ErrorKind::AddrInUse,
-            "is in use, since another program listens there: stop it or choose another path",
+            "is in use by another program: stop the program or choose another path",
         );
     }
     match remove_file_if(path, FileIdentity::of(&meta))? {
         true => Ok(()),
         false => refused(
             ErrorKind::AddrInUse,
-            "is being made by another program: choose another path",
+            "is being created by another program: choose another path",
         ),
     }
 }
@@ -227,7 +227,7 @@ fn give(file: &File, access: &SocketAccess) -> io::Result<()> {
 }
 
 impl UnixSocket {
-    /// Listens at a path, with the file's owner, group and mode set before anybody can connect. It never waits for
+    /// Listens at a path, with the file's owner, group and mode set before clients can connect. It never waits for
     /// another program, but may for the file system: not to be called on an engine loop.
     ///
     /// # Errors
@@ -235,11 +235,13 @@ impl UnixSocket {
     pub fn bind(path: &Path, access: &SocketAccess) -> io::Result<Self> {
         let explain = |error: io::Error| {
             let advice = match error.kind() {
-                ErrorKind::AddrInUse => "another program listens there: stop it or choose another",
-                ErrorKind::PermissionDenied => {
-                    "no permission: choose another or run as a user that may"
+                ErrorKind::AddrInUse => {
+                    "in use by another program: stop the program or choose another path"
                 }
-                ErrorKind::NotFound => "its folder does not exist: make it first",
+                ErrorKind::PermissionDenied => {
+                    "permission denied: choose another path or run as a user with permission"
+                }
+                ErrorKind::NotFound => "its directory does not exist: create it first",
                 _ => "cannot listen there",
             };
             io::Error::new(
@@ -252,7 +254,7 @@ impl UnixSocket {
         make_free(path, access)?;
         let socket = socket()?;
         let fd = socket.as_raw_fd();
-        // The file gets the socket's mode less the umask: nobody else may use it until it has its own.
+        // The file gets the socket's mode less the umask: no other user may use it until it has its own.
         // SAFETY: system calls on an open descriptor, with an address that is valid for its length.
         let bound = unsafe {
             libc::fchmod(fd, 0o600);
@@ -290,7 +292,7 @@ impl Drop for UnixSocket {
     /// The socket is open until its file is gone, so that no other file can have its identity.
     fn drop(&mut self) {
         let (path, made) = (self.path.clone(), self.made);
-        // Somebody else may have removed it: nothing is left to do then.
+        // Another process may have removed it: nothing is left to do then.
         let remove = move || drop(remove_file_if(&path, made));
         if !is_loop() {
             return remove();
@@ -341,7 +343,7 @@ mod tests {
     fn a_socket_that_somebody_has_stays_whatever_kind_it_is() {
         let folder = Folder::new("live");
         let path = folder.0.join("s");
-        // A full backlog: whoever connects waits.
+        // A full backlog: connecting clients wait.
         let full = UnixListener::bind(&path).unwrap();
         // SAFETY: the descriptor is open during the call.
         checked(unsafe { libc::listen(full.as_raw_fd(), 0) }).unwrap();

@@ -9,8 +9,8 @@ use std::task::Poll;
 /// One second, in nanoseconds.
 pub const SECOND_NS: u64 = 1_000_000_000;
 
-/// What `future` gives, or `None` when it takes longer than `ns` nanoseconds. No timer is set
-/// when it is ready at once.
+/// The result of `future`, or `None` if it takes longer than `ns` nanoseconds. No timer is set
+/// if it is ready immediately.
 pub async fn within<T>(handle: &Handle, ns: u64, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut limit = None;

@@ -1,4 +1,4 @@
-//! What a loop promises to its tasks.
+//! The contract of a loop with its tasks.
 
 use io_uring::opcode;
 use reactor::{

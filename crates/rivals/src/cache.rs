@@ -1,4 +1,4 @@
-//! What every policy here has to be able to do.
+//! The interface of all policies.
 
 /// What became of a use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

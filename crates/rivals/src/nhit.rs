@@ -1,4 +1,4 @@
-//! NHIT, the promotion policy of Open CAS: what is not in the cache is let in at its third use.
+//! NHIT, the promotion policy of Open CAS: an entry is admitted at its third use.
 //!
 //! Open CAS Framework, <https://open-cas.com>, promotion policy `nhit`; there is no paper.
 //! Parameters, its defaults: the insertion threshold is 3 uses, and the trigger 80 %: as long as

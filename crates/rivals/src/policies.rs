@@ -17,7 +17,7 @@ pub struct Row {
 pub const POLICIES: &[Row] = &[
     Row {
         name: "lru",
-        about: "the least recently used leaves",
+        about: "evicts the least recently used",
         make: |capacity| Box::new(Lru::new(capacity)),
     },
     Row {

@@ -1,5 +1,5 @@
 //! S3-FIFO: a small queue that most new keys do not survive, a main queue with second chances, and
-//! the keys remembered that the small one gave up.
+//! the keys remembered that the small one abandoned.
 //!
 //! J. Yang, Y. Zhang, Z. Qiu, Y. Yue, K. V. Rashmi: "FIFO Queues are All You Need for Cache
 //! Eviction", SOSP 2023, algorithm 1. Parameters, the paper's: the small queue is 10 % of the

@@ -15,7 +15,7 @@ pub struct Sieve {
     capacity: usize,
     /// An entry's mark is whether it was visited.
     queue: Lists<1>,
-    /// Where the search for what leaves goes on; at the oldest if nowhere.
+    /// Where the search for what leaves continues; at the oldest if nowhere.
     hand: Option<At>,
 }
 
@@ -69,7 +69,7 @@ mod tests {
     fn the_hand_passes_by_what_was_visited_and_takes_the_first_that_was_not() {
         // In the manner of the paper's figure 1: seven entries, h the newest and a the oldest, of
         // which h, b and a were visited. For i the hand passes by a, b and d and takes e; for j it
-        // goes on from there and takes f.
+        // continues from there and takes f.
         let [a, b, d, e, f, g, h, i, j] = [1, 2, 4, 5, 6, 7, 8, 9, 10];
         let mut cache = Sieve::new(7);
         let mut gone = Vec::new();

@@ -1,4 +1,4 @@
-//! How often keys were used of late, estimated in eight bytes an entry: a count-min sketch of 4-bit
+//! How often keys were used recently, estimated in eight bytes an entry: a count-min sketch of 4-bit
 //! counters.
 //!
 //! G. Cormode, S. Muthukrishnan: "An Improved Data Stream Summary: the Count-Min Sketch and its

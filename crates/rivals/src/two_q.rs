@@ -3,7 +3,7 @@
 //!
 //! T. Johnson, D. Shasha: "2Q: A Low Overhead High Performance Buffer Management Replacement
 //! Algorithm", VLDB 1994, the full version. Parameters, those that the paper recommends: Kin, the
-//! length of the queue from which on it gives up entries, is 25 % of the capacity, and Kout, how
+//! length of the queue from which on it evicts entries, is 25 % of the capacity, and Kout, how
 //! many keys that left it are remembered, 50 %.
 
 use crate::list::Lists;

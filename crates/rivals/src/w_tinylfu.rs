@@ -1,5 +1,5 @@
-//! W-TinyLFU: what leaves a small LRU window comes into the main cache only if it was used more
-//! often of late than the entry that had to leave for it.
+//! W-TinyLFU: entries that leave a small LRU window are admitted to the main cache only if they were used more
+//! often recently than the entry that had to leave for it.
 //!
 //! G. Einziger, R. Friedman, B. Manes: "TinyLFU: A Highly Efficient Cache Admission Policy", ACM
 //! Transactions on Storage 13(4), 2017. Parameters, the paper's: the window is 1 % of the capacity,

@@ -16,7 +16,7 @@ fn give(mut data: Vec<u8>, allocation: usize) -> Answer {
     })
 }
 
-/// What is answered: the units that there are, that there is none here, or an error.
+/// The response: the existing units, that there is none here, or an error.
 pub(crate) fn answer(cdb: &[u8; 16], numbers: &[u16]) -> Answer {
     match cdb[0] {
         0xa0 => give(lun_list(numbers), u32_at(cdb, 6) as usize),

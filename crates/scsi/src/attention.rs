@@ -1,4 +1,4 @@
-//! Unit attentions: what a nexus is told with its next command (SAM-5 5.14, SPC-4 table 49).
+//! Unit attentions: conditions reported to a nexus with its next command (SAM-5 5.14, SPC-4 table 49).
 
 use crate::sense::Sense;
 
@@ -7,25 +7,25 @@ use crate::sense::Sense;
 pub enum Attention {
     /// The nexus is new: power on, reset, or bus device reset occurred.
     PowerOn,
-    /// Somebody reset the unit.
+    /// The unit was reset.
     UnitReset,
-    /// Somebody aborted this nexus's commands.
+    /// Another nexus aborted this nexus's commands.
     CommandsCleared,
     /// The protocol has ended some of this nexus's commands, with a connection say (RFC 7143, section 11.14).
     ClearedByProtocol,
     /// The volume has another size.
     CapacityChanged,
-    /// Somebody changed a mode page.
+    /// A mode page was changed.
     ModeChanged,
     /// A port serves the unit better or worse than before.
     AccessStateChanged,
-    /// What LUNs there are has changed.
+    /// The set of LUNs has changed.
     LunsChanged,
-    /// Somebody preempted this nexus's reservation.
+    /// This nexus's reservation was preempted.
     ReservationsPreempted,
     /// The reservation of which this nexus had a part is gone.
     ReservationsReleased,
-    /// Somebody preempted this nexus's registration.
+    /// This nexus's registration was preempted.
     RegistrationsPreempted,
     /// The pool is filling.
     ThinThreshold,

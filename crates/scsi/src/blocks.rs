@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Longest transfer of data by one command, in bytes (VPD B0h).
 pub(crate) const TRANSFER_MAX: u64 = 8 << 20;
 
-/// Most that one command may ask to be looked at without data, or to be changed without data for each block, in
+/// Most that one command may ask to be examined without data, or to be changed without data for each block, in
 /// bytes.
 pub(crate) const LONG_MAX: u64 = 256 << 20;
 
@@ -113,7 +113,7 @@ impl Nexus {
         Ok(range)
     }
 
-    /// The same for blocks that one command has looked at.
+    /// The same for blocks that one command has examined.
     pub(crate) fn looked_at(&self, blocks: Blocks) -> Result<Range<u64>, Sense> {
         let range = self.range(blocks)?;
         if range.end - range.start > LONG_MAX {

@@ -1,6 +1,6 @@
 //! Reads and writes that need no task: begun as they arrive, ended by their completion.
 //!
-//! Responsible for what is usual. Whatever has to wait before it can begin, or ends before that, is left to
+//! Responsible for the common case. A command that must wait before it can begin, or ends before that, is left to
 //! [`Luns::execute`], which carries out everything.
 
 use crate::blocks::{Blocks, Flags};
@@ -18,14 +18,14 @@ use std::sync::Arc;
 pub struct Direct {
     /// Counts as running until this is dropped, and keeps the nexus.
     running: Running,
-    /// What is being written, for who wants to be alone there.
+    /// Ranges being written, for tasks that need exclusive access.
     _held: Option<Held>,
     reads: bool,
     /// Bytes that it transfers.
     length: u64,
 }
 
-/// What a command asks the device for, if it is a read or write that may begin now.
+/// A command's device request, if it is a read or write that may begin now.
 fn step(nexus: &Nexus, cdb: &[u8; 16], given: usize) -> Option<Step> {
     let row = find(cdb)?;
     let kind = match row.run {

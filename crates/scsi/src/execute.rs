@@ -1,4 +1,4 @@
-//! Carrying out a command: what every command is checked for, and which module does the rest.
+//! Executing a command: common checks, and dispatch to modules.
 
 use crate::blocks::{Blocks, TRANSFER_MAX};
 use crate::io::{Step, run};
@@ -19,13 +19,13 @@ pub struct Response {
     pub status: Status,
     /// Sense data, with CHECK CONDITION.
     pub sense: Option<Vec<u8>>,
-    /// What it returns.
+    /// Its result.
     pub data: IoBuf,
     /// How many bytes it transfers one way or the other, whatever the initiator expects.
     pub length: u64,
 }
 
-/// What a command that succeeded gives.
+/// Result of a successful command.
 pub(crate) struct Reply {
     pub data: IoBuf,
     pub length: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Call<'a> {
     pub data: IoBuf,
     /// Counts as running until this is dropped.
     pub running: Option<Running>,
-    /// Nobody waits for its end any more.
+    /// Its result is no longer needed.
     pub stop: Stop,
 }
 
@@ -73,7 +73,7 @@ impl Call<'_> {
         run(&self.nexus.handle, &self.nexus.device, step, buf).await
     }
 
-    /// Whether somebody still waits for the command: what is long asks before each of its pieces.
+    /// Whether the command's result is still needed: long ones check before each piece.
     pub(crate) fn goes_on(&self) -> Result<(), Sense> {
         let aborted = self.running.as_ref().is_some_and(Running::is_aborted);
         match aborted || self.stop.is_set() {
@@ -133,7 +133,7 @@ pub fn memory_of(cdb: &[u8; 16], block_size: u64) -> u64 {
     bytes.min(TRANSFER_MAX)
 }
 
-/// Whether what a command has begun goes on when it is aborted: then nobody waits for its end.
+/// Whether a command's operation continues when it is aborted: its end is not awaited then.
 pub fn outlives_abort(cdb: &[u8; 16]) -> bool {
     find(cdb).is_some_and(|row| row.run == Run::Sanitize)
 }
@@ -197,7 +197,7 @@ pub(crate) fn response(answer: Answer, descriptor: bool) -> Response {
     }
 }
 
-/// What a command does to the unit; of some it depends on their fields (SBC-3 table 13).
+/// The effect of a command on the unit; it may depend on its fields (SBC-3 table 13).
 fn access(row: &Row, cdb: &[u8; 16]) -> Access {
     match row.run {
         Run::StartStop if cdb[4] & 0xf1 == 0x01 => Access::Free,
@@ -229,7 +229,7 @@ fn needs_medium(run: Run) -> bool {
     )
 }
 
-/// Is answered while SANITIZE is under way (SBC-3 4.11.3).
+/// Is answered while SANITIZE is in progress (SBC-3 4.11.3).
 fn goes_on_while_sanitizing(run: Run) -> bool {
     matches!(
         run,
@@ -237,7 +237,7 @@ fn goes_on_while_sanitizing(run: Run) -> bool {
     )
 }
 
-/// What every command is checked for (SAM-5 5.3.3, SPC-4 4.2 and 5.13).
+/// Checks of every command (SAM-5 5.3.3, SPC-4 4.2 and 5.13).
 fn check(
     nexus: &Nexus,
     cdb: &[u8; 16],

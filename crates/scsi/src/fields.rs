@@ -34,7 +34,7 @@ pub(crate) fn u64_at(data: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(bytes(data, at))
 }
 
-/// Puts a number's bytes at `at`, which must lie within `data`.
+/// Puts a number's bytes at `at`, which must be within `data`.
 pub(crate) fn put(data: &mut [u8], at: usize, value: &[u8]) {
     data[at..at + value.len()].copy_from_slice(value);
 }

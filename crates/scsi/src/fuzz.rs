@@ -1,4 +1,4 @@
-//! What the fuzz targets (`crates/fuzz-targets`) reach of the private parsers.
+//! Access of the fuzz targets (`crates/fuzz-targets`) to private parsers.
 //!
 //! Compiled in every build, since a feature would build all dependents twice; programs that do not call
 //! it are linked without it.

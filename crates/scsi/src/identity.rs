@@ -1,4 +1,4 @@
-//! What a unit and its ports are called: stable across restart, move and failover, since all of it
+//! Names of a unit and its ports: stable across restart, move and failover, since all of it
 //! follows from the volume's serial number and the target's name (SPC-4 7.8.6).
 
 use std::fmt::Write;

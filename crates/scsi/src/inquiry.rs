@@ -15,7 +15,7 @@ const PRODUCT: &str = "VOLUME";
 const REVISION: &str = "1";
 /// Most blocks of one COMPARE AND WRITE.
 const COMPARE_BLOCKS_MAX: u8 = 255;
-/// What serves best, in bytes.
+/// Optimal size, in bytes.
 const OPTIMAL: u64 = 1 << 20;
 /// Standards that are followed: SAM-5, SPC-4, SBC-3, iSCSI (SPC-4 table 148).
 const STANDARDS: [u16; 4] = [0x00a0, 0x0460, 0x04c0, 0x0960];
@@ -84,7 +84,7 @@ pub(crate) fn inquiry(call: &Call<'_>) -> Answer {
     Ok(call.give_cut(data, allocation))
 }
 
-/// What is told of a unit that there is not (SPC-4 table 152: no unit can be here), by whoever would have it.
+/// The response for a missing unit (SPC-4 table 152: no unit can be here).
 pub(crate) fn absent() -> Vec<u8> {
     let mut data = standard();
     data[0] = 0x7f;
@@ -114,7 +114,7 @@ fn standard() -> Vec<u8> {
 
 /// A designation descriptor (SPC-4 7.8.6.1).
 fn designator(code_set: u8, association: u8, kind: u8, value: &[u8]) -> Vec<u8> {
-    // What belongs to a port or the device is told with the protocol: iSCSI.
+    // Designators of a port or the device include the protocol: iSCSI.
     let about_port = association != 0;
     let mut entry = vec![
         code_set | if about_port { 0x50 } else { 0 },
@@ -199,7 +199,7 @@ fn characteristics(_nexus: &Nexus) -> Vec<u8> {
 }
 
 /// Logical block provisioning (SBC-3 6.5.4): thin; UNMAP and both WRITE SAMEs give space back, and
-/// what was given back reads as zeroes.
+/// unmapped blocks read as zeroes.
 fn provisioning(nexus: &Nexus) -> Vec<u8> {
     vec![nexus.unit.set_exponent(), 0xe0 | 0x04, 0x02, 0]
 }

@@ -16,7 +16,7 @@ impl CompletionSink for Once<Completion> {
     }
 }
 
-/// What is done to which bytes.
+/// An operation and its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub kind: OpKind,

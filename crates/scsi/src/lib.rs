@@ -1,8 +1,8 @@
-//! A volume as a SCSI disk: what every transport of SCSI shares.
+//! A volume as a SCSI disk: common to all SCSI transports.
 //!
 //! Responsible for: commands and their answers (SPC-4, SBC-3 and parts of SBC-4), sense data, unit
 //! attentions, reservations, and locks that make COMPARE AND WRITE one step. A CDB and its data are
-//! checked before anything is done; what is out of bounds ends with sense data, never with a panic.
+//! checked before anything is done; values out of bounds return sense data, never a panic.
 //! Leaves out: transports, who may log in, and which units exist: a front end decides that.
 
 mod absent;

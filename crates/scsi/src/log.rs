@@ -24,7 +24,7 @@ fn resource(code: u16, bytes: u64) -> Vec<u8> {
     parameter
 }
 
-/// What of the pool is left, and taken; nothing as long as that is not known.
+/// Free and used space of the pool; `None` while unknown.
 fn provisioning(space: Option<Space>) -> Vec<u8> {
     let Some(space) = space else {
         return Vec::new();

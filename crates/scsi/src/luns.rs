@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// Highest number of a unit.
 pub const LUN_MAX: u16 = 255;
 
-/// A unit's number as it stands in eight bytes: peripheral device or flat space addressing.
+/// A unit's number as it is in eight bytes: peripheral device or flat space addressing.
 pub fn parse_lun(bytes: [u8; 8]) -> Option<u16> {
     let number = u16::from_be_bytes([bytes[0], bytes[1]]);
     let rest = bytes[2..].iter().any(|byte| *byte != 0);
@@ -20,7 +20,7 @@ pub fn parse_lun(bytes: [u8; 8]) -> Option<u16> {
     }
 }
 
-/// What a session may reach.
+/// The units that a session may access.
 pub struct Luns(RefCell<BTreeMap<u16, Rc<Nexus>>>);
 
 impl Luns {
@@ -34,7 +34,7 @@ impl Luns {
         self.0.borrow().get(&lun).cloned()
     }
 
-    /// The nexuses by their numbers, for as long as nobody changes them.
+    /// The nexuses by number, while they do not change.
     pub(crate) fn borrow(&self) -> Ref<'_, BTreeMap<u16, Rc<Nexus>>> {
         self.0.borrow()
     }
@@ -50,7 +50,7 @@ impl Luns {
     }
 
     /// Takes over what is there now: `make` makes a nexus for each number that is new. Those that
-    /// stay are told. Returns those that are gone.
+    /// stay are notified. Returns those that are gone.
     pub fn change(&self, numbers: &[u16], make: impl Fn(u16) -> Option<Nexus>) -> Vec<Rc<Nexus>> {
         let before = self.numbers();
         if before == numbers {

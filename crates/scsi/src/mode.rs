@@ -187,7 +187,7 @@ fn pages_of<'a>(call: &'a Call<'_>) -> Result<&'a [u8], Sense> {
     Ok(pages)
 }
 
-/// The block descriptor cannot be changed: only what there is, or zeroes, is taken.
+/// The block descriptor cannot be changed: only the present one, or zeroes, is accepted.
 fn check_descriptor(nexus: &Nexus, descriptor: &[u8]) -> Result<(), Sense> {
     let at = if descriptor.len() == 16 { 12 } else { 4 };
     let size = u64::from(crate::fields::u32_at(descriptor, at) & 0x00ff_ffff);

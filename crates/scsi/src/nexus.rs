@@ -22,7 +22,7 @@ const LONG_MAX: usize = 4;
 /// The two ports of a nexus. A registration belongs to them, whether or not a session is there.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Ports {
-    /// The initiator port's name, as it stands in its transport identifier.
+    /// The initiator port's name, as it is in its transport identifier.
     pub initiator: String,
     /// The target's name.
     pub target: String,
@@ -30,7 +30,7 @@ pub struct Ports {
     pub target_port: u16,
 }
 
-/// What others may do to a nexus, from any thread.
+/// Operations of others on a nexus, from any thread.
 pub(crate) struct Member {
     pub number: u64,
     pub ports: Ports,
@@ -40,7 +40,7 @@ pub(crate) struct Member {
     generation: AtomicU64,
     /// Commands that run, of the present generation and the one before, in turn.
     running: [AtomicUsize; 2],
-    /// Somebody waits for commands to end.
+    /// A task waits for commands to end.
     watched: AtomicUsize,
 }
 
@@ -85,7 +85,7 @@ impl Member {
         first
     }
 
-    /// Aborts what was begun so far, and waits until none of it runs any more.
+    /// Aborts what was begun so far, and waits until none of it runs any longer.
     pub(crate) async fn abort_all(&self, unit: &Unit) {
         self.watched.fetch_add(1, Ordering::SeqCst);
         let ended = self.generation.fetch_add(1, Ordering::SeqCst);
@@ -134,7 +134,7 @@ impl Running {
         self.nexus.generation() != self.generation
     }
 
-    /// What it runs on.
+    /// Its loop.
     pub(crate) fn nexus(&self) -> &Nexus {
         &self.nexus
     }
@@ -226,7 +226,7 @@ impl Nexus {
         self.member.abort_all(&self.unit).await;
     }
 
-    /// CLEAR TASK SET: what all have begun; the others are told (SAM-5 7.4). A host that may only read clears what
+    /// CLEAR TASK SET: the commands of all; the others are notified (SAM-5 7.4). A read-only host clears what
     /// is its own.
     pub async fn clear_task_set(&self) {
         if self.read_only.get() {
@@ -237,7 +237,7 @@ impl Nexus {
     }
 
     /// LOGICAL UNIT RESET (SAM-5 6.3.3): commands aborted, reservations of the old kind released,
-    /// mode pages as they were; every nexus is told, this one if it is `for_all`. For a host that may only read
+    /// mode pages as they were; every nexus is notified, this one if it is `for_all`. For a read-only host
     /// it is a reset of its own nexus, so that it recovers from errors without ending what others do.
     pub async fn reset_unit(&self, for_all: bool) {
         if self.read_only.get() {

@@ -3,7 +3,7 @@
 //! not serve.
 //!
 //! Each port is a group of its own. States belong to the unit as one target offers it; they are changed
-//! by whoever runs the target, and by hosts.
+//! by the administrator of the target, and by hosts.
 
 use crate::attention::Attention;
 use crate::execute::{Answer, Call};
@@ -50,7 +50,7 @@ impl AccessState {
         }
     }
 
-    /// What a host may set.
+    /// States that a host may set.
     fn parse(code: u8) -> Option<Self> {
         [
             Self::Optimized,
@@ -176,7 +176,7 @@ impl PortGroups {
     }
 
     /// Gives groups other states; those that are not named keep theirs. Every nexus of `unit` through
-    /// `target` is told (ASYMMETRIC ACCESS STATE CHANGED).
+    /// `target` is notified (ASYMMETRIC ACCESS STATE CHANGED).
     pub fn change(&self, unit: &Unit, target: &str, states: &[(u16, AccessState)]) {
         if self.set(states, Changed::ByTarget) {
             let told = Attention::AccessStateChanged;

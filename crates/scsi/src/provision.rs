@@ -13,10 +13,10 @@ use std::ops::Range;
 pub(crate) const SAME_BLOCKS_MAX: u64 = 65_535;
 pub(crate) const UNMAP_BLOCKS_MAX: u64 = 1 << 20;
 pub(crate) const UNMAP_DESCRIPTORS_MAX: usize = 256;
-/// Descriptors of one GET LBA STATUS, and bytes of the volume that it looks at.
+/// Descriptors of one GET LBA STATUS, and bytes of the volume that it examines.
 const STATUS_DESCRIPTORS_MAX: usize = 256;
 const STATUS_MAX: u64 = 16 << 30;
-/// Zeroes that take space are written so many bytes at a time.
+/// Zeroes that take space are written in pieces of this many bytes.
 const PROVISIONED: u64 = 32 << 20;
 
 impl Call<'_> {
@@ -138,7 +138,7 @@ impl Call<'_> {
         let size = self.nexus.block_size();
         let range = self.nexus.range(Blocks { lba, count: 1 })?;
         let end = self.nexus.unit.size() / size * size;
-        // A shorter list than could be is allowed: who wants more asks from where it ends (SBC-3 5.6.2).
+        // A shorter list is allowed: the host continues from its end (SBC-3 5.6.2).
         let end = end.min(range.start + STATUS_MAX);
         let most = (allocation.saturating_sub(8) / 16).clamp(1, STATUS_DESCRIPTORS_MAX);
         let mut runs: Vec<StatusExtent> = Vec::new();

@@ -57,7 +57,7 @@ impl State {
 
     /// Whether `claim` has to wait, for what is held and for the first `before` of those waiting.
     fn is_blocked(&self, claim: &Claim, before: usize) -> bool {
-        // Nobody wants to be alone: the usual case costs no search.
+        // Without exclusive claims: the usual case costs no search.
         if self.alone == 0 {
             return false;
         }
@@ -125,7 +125,7 @@ impl Ranges {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `range`, in bytes, with other writers, if nobody is or waits to be alone there.
+    /// `range`, in bytes, shared with other writers, if there is no exclusive claim on it.
     pub(crate) fn try_share(self: &Arc<Self>, range: Range<u64>) -> Option<Held> {
         let claim = Claim {
             range,
@@ -150,7 +150,7 @@ impl Ranges {
                 state.alone += 1;
             }
             let all = state.waiting.len();
-            // One that wants to be alone is counted already: then everything is looked at.
+            // One that wants to be alone is counted already: then everything is examined.
             if !state.is_blocked(&claim, all) {
                 let slot = state.hold(claim);
                 let ranges = self.clone();

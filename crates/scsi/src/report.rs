@@ -1,4 +1,4 @@
-//! What the target tells of itself: REPORT LUNS (SPC-4 6.33), REPORT SUPPORTED OPERATION CODES (6.35)
+//! Reports of the target about itself: REPORT LUNS (SPC-4 6.33), REPORT SUPPORTED OPERATION CODES (6.35)
 //! and TASK MANAGEMENT FUNCTIONS (6.36).
 
 use crate::execute::{Answer, Call};

@@ -1,4 +1,4 @@
-//! What a host may do that was granted reading alone: whatever leaves the unit as it is for everybody else.
+//! Commands permitted to a read-only host: those that do not change the unit for others.
 //!
 //! Every command has its line here, so that a new one cannot be forgotten. Leaves out: reservations, which are
 //! about hosts that may write ([`crate::reservations`]), and units that a command names beside its own, which
@@ -9,19 +9,19 @@ use crate::sense::Sense;
 use crate::table::{Row, Run};
 use crate::unit::Switches;
 
-/// What a command changes that others see.
+/// Effects of a command that are visible to others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Changes {
     /// Nothing, or nothing but what belongs to the nexus itself.
     Nothing,
-    /// What lies on the medium.
+    /// The medium's content.
     Medium,
     /// Mode pages, states or reservations of the unit.
     Unit,
 }
 
 impl Run {
-    /// What it changes that others see.
+    /// Its effects that are visible to others.
     pub(crate) const fn changes(self) -> Changes {
         match self {
             Self::Write
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::table::{Access, ROWS};
 
-    /// What reservations take as a change without being one for other hosts (SPC-4 table 63, SBC-3 table 13).
+    /// Commands that count as changes for reservations but do not affect other hosts (SPC-4 table 63, SBC-3 table 13).
     const HARMLESS: [Run; 5] = [
         Run::SendDiagnostic,
         Run::Synchronize,

@@ -1,6 +1,6 @@
 //! SANITIZE (SBC-3 5.19): nothing that a host could read before can be read afterwards.
 //!
-//! Responsible for: every block of the volume overwritten or given back. Leaves out: what drives keep
+//! Responsible for: overwriting or unmapping every block of the volume. Leaves out: what drives keep
 //! of blocks that the pool has given to others or free; CRYPTO ERASE, as there is no key.
 
 use crate::execute::{Answer, Call};
@@ -16,11 +16,11 @@ use reactor::Handle;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What OVERWRITE writes in a second, in bytes: nobody can use the unit meanwhile, but others use the
+/// Rate of OVERWRITE, in bytes per second: the unit cannot be used meanwhile, but other units use the
 /// drives beneath.
 const RATE: u64 = 256 << 20;
 
-/// What is under way, free of the nexus that began it: it goes on when that is gone or reset.
+/// The operation in progress, independent of the nexus that began it: it continues when that is gone or reset.
 struct Work {
     handle: Handle,
     device: Arc<dyn BlockDevice>,
@@ -61,7 +61,7 @@ impl Work {
                 run(&self.handle, &self.device, step, IoBuf::empty()).await?;
             }
         }
-        // The pattern begins anew with every block.
+        // The pattern begins again with every block.
         let lba_size = self.unit.lba_size() as usize;
         let block: Vec<u8> = self
             .pattern

@@ -10,7 +10,7 @@ pub enum Status {
     Good,
     /// Sense data says why not.
     CheckCondition,
-    /// Somebody else has reserved the unit.
+    /// Another nexus has reserved the unit.
     ReservationConflict,
     /// Too many commands: again later.
     TaskSetFull,
@@ -42,7 +42,7 @@ mod key {
     pub const MISCOMPARE: u8 = 0xe;
 }
 
-/// Why a command failed, or what a host is to be told.
+/// The reason for a failure, or information for the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sense {
     key: u8,
@@ -95,7 +95,7 @@ impl Sense {
     pub(crate) const UNREADABLE: Self = sense(key::MEDIUM_ERROR, 0x11, 0x00);
     pub(crate) const TARGET_FAILURE: Self = sense(key::HARDWARE_ERROR, 0x44, 0x00);
     pub(crate) const GONE: Self = sense(key::NOT_READY, 0x04, 0x03);
-    /// It was given up, and nobody is told.
+    /// It was aborted, without a response.
     pub(crate) const GIVEN_UP: Self = sense(key::ABORTED_COMMAND, 0x00, 0x00);
     /// Data was damaged on its way.
     pub const PROTOCOL_CRC_ERROR: Self = sense(key::ABORTED_COMMAND, 0x47, 0x05);

@@ -1,4 +1,4 @@
-//! Tells a command that nobody waits for its end any more.
+//! Cancels a command whose result is no longer needed.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 
 use crate::rights::Changes;
 
-/// What a command does to the unit, as reservations see it.
+/// The effect of a command on the unit, for reservations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     /// Never a conflict.
@@ -19,7 +19,7 @@ pub(crate) enum Access {
     Release,
 }
 
-/// What carries a command out.
+/// The function that executes a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Run {
     TestUnitReady,
@@ -90,7 +90,7 @@ pub(crate) struct Row {
     pub service: Option<u8>,
     pub access: Access,
     pub run: Run,
-    /// What it changes that others see, for hosts that may only read.
+    /// Its effects that are visible to others, for read-only hosts.
     pub changes: Changes,
     /// The bits that mean something, for REPORT SUPPORTED OPERATION CODES.
     pub usage: &'static [u8],

@@ -1,4 +1,4 @@
-//! Commands that move or look at data (SBC-3 5.8 to 5.44, SBC-4 for WRITE ATOMIC).
+//! Commands that move or examine data (SBC-3 5.8 to 5.44, SBC-4 for WRITE ATOMIC).
 
 use crate::blocks::{Blocks, Flags};
 use crate::execute::{Answer, Call};
@@ -7,11 +7,11 @@ use crate::sense::Sense;
 use block::{IoBuf, OpKind};
 use std::ops::Range;
 
-/// Data that is read only to be looked at comes in pieces of this size, in bytes.
+/// Data that is read only to be examined comes in pieces of this size, in bytes.
 pub(crate) const PIECE: u64 = 1 << 20;
-/// What the engine keeps together of a volume, in bytes: a piece within it waits for nothing else.
+/// Unit of the engine's regions, in bytes: a piece within one waits for no other.
 pub(crate) const TOGETHER: u64 = 256 << 20;
-/// What a block of the engine holds, in bytes: a write within one is never torn.
+/// The engine's block size, in bytes: a write within one is never torn.
 pub(crate) const ATOMIC: u64 = 4096;
 
 fn len(range: &Range<u64>) -> u64 {
@@ -100,7 +100,7 @@ impl Call<'_> {
     }
 
     /// Writes the data-out. Initiators may announce less than the CDB says: then whole blocks of
-    /// that are written and the residual count tells of the rest (RFC 7143 11.4.5.1).
+    /// that are written and the residual count covers the rest (RFC 7143 11.4.5.1).
     async fn store(mut self, range: Range<u64>, fua: bool) -> Answer {
         let wanted = len(&range);
         let block = self.nexus.block_size();

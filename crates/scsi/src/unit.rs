@@ -23,7 +23,7 @@ pub(crate) struct Switches {
     pub write_protect: AtomicBool,
     /// Stopped by START STOP UNIT.
     pub stopped: AtomicBool,
-    /// SANITIZE is under way.
+    /// SANITIZE is in progress.
     pub sanitizing: AtomicBool,
 }
 
@@ -35,7 +35,7 @@ impl Switches {
 
 /// A logical unit. Shared by the sessions of every target that offers the volume.
 pub struct Unit {
-    /// What it is called.
+    /// Its names.
     pub identity: Identity,
     pub(crate) switches: Switches,
     pub(crate) ranges: Arc<Ranges>,
@@ -45,7 +45,7 @@ pub struct Unit {
     block_size: u32,
     size: AtomicU64,
     read_only: AtomicBool,
-    /// How full the pool is; none as long as nobody has told.
+    /// Usage of the pool; `None` while unknown.
     space: Mutex<Option<Space>>,
     members: Mutex<Vec<Weak<Member>>>,
     /// Tasks that wait until commands have ended.
@@ -127,7 +127,7 @@ impl Unit {
         held
     }
 
-    /// The same with other writers, if nobody has to be waited for.
+    /// The same, shared with other writers, if no wait is needed.
     pub(crate) fn try_hold_to_change(&self, range: Range<u64>) -> Option<Held> {
         let held = self.ranges.try_share(range.clone())?;
         self.tokens.written(&range);
@@ -177,7 +177,7 @@ impl Unit {
         }
     }
 
-    /// Wakes who waits for commands to end.
+    /// Wakes waiters for the end of commands.
     pub(crate) fn command_ended(&self) {
         let waiting = std::mem::take(&mut *lock(&self.quiet));
         waiting.into_iter().for_each(Waker::wake);

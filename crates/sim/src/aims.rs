@@ -1,4 +1,4 @@
-//! Schedules that each show one kind of race: what comes before is made on purpose, and only the moment is chance.
+//! Schedules that each show one kind of race: the preparation is deliberate, and only the timing is random.
 
 use crate::client::{HALVES, HOT, UNFLUSHED, USUAL};
 use crate::oracle::Wrong;
@@ -8,18 +8,18 @@ use reactor::control;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What a run is made for, again and again.
+/// The race that a run provokes repeatedly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Aim {
     /// A volume whose homes are being written is deleted.
     Deletion,
-    /// A vdrive leaves while hosts' writes to it are under way.
+    /// A vdrive is removed while hosts' writes to it are in flight.
     Departure,
-    /// A member goes away with what nobody flushed, and comes back beneath writes.
+    /// A member goes out with unflushed writes, and returns under load.
     Absence,
     /// Layers are merged while hosts wait for what their pages have at home.
     ColdMerge,
-    /// What leaves RAM rises while hosts write the same, and it sinks.
+    /// Extents evicted from RAM are promoted while hosts write them, and are demoted.
     Promotion,
     /// One sector of a block is zeroed while another is written, and all others are zeroes.
     Halves,

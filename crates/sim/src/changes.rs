@@ -1,4 +1,4 @@
-//! What happens to a pool besides operations: changes of it, and data on its way between tiers.
+//! Events of a pool besides operations: changes of its configuration, and moves between tiers.
 
 use crate::client::{HOT, SAFE, UNFLUSHED, USUAL};
 use crate::oracle::{Volume, Wrong};
@@ -158,7 +158,7 @@ impl Run {
     }
 
     /// One loop stands still for seconds under load, or everything for hours while nothing is
-    /// under way.
+    /// in progress.
     fn stop(&mut self) -> Step {
         if self.random.one_in(2) {
             self.world
@@ -177,7 +177,7 @@ impl Run {
         self.cool_under(pace, budget)
     }
 
-    /// Everything sinks; it ends only when hosts are still after so many operations.
+    /// Everything is demoted; it ends only when hosts pause after a number of operations.
     pub fn cool_under(&mut self, pace: u64, budget: u64) -> Step {
         self.client.pace.set(pace);
         self.client.budget.set(budget);
@@ -194,7 +194,7 @@ impl Run {
         self.granted("it does not cool", cooled).map(drop)
     }
 
-    /// What is read sinks again and again, while one chunk is mostly read and sometimes written.
+    /// Promoted data is demoted repeatedly, while one chunk is mostly read and sometimes written.
     fn churn(&mut self) -> Step {
         self.client.mix.set(HOT);
         self.client.favour();
@@ -317,7 +317,7 @@ impl Run {
     }
 
     fn shrink(&mut self) -> Step {
-        // It fails when a flush does, and then nobody knows what was cut off.
+        // It fails when a flush does, and then it is unknown what was truncated.
         let stops = |faults: Faults| faults.flush_error + faults.hang > 0;
         if self.plan.bad.is_some_and(|(_, faults)| stops(faults)) {
             return Ok(());
@@ -363,12 +363,12 @@ impl Run {
 
     pub fn audit(&mut self) -> Step {
         self.drain()?;
-        // Space of a write that was given up stays taken until the pool is opened again, and what
+        // Space of a timed-out write stays taken until the pool is opened again, and what
         // cannot be read is tried again for ever, so that the pool is never at rest.
         if self.is_excused() {
             return Ok(());
         }
-        // What is under way in the background ends within this, on drives that take no longer
+        // What is in progress in the background ends within this, on drives that take no longer
         // than usual; of mirrors one may still keep it waiting.
         self.fault(false);
         self.slow(false);
@@ -399,7 +399,7 @@ impl Run {
     }
 
     pub fn reimport(&mut self) -> Step {
-        // A job that an opening resumed is a thread of its own; here nobody but this runs it.
+        // A job that an opening resumed is a thread of its own; here only this runs it.
         self.work();
         self.drain()?;
         let volumes: Vec<u32> = self.volumes.iter().map(|volume| volume.1).collect();
@@ -408,7 +408,7 @@ impl Run {
             .for_each(|volume| self.client.remove(*volume));
         let exported = self.engine().pool_export(POOL);
         self.granted("it does not close", exported)?;
-        // When a flush failed in that, what it gave up seems to be there, and nobody knows any more.
+        // When a flush failed in that, its space seems to be in use, and its state is unknown.
         match self.client.lenient.get() && !self.plan.wild {
             true => self.cut_power(),
             false => self.import(),

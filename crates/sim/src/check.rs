@@ -1,4 +1,4 @@
-//! Opening what a crash left, and comparing it with the oracle.
+//! Opening a pool after a crash, and comparing it with the oracle.
 
 use crate::compare::Look;
 use crate::image::{Block, Crashed, Image};
@@ -17,25 +17,25 @@ use units::{BLOCK, invariant};
 
 /// Blocks read together.
 pub const LONGEST: u64 = 16;
-/// First blocks of a label that are looked at to see whether it is the one that is known.
+/// First blocks of a label that are examined to see whether it is the one that is known.
 const LABEL_BLOCKS: u64 = 4;
 /// Labels that are remembered.
 const LABELS: usize = 64;
-/// One state in so many is opened a second time, and has to be the same then.
+/// One state in this many is opened a second time, with the same result.
 const TWICE: u64 = 64;
-/// One state in so many is compared block by block; of the others what no flush has covered.
+/// One state in this many is compared block by block; of the others only unflushed blocks.
 const WHOLE: u64 = 16;
-/// One state in so many is read as hosts read.
+/// One state in this many is read as hosts read.
 const READ: u64 = 16;
-/// One state in so many of a mirror that is whole is opened without one of its legs.
+/// One state in this many of an intact mirror is opened without one of its members.
 const WITHOUT: u64 = 4;
-/// The books of one state in so many are audited.
+/// One state in this many is audited.
 const AUDIT: u64 = 8;
-/// One state in so many is read by the recovery tools, too.
+/// One state in this many is also read by the recovery tools.
 const TOOLS: u64 = 128;
-/// One state in so many crashes again at some moment of its opening: that is a state, too.
+/// One state in this many crashes again at some moment of its opening: that is a further state.
 const AGAIN: u64 = 3;
-/// One state in so many that take over the opening of another one is opened itself, too, and has to be the same.
+/// One state in this many that reuse the opening of another one is also opened itself, with the same result.
 const SURE: u64 = 128;
 /// Such crashes in a row, at most.
 const CRASHES: usize = 3;
@@ -66,7 +66,7 @@ const EVERYTHING: Look = Look {
 type LabelBlocks = [Option<Arc<Block>>; LABEL_BLOCKS as usize];
 /// Blocks of all labels of a drive, and its newest label.
 type Newest = (Vec<Option<Arc<Block>>>, Option<Arc<Label>>);
-/// What labels say, by the addresses of their blocks, which are kept so that they stay theirs.
+/// Content of labels, by the addresses of their blocks, which are kept so that they are not reused.
 type Known = BTreeMap<[usize; LABEL_BLOCKS as usize], (LabelBlocks, Option<Arc<Label>>)>;
 
 /// Opens states and compares them.
@@ -79,7 +79,7 @@ pub struct Checker {
     shared: Cell<u64>,
     /// Snapshots of several volumes that a crash left when they had just been taken.
     pub(crate) groups: Cell<u64>,
-    /// Which moment is looked at: the oracle says the same of all states of one.
+    /// Which moment is examined: the oracle says the same of all states of one.
     moment: Cell<u64>,
     /// It is rare.
     rare: Cell<bool>,
@@ -146,17 +146,17 @@ impl Checker {
         self.moment.set(self.moment.get() + 1);
     }
 
-    /// Which moment is looked at.
+    /// Which moment is examined.
     pub(crate) fn moment(&self) -> u64 {
         self.moment.get()
     }
 
     /// Opens the pool that these drives bear, and compares it; then, perhaps, what a crash during
     /// that opening would have left. Whether there is a pool at all is the caller's to know:
-    /// `wanted`. A `rare` moment is looked at in every way more often.
+    /// `wanted`. A `rare` moment is examined in every way more often.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The fault.
     pub fn check(
         &self,
         crashed: Vec<Crashed>,
@@ -198,7 +198,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Once in so many; every other time at rare moments.
+    /// Once in this many; every other time at rare moments.
     fn chance(&self, once_in: u64) -> bool {
         let once_in = if self.rare.get() { 2 } else { once_in };
         self.random.borrow_mut().one_in(once_in)
@@ -388,7 +388,7 @@ impl Checker {
         Ok(())
     }
 
-    /// What recovery left is recovered to the same.
+    /// Recovery of a recovered state returns the same.
     fn open_twice(
         &self,
         openings: &mut Openings,

@@ -20,14 +20,14 @@ const FAVOUR: u64 = 60;
 const CHAINED: u64 = 32;
 /// First block of those of which sectors are written one by one, behind all that are used otherwise.
 const HALVED: u64 = 220;
-/// Time for which nothing is asked for after a failure, in nanoseconds: a host that is told that there
-/// is no space does not ask again at once, and for ever.
+/// Time for which nothing is asked for after a failure, in nanoseconds: a host that gets the error that there
+/// is no space does not retry immediately and forever.
 const REST_NS: u64 = 1_000_000;
 /// Failures of a life in which everything may fail, after which nothing more is asked for: what each of them
-/// may have left has to be remembered until a flush, and there may be none any more.
+/// may have left has to be remembered until a flush, and there may be none any longer.
 const HOPELESS: u64 = 512;
 
-/// What was answered and not looked at yet.
+/// Completions that are not checked yet.
 #[derive(Default)]
 pub struct Answers(Mutex<Vec<Completion>>);
 
@@ -52,16 +52,16 @@ struct Asked {
     fua: bool,
     /// The oracle's number, or the moment of a flush.
     id: u64,
-    /// Of a read: what writes that were under way with it give its sectors, or took from them.
+    /// Of a read: what writes that were in progress with it give its sectors, or took from them.
     also: BTreeMap<u64, Vec<u32>>,
 }
 
-/// What operations there are: each of the first five so often in their sum.
+/// The mix of operations: weights of the first five.
 #[derive(Clone, Copy, Debug)]
 pub struct Mix {
     /// Writes, reads, flushes, discards and write-zeroes.
     pub often: [u64; 5],
-    /// One write in so many is FUA; none at 0.
+    /// One write in this many is FUA; none at 0.
     pub fua: u64,
     /// Of a chunk one part is written and the rest is discarded or zeroed, mostly as a whole.
     pub parts: bool,
@@ -93,7 +93,7 @@ pub const SAFE: Mix = Mix {
     halves: false,
 };
 
-/// What sinks is used again.
+/// Demoted data is used again.
 pub const HOT: Mix = Mix {
     often: [35, 60, 3, 1, 1],
     fua: 20,
@@ -117,7 +117,7 @@ pub const HALVES: Mix = Mix {
     halves: true,
 };
 
-/// What a load may be.
+/// Kinds of loads.
 pub const MIXES: [Mix; 8] = [
     PARTS,
     USUAL,
@@ -145,7 +145,7 @@ pub struct Target {
     pub volume: u32,
     /// The volume that its content names.
     pub fill: u32,
-    /// What operations are given to.
+    /// The target of operations.
     pub device: Arc<dyn BlockDevice>,
     /// Chunks that are used.
     pub chunks: Vec<u64>,
@@ -164,7 +164,7 @@ struct Chain {
     block: u64,
     /// Index of the volume that it goes to, of those that are not left alone.
     at: u64,
-    /// What it waits for.
+    /// Its dependency.
     tag: Option<u64>,
     /// It was written, and a flush is next.
     flushes: bool,
@@ -172,7 +172,7 @@ struct Chain {
 
 /// The client.
 pub struct Client {
-    /// What has to be so.
+    /// The condition.
     pub oracle: Rc<RefCell<Oracle>>,
     targets: RefCell<Vec<Target>>,
     /// Chunks (of those of a target) that are used for now: the others are left alone for a while.
@@ -181,10 +181,10 @@ pub struct Client {
     favour: Cell<(usize, usize, u64)>,
     /// Writes that wait for one another.
     chains: RefCell<Vec<Chain>>,
-    /// What is asked for.
+    /// The request.
     pub mix: Cell<Mix>,
     random: RefCell<Random>,
-    /// Of this life: what comes late from the last one is nobody's.
+    /// Of this life: late completions of the last one are ignored.
     answers: RefCell<Arc<Answers>>,
     asked: RefCell<BTreeMap<u64, Asked>>,
     next: Cell<u64>,
@@ -249,7 +249,7 @@ impl Client {
             .retain(|target| target.volume != volume);
     }
 
-    /// What is in flight, for people.
+    /// Operations in flight, for messages.
     pub fn under_way(&self) -> String {
         let asked = self.asked.borrow();
         let first = asked.values().take(8);
@@ -274,12 +274,12 @@ impl Client {
         self.asked.borrow().len()
     }
 
-    /// What went wrong, the first of it.
+    /// The first fault.
     pub fn wrong(&self) -> Option<Wrong> {
         self.wrong.borrow().clone()
     }
 
-    /// Forgets what was asked: nobody will answer.
+    /// Drops requests in flight: they will not complete.
     pub fn abandon(&self) {
         *self.answers.borrow_mut() = Arc::default();
         self.asked.borrow_mut().clear();
@@ -288,7 +288,7 @@ impl Client {
         self.failing.set(0);
     }
 
-    /// Whether too much failed to go on, as when shards have stopped.
+    /// Whether too much failed to continue, as when shards have stopped.
     pub fn is_hopeless(&self) -> bool {
         self.failing.get() > HOPELESS
     }
@@ -339,7 +339,7 @@ impl Client {
         }
     }
 
-    /// So many writes wait for one another from now on, each in a block of its own behind those that are
+    /// Makes a number of writes wait for one another from now on, each in a block of its own behind those that are
     /// used.
     pub fn set_chains(&self, count: u64) {
         let chain = |number| Chain {
@@ -351,7 +351,7 @@ impl Client {
         *self.chains.borrow_mut() = (0..count).map(chain).collect();
     }
 
-    /// Each chain whose last operation has ended goes on: a write that is FUA, or one and a flush, then
+    /// Each chain whose last operation has ended continues: a write that is FUA, or one and a flush, then
     /// the same on another volume.
     fn pull_chains(&self) {
         let targets = self.targets.borrow();
@@ -429,7 +429,7 @@ impl Client {
         oracle.volumes.get(&volume).map_or(0, |known| known.size)
     }
 
-    /// Whether what is under way forbids an operation: two that change the same sectors. What a
+    /// Whether what is in progress forbids an operation: two that change the same sectors. What a
     /// read may see then is known.
     fn is_busy(&self, target: &Target, kind: OpKind, sectors: &Range<u64>) -> bool {
         let asked = self.asked.borrow();
@@ -507,7 +507,7 @@ impl Client {
         (target, target.chunks[chunk])
     }
 
-    /// Asks for a change, which the oracle is told of, and every read of the same that is under way.
+    /// Submits a change, and reports it to the oracle and to every overlapping read in flight.
     fn change(&self, target: &Target, kind: OpKind, sectors: Range<u64>, fua: bool) {
         let mut oracle = self.oracle.borrow_mut();
         let version = if kind == OpKind::Write {

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Runs the storage engine over simulated drives and looks at what crashes leave.
+/// Runs the storage engine over simulated drives and examines what crashes leave.
 #[derive(Parser, Debug)]
 pub struct Arguments {
     /// The seed to run, or the first of several.
@@ -16,29 +16,29 @@ pub struct Arguments {
     /// Seeds to run.
     #[arg(long, default_value_t = 1)]
     seeds: u64,
-    /// Crash states to look at, for each seed.
+    /// Crash states to examine, for each seed.
     #[arg(long, default_value_t = 10_000)]
     states: u64,
     /// Changes of the pool at most, for each seed.
     #[arg(long, default_value_t = 1000)]
     changes: u64,
-    /// Power cuts at a moment that is looked at, for each that the plan has.
+    /// Power cuts at a moment that is examined, for each that the plan has.
     #[arg(long, default_value_t = 1)]
     cuts: u64,
-    /// Begin no further seed when so many crash states were examined in all.
+    /// Begin no further seed after this many crash states in total
     #[arg(long, default_value_t = u64::MAX)]
     states_in_all: u64,
-    /// Begin no further seed after so many seconds.
+    /// Begin no further seed after this many seconds
     #[arg(long, default_value_t = u64::MAX)]
     seconds: u64,
     /// Threads; each runs seeds of its own.
     #[arg(long, default_value_t = 1)]
     threads: usize,
     /// Take snapshots of eight volumes with writes that depend on one another, and nothing else; begin no
-    /// further seed when so many were looked at.
+    /// further seed after this many.
     #[arg(long)]
     groups: Option<u64>,
-    /// Forge so many pools instead and do everything to them, the first of which is the seed's.
+    /// Forge this many pools instead, beginning with the seed's, and run all operations on them
     #[arg(long)]
     forged: Option<u64>,
     /// Bend every plan towards one kind of fault, so that it shows sooner.
@@ -151,7 +151,7 @@ pub fn main() -> ExitCode {
     campaign(&arguments)
 }
 
-/// What the calling thread has worked so far: a machine that does other things, too, is not to
+/// Processor time of the calling thread so far: other load of the machine must not
 /// decide what is found.
 pub fn worked() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

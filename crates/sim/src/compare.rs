@@ -19,7 +19,7 @@ const PLENTY: u64 = 2048;
 /// The same where they are read.
 const READ: u64 = 512;
 
-/// What of a state is compared, and how.
+/// Scope and method of comparing a state.
 #[derive(Clone, Copy)]
 pub struct Look {
     /// Everything that was ever written, not only what may be lost.
@@ -32,7 +32,7 @@ pub struct Look {
 type Range = ((u32, u32), u64, u64);
 
 impl Checker {
-    /// Looks at what `look` says, and makes a `digest` of it where one is wanted.
+    /// Examines what `look` says, and makes a `digest` of it where one is wanted.
     pub(crate) fn compare_volumes(
         &self,
         opened: &Opened,
@@ -96,7 +96,7 @@ impl Checker {
         })
     }
 
-    /// Whether all blocks lie where the map says, with content that they may have; what they hold goes into the digest
+    /// Whether all blocks are where the map says, with content that they may have; what they hold goes into the digest
     /// then, and where they lie to what is `right`, as far as a crash left it there.
     async fn lies_right(
         &self,
@@ -139,7 +139,7 @@ impl Checker {
         read
     }
 
-    /// What was received is as what was sent: all of it when it has the snapshot's name, and as far as
+    /// Received data equals the sent data: all of it if it has the snapshot's name, and as far as
     /// the label says before.
     pub(crate) fn compare_copy(&self, opened: &Opened, oracle: &Oracle) -> Result<(), Wrong> {
         let Some(copying) = &oracle.copying else {

@@ -1,4 +1,4 @@
-//! What hosts write, which says itself what it is: each sector has its version, a fill that follows from it, and its
+//! Self-describing content that hosts write: each sector has its version, a fill that follows from it, and its
 //! address. Version 0 is zeroes.
 
 use format::crc32c;
@@ -10,7 +10,7 @@ pub const SECTOR: usize = 512;
 /// Sectors of a block.
 pub const SECTORS: usize = BLOCK / SECTOR;
 
-/// What a block holds, as it is found once for all states that have it.
+/// The content of a block, determined once for all states that have it.
 #[derive(Debug)]
 pub struct Facts {
     /// Its checksum.
@@ -26,7 +26,7 @@ pub struct Sectors {
     fill: u32,
     /// The block of that volume.
     block: u64,
-    /// What the sectors have.
+    /// Content of the sectors.
     pub versions: [u32; SECTORS],
 }
 

@@ -1,4 +1,4 @@
-//! Differences that are asked for in a run: all that is otherwise is named, and nothing that nobody wrote.
+//! Differences that are requested in a run: they must name all changed blocks, and none that was not written.
 
 use crate::client::USUAL;
 use crate::oracle::{Oracle, Sector, Volume, Wrong};
@@ -69,7 +69,7 @@ impl Oracle {
         })
     }
 
-    /// Snapshots that still exist, and that a volume or snapshot stands on.
+    /// Snapshots that still exist, and that a volume or snapshot is based on.
     pub(crate) fn bases(&self, number: u32) -> Vec<u32> {
         let known = self.volumes.get(&number);
         let mut bases = known.map_or_else(Vec::new, |known| known.bases.clone());

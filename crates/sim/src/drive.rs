@@ -1,4 +1,4 @@
-//! A simulated drive: requests take virtual time, end in any order, and go wrong when told to.
+//! A simulated drive: requests take virtual time, end in any order, and fail on request.
 
 use crate::content::owner_of;
 use crate::image::{Crashed, Image};
@@ -19,7 +19,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::BLOCK;
 
-/// What a drive tells of, so that the simulation can look at what a crash would leave right then.
+/// Events of a drive at which the simulation can examine the state after a crash.
 #[derive(Clone, Copy, Debug)]
 pub enum Moment {
     /// A write was handed to the drive: first block, number of blocks, a digest of the content.
@@ -34,9 +34,9 @@ pub enum Moment {
     Hit(u32, u64),
     /// The drive did not take data of this block.
     Refused(u32, u64),
-    /// A write of this block begins while another one to it is under way: which of them lasts is the drive's to say.
+    /// A write of this block begins while another one to it is in progress: which of them lasts is the drive's to say.
     Twice(u64),
-    /// A flush has failed, or a request hangs: no operation is sure to work any more.
+    /// A flush has failed, or a request hangs: no operation is sure to work any longer.
     Stopped,
 }
 
@@ -46,7 +46,7 @@ thread_local! {
     static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
 
-/// Who is told of moments on this thread, with the drive's number.
+/// The listener for moments on this thread, with the drive's number.
 pub fn set_hook(hook: Option<Hook>) {
     HOOK.with_borrow_mut(|known| *known = hook);
 }
@@ -131,7 +131,7 @@ impl SimDrive {
         lock(&self.state).medium.killed(random)
     }
 
-    /// What it holds after a power cut now.
+    /// Its content after a power cut now.
     pub fn crash(&self, loss: Loss, random: &mut Random) -> Crashed {
         lock(&self.state).medium.crash(loss, random)
     }
@@ -167,7 +167,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Begins a request, and tells of it: what it will do, after how many nanoseconds, and what will be said.
+    /// Begins a request, and reports it: its effect, its latency in nanoseconds, and its result.
     fn begin(&self, io: &DriveIo) -> (End, u64, Result<(), DriveError>) {
         let Begun {
             end,
@@ -194,7 +194,7 @@ impl Queue {
         (end, delay, result)
     }
 
-    /// Does a request at once. None when it does not go well, or at another time.
+    /// Executes a request immediately. `None` if it fails, or completes later.
     fn in_place(&self, kind: DriveIoKind, offset: u64, buf: DmaBuf) -> Option<DmaBuf> {
         let mut io = DriveIo {
             kind,

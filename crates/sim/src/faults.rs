@@ -1,4 +1,4 @@
-//! What goes wrong around a power cut: drives that rot, are away, come back as they were, or are
+//! Faults around a power cut: drives that rot, are missing, return in an earlier state, or are
 //! others than they should be.
 
 use crate::content::owner_of;

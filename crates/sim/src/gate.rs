@@ -48,7 +48,7 @@ const SCHEDULES: u64 = 10_000;
 const LITTLE: Duration = Duration::from_secs(2);
 const FEW: u64 = 1_000;
 
-/// What `./dev check` looks for: each is found within a second or two, and together they need every part of
+/// Bugs that `./dev check` looks for: each is found within a second or two, and together they need every part of
 /// the oracle.
 const TELLING: &[Mutation] = &[
     Mutation::CheckpointFlush,
@@ -163,7 +163,7 @@ const FIRST: &[(Mutation, u64)] = &[
 /// Bugs that show among races, though their focus has none. Among races are power cuts in openings after kills.
 const WITH_RACES: &[Mutation] = &[Mutation::OpeningUnflushed, Mutation::LeftOutUnchanged];
 
-/// What has to happen more than usual for a bug to show soon.
+/// The focus that shows a bug soon.
 const FOCUS: &[(Mutation, Focus)] = &[
     (Mutation::LabelFlushAlone, Focus::Labels),
     (Mutation::FlushOverlap, Focus::Flushes),
@@ -245,13 +245,13 @@ const SEEDS: usize = 60;
 /// States of each of those others: many short runs find more than a long one.
 const SHORT: u64 = 2_000;
 
-/// States that are looked at without the bug beyond those that showed it.
+/// States that are examined without the bug beyond those that showed it.
 const FURTHER: u64 = 50;
 
 /// How a bug was found.
 struct Found {
     seed: u64,
-    /// States of crashes that were looked at until then, or schedules.
+    /// States of crashes that were examined until then, or schedules.
     states: u64,
     what: String,
     /// By a seed that is tried first, or there is none.
@@ -280,12 +280,12 @@ pub fn gate(
         "known bug", "seed", "states", "seconds"
     );
     let (next, missed) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    // Found, but by no seed that is tried first, though there are some: those are of no use any more.
+    // Found, but by no seed that is tried first, though there are some: those are of no use any longer.
     let stale = AtomicUsize::new(0);
     let work = || {
         while let Some(mutation) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
             let began = worked();
-            // Who asks for it alone wants to know.
+            // An explicit request for it alone is always run.
             let yet = NOT_YET.contains(mutation) && wanted.len() > 1;
             let (limit, states) = match yet {
                 true => (limit.min(LITTLE), length.states.min(FEW)),

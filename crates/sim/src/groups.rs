@@ -1,5 +1,5 @@
 //! Snapshots of several volumes at one moment, while each write to one waits for one to another: what
-//! a snapshot has of one volume goes with what it has of the others.
+//! a snapshot has of one volume is consistent with the others.
 
 use crate::client::{SAFE, UNFLUSHED, USUAL};
 use crate::oracle::{Given, Oracle, Sector, Taking, Versions, Volume, Wrong};
@@ -8,27 +8,27 @@ use std::collections::BTreeMap;
 
 /// Volumes of a group.
 const VOLUMES: u64 = 8;
-/// Writes under way of which each waits for the one before, on another volume.
+/// Writes in progress of which each waits for the one before, on another volume.
 const CHAINS: u64 = 4;
 /// Groups at a time.
 const MANY: usize = 4;
 
-/// Snapshots of one moment that were not looked at yet.
+/// Snapshots of one moment that were not examined yet.
 pub struct Group {
-    /// What was asked for meanwhile.
+    /// Operations meanwhile.
     pub given: Vec<Given>,
     /// By the volumes' numbers.
     pub numbers: BTreeMap<u32, u32>,
 }
 
-/// What volumes had when a snapshot was begun, and what of the changes meanwhile it may have, too.
+/// Content of volumes when a snapshot was begun, and changes meanwhile that it may include.
 fn models(taking: &Taking, given: &[Given], now: u64) -> BTreeMap<u32, Volume> {
     let model = |(number, volume): (&u32, &Volume)| {
         let mut snapshot = Volume::of(volume.fill, volume.size);
         snapshot.snapshot = Some((*number, taking.name.clone()));
         (snapshot.bases, snapshot.taken) = (volume.bases.clone(), volume.taken);
         snapshot.changed = volume.changed.clone();
-        // What is under way may be written before or after the moment that counts.
+        // What is in progress may be written before or after the moment that counts.
         let open = |(at, sector): (u64, &Sector)| sector.is_open().then_some((at / 8, now));
         let open = volume.sectors.iter().filter_map(open);
         snapshot.changed.extend(open);
@@ -117,7 +117,7 @@ impl Oracle {
                         && !zeroed(given.volume, at)
                 })
         };
-        // Looked at once each: there may be thousands.
+        // Each is checked once: there may be thousands.
         let had: Vec<&Given> = given.iter().filter(|given| has(given)).collect();
         let newest = had.iter().map(|late| late.after).max();
         let is_early = |early: &&Given| early.ended.is_some_and(|ended| Some(ended) <= newest);
@@ -130,7 +130,7 @@ impl Oracle {
 }
 
 impl Run {
-    /// Snapshots of one moment that were read are looked at together.
+    /// Snapshots of one moment that were read are examined together.
     pub fn check_groups(&mut self) -> Step {
         self.found()?;
         let groups = std::mem::take(&mut self.groups);

@@ -1,4 +1,4 @@
-//! What a drive holds: 4 KiB blocks that copies share until one of them changes.
+//! The content of a drive: 4 KiB blocks, shared by copies until one of them changes.
 
 use crate::content::Facts;
 use crate::medium::SECTOR;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use units::BLOCK;
 
-/// One block, and what it holds once somebody has looked: many states have it.
+/// One block, with its parsed content once it was examined: many states have it.
 pub struct Block {
     bytes: Box<[u8; BLOCK]>,
     crc: OnceLock<u32>,
@@ -59,7 +59,7 @@ impl Block {
         Arc::ptr_eq(self, other) || self.crc() == other.crc() && self.bytes == other.bytes
     }
 
-    /// What it holds.
+    /// Its content.
     pub fn facts(&self) -> &Facts {
         self.facts
             .get_or_init(|| Facts::with(self.crc(), &self.bytes))
@@ -135,16 +135,16 @@ impl Image {
     }
 }
 
-/// What a block is after a crash.
+/// A block after a crash.
 #[derive(Clone)]
 pub enum Content {
     /// As it was written.
     Whole(Arc<Block>),
     /// Sectors of both: of the new one where the bit is set.
     Torn {
-        /// What was there before; nothing is zeroes.
+        /// The previous content; `None` is zeroes.
         old: Option<Arc<Block>>,
-        /// What was being written.
+        /// The content being written.
         new: Arc<Block>,
         /// A bit a sector.
         mask: u8,
@@ -153,7 +153,7 @@ pub enum Content {
 
 impl Content {
     /// Whether both are the same to an engine that finds them: of the same blocks in the same way, or torn so that no
-    /// checksum fits, which is all that is ever looked at of such a block, but for what a page says at its beginning: that
+    /// checksum fits, which is all that is ever examined of such a block, but for what a page says at its beginning: that
     /// tells that a page of the journal was there.
     pub fn is_same(&self, other: &Self) -> bool {
         let same = |one: &Option<Arc<Block>>, other: &Option<Arc<Block>>| {
@@ -239,10 +239,10 @@ impl Content {
     }
 }
 
-/// What a drive holds after a crash: an image, and the blocks that differ from it.
+/// Content of a drive after a crash: an image, and the blocks that differ from it.
 #[derive(Clone)]
 pub struct Crashed {
-    /// What was durable.
+    /// The durable content.
     pub base: Image,
     /// Blocks that are otherwise; of several for one block the last counts.
     pub changed: Vec<(u64, Content)>,

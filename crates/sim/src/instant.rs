@@ -1,7 +1,7 @@
-//! A drive that answers while it is asked: what a crash left, being opened again.
+//! A drive that completes requests synchronously, for opening the state after a crash.
 //!
 //! It is used for one state after the other, and keeps its memory. What an opening writes is
-//! logged, so that afterwards every moment of it can be looked at as if the power had been cut then.
+//! logged, so that afterwards every moment of it can be examined as if the power had been cut then.
 
 use crate::content::{Facts, Sectors};
 use crate::image::{Block, Content, Crashed, Image};
@@ -30,11 +30,11 @@ pub type SharedShadow = Rc<RefCell<Shadow>>;
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// What this thread's drives hold, by their numbers: buffers of memory belong to one thread.
+    /// Content of this thread's drives, by number: buffers of memory belong to one thread.
     static STATES: RefCell<Vec<(u64, Rc<RefCell<State>>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a drive was asked for, and its turn.
+/// A request to a drive, and its turn.
 enum Event {
     /// From this block on; what was written, among the cells.
     Write(u64, Range<usize>),
@@ -95,11 +95,11 @@ impl Places {
     }
 }
 
-/// What a crash left, and what was written since.
+/// The state after a crash, and later writes.
 struct Held {
     crashed: Crashed,
     at: Vec<At>,
-    /// What was written, block after block, in the memory that it was handed over in.
+    /// Written blocks, in the memory in which they were passed.
     cells: Vec<DmaBuf>,
     /// The same as blocks, where a crash has left it: all states that have it share it.
     blocks: Vec<OnceCell<Arc<Block>>>,
@@ -124,7 +124,7 @@ pub struct Instant {
     info: DriveInfo,
 }
 
-/// What drives tell of themselves.
+/// Properties of drives.
 pub fn info(spec: &str, size: u64) -> DriveInfo {
     DriveInfo {
         spec: spec.to_owned(),
@@ -236,12 +236,12 @@ impl Instant {
         held.crashed = crashed;
     }
 
-    /// What it holds, to look at often.
+    /// Its content, for frequent access.
     pub fn sight(&self) -> Sight {
         Sight(self.state())
     }
 
-    /// What it would hold if the power had been cut while the drives carried out `turn`.
+    /// Its content after a power cut while the drives execute `turn`.
     pub fn crash(&self, turn: u64, loss: Loss, random: &mut Random) -> Crashed {
         let state = self.state();
         let State { held, log, .. } = &*state.borrow();
@@ -266,7 +266,7 @@ impl Instant {
     }
 }
 
-/// What a drive holds, as far as somebody looks.
+/// Content of a drive, determined on demand.
 pub struct Sight(Rc<RefCell<State>>);
 
 impl Sight {
@@ -285,7 +285,7 @@ impl Sight {
         }
     }
 
-    /// What a block holds, if that is something that the crash left whole; nothing is zeroes.
+    /// Content of a block, if the crash left it intact; `None` is zeroes.
     pub fn left(&self, block: u64) -> Option<Option<Arc<Block>>> {
         match self.0.borrow().held.known(block) {
             Known::Block(known) => Some(Some(known.clone())),
@@ -335,7 +335,7 @@ impl Held {
         }
     }
 
-    /// What was written, as a block.
+    /// A written block.
     fn written(&self, cell: usize) -> Arc<Block> {
         let made = || Arc::new(Block::of(&self.cells[cell]));
         self.blocks[cell].get_or_init(made).clone()
@@ -353,7 +353,7 @@ impl Held {
 }
 
 impl State {
-    /// What is read is remembered, where it is what the crash left.
+    /// Reads are recorded if they return the state after the crash.
     fn remember(&mut self, first: u64, count: u64) {
         if self.read.len() > REMEMBERED {
             return;
@@ -369,7 +369,7 @@ impl State {
         }
     }
 
-    /// What a read finds, in memory that is there already.
+    /// The result of a read, in existing memory.
     fn lend(&mut self, first: u64, len: usize) -> Option<DmaBuf> {
         let held = &self.held;
         if len == BLOCK {

@@ -1,5 +1,5 @@
 //! The engine is killed: at any step of what it writes to drives and to the memory that outlives it, in the middle of
-//! openings too. Meanwhile somebody may put the drives back to an earlier state, or open copies of them.
+//! openings too. Meanwhile the drives may be restored to an earlier state, or copies of them opened.
 
 use crate::client::USUAL;
 use crate::lives::End;
@@ -22,7 +22,7 @@ thread_local! {
     static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
 
-/// Memory that outlives engines, each step of which the run that goes on on this thread may look at.
+/// Memory that outlives engines, each step of which the run that continues on this thread may examine.
 pub fn memory() -> Arc<HostMemory> {
     Arc::new(HostMemory::that_tells(|| {
         let hook = HOOK.with_borrow(Option::clone);
@@ -32,7 +32,7 @@ pub fn memory() -> Arc<HostMemory> {
     }))
 }
 
-/// What a kill leaves.
+/// The state after a kill.
 pub struct Killed {
     contents: Vec<Medium>,
     memory: Option<HostMemory>,
@@ -44,7 +44,7 @@ pub struct Kills {
     /// Writes and flushes of drives, and steps of the memory, until it comes; never at 0.
     to_go: Cell<u64>,
     left: RefCell<Option<Killed>>,
-    /// What is on the drives is not what hosts know: nobody looks at crashes.
+    /// The drives' content differs from the hosts' view: crashes are not examined.
     blind: Cell<bool>,
     /// The host's memory of this life.
     memory: RefCell<Option<Arc<HostMemory>>>,
@@ -83,7 +83,7 @@ impl Watch {
         self.kills.blind.get()
     }
 
-    /// What crashes leave is looked at from now on, or not.
+    /// Enables or disables the examination of crashes.
     pub fn see_crashes(&self, seen: bool) {
         self.kills.blind.set(!seen);
     }
@@ -107,7 +107,7 @@ impl Watch {
         }
     }
 
-    /// What a kill would leave now.
+    /// The state after a kill now.
     fn killed_now(&self) -> Killed {
         let drives = self.drives.borrow();
         let mut random = self.kills.random.borrow_mut();
@@ -130,7 +130,7 @@ impl Watch {
 }
 
 impl Run {
-    /// The engine ends, in whatever it does, and begins again over drives that go on.
+    /// The engine ends, in whatever it does, and begins again over drives that continue.
     pub fn kill(&mut self) -> Step {
         if !self.may_be_killed() {
             return self.cut_power();
@@ -174,8 +174,8 @@ impl Run {
         }
     }
 
-    /// Whether an engine may end and begin again over drives that go on: nobody knows any more then that a flush has failed,
-    /// and what it gave up seems to be there.
+    /// Whether an engine may end and begin again over drives that continue: the failure of a flush is no longer known then,
+    /// and what it abandoned seems to be there.
     pub fn may_be_killed(&self) -> bool {
         let forgotten = self.plan.faulty.or(self.plan.bad);
         forgotten.is_none_or(|(_, faults)| faults.flush_error == 0)

@@ -1,4 +1,4 @@
-//! Knobs of volumes that change in a run, under load: none of them changes what hosts read.
+//! Settings of volumes that change in a run, under load: none of them changes what hosts read.
 
 use crate::oracle::Wrong;
 use crate::random::Random;
@@ -27,7 +27,7 @@ impl Run {
         self.right_about(&name)
     }
 
-    /// What is told of a volume's part of the fast tier is possible.
+    /// The reported part of the fast tier of a volume is plausible.
     fn right_about(&mut self, name: &str) -> Step {
         let volumes = self.engine().volume_list(POOL);
         let Some(volumes) = self.granted("no volumes", volumes)? else {

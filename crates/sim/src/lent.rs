@@ -16,14 +16,14 @@ thread_local! {
     static ZEROES: OnceCell<Arc<Block>> = const { OnceCell::new() };
 }
 
-/// The block is kept: no other one can lie where it does.
+/// The block is kept: no other one can be where it is.
 struct Slot {
     block: Arc<Block>,
     memory: DmaBuf,
 }
 
 impl Drop for Slot {
-    /// Who still has the memory may be alone with it from now on, and change it.
+    /// A remaining owner of the memory may be the only one from now on, and change it.
     fn drop(&mut self) {
         shadow::note(&self.memory, None);
     }

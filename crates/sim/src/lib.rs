@@ -1,7 +1,7 @@
 //! The simulation: the engine that ships, on one thread, over drives that lie and lose power.
 //!
 //! `cargo run --release -p sim -F program -- --seed N` runs one seed and prints the digest of all that
-//! happened. docs/simulation.md tells what is simulated and what is not.
+//! happened. docs/simulation.md describes what is simulated and what is not.
 
 mod aims;
 mod changes;
@@ -51,6 +51,6 @@ mod young;
 
 pub use command::main;
 
-/// A state is opened, looked at and dropped in a fraction of a millisecond, a sixth of which the system's allocator took.
+/// A state is opened, examined and dropped in a fraction of a millisecond, a sixth of which the system's allocator took.
 #[global_allocator]
 static ALLOCATOR: memory::Lifo = memory::Lifo;

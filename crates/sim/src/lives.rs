@@ -17,7 +17,7 @@ use reactor::control;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// Pages of a journal and flushes of a life's first load that are all looked at.
+/// Pages of a journal and flushes of a life's first load that are all examined.
 pub const FRESH: u64 = 16;
 /// Pages of a journal that a short life leaves unflushed, if it can.
 const PAGES: usize = 2;
@@ -32,17 +32,17 @@ pub enum End {
     Killed(Killed),
 }
 
-/// What a power cut leaves.
+/// The state after a power cut.
 pub struct Left {
     images: Vec<Crashed>,
-    /// What hosts knew then, where that is not what they know now.
+    /// The hosts' view at that time, if it differs from the present one.
     oracle: Option<Oracle>,
     /// Blocks that a flush said were safe, and that may be gone.
     lied: BTreeSet<(u32, u64)>,
 }
 
 impl Watch {
-    /// What a power cut would leave right now.
+    /// The state after a power cut now.
     fn cut_now(&self, loss: Loss, oracle: Option<Oracle>) -> Left {
         Left {
             images: self.crash(loss),
@@ -51,13 +51,13 @@ impl Watch {
         }
     }
 
-    /// The power goes when drives have been asked for so many more writes and flushes: what is done until
+    /// Power is cut after a number of further writes and flushes of drives: what is done until
     /// [`Self::take_left`] goes on to its end, as if the world did not know.
     pub fn cut_after(&self, moments: u64) {
         self.cut_in.set(moments);
     }
 
-    /// What that power cut left, if it was in time.
+    /// The state after that power cut, if it was in time.
     pub fn take_left(&self) -> Option<Left> {
         self.cut_in.set(0);
         self.left.take()

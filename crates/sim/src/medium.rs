@@ -16,13 +16,13 @@ struct Pending {
     id: u64,
     first: u64,
     blocks: Vec<Arc<Block>>,
-    /// What was asked for, where the drive does something else.
+    /// The request, if the drive does something else.
     meant: Option<Vec<Arc<Block>>>,
     /// A flush said that it is safe, and lied.
     lied: bool,
 }
 
-/// What a crash does with writes that no flush covered.
+/// The effect of a crash on unflushed writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
     /// Every one is there.
@@ -54,11 +54,11 @@ impl Loss {
 /// A drive's memory of what was written.
 #[derive(Clone)]
 pub struct Medium {
-    /// What reads see.
+    /// Content that reads see.
     pub current: Image,
     durable: Image,
     pending: Vec<Pending>,
-    /// What a flush that failed was to make durable, and no later one does: reads see it, and a
+    /// Writes of a failed flush, which no later one makes durable: reads see it, and a
     /// power cut may take it.
     orphans: BTreeMap<u64, Arc<Block>>,
     turns: u64,
@@ -223,7 +223,7 @@ impl Medium {
         }
     }
 
-    /// The drive goes on, while who used it has ended: each write under way happens, or never does.
+    /// The drive continues, while who used it has ended: each write in progress happens, or never does.
     pub fn killed(&self, random: &mut Random) -> Self {
         let mut medium = self.clone();
         let flying = self
@@ -236,7 +236,7 @@ impl Medium {
         medium
     }
 
-    /// What the drive holds after a power cut now.
+    /// Content of the drive after a power cut now.
     pub fn crash(&self, loss: Loss, random: &mut Random) -> Crashed {
         let mut crashed = Crashed::unchanged(self.durable.clone());
         for (block, content) in &self.orphans {

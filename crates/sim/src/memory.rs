@@ -14,7 +14,7 @@ use units::prefetch;
 const FINE: usize = 1024;
 /// Larger ones, up to this one, to quarters of powers of two, bytes.
 const LARGEST: usize = 64 << 10;
-/// What all memory of lists is aligned to.
+/// Alignment of all memory of lists.
 const ALIGN: usize = 16;
 /// Lists: of small sizes, and four for each power of two above.
 const LISTS: usize = FINE / ALIGN + 4 * (LARGEST / FINE).ilog2() as usize;
@@ -67,9 +67,9 @@ impl Lifo {
         LISTS_OF.with(|lists| {
             let first = lists.first[list].get();
             if !first.is_null() {
-                // SAFETY: pieces on a list are nobody's, large enough for an address, and begin with the next one's.
+                // SAFETY: pieces on a list are unused, large enough for an address, and begin with the next one's.
                 let next = unsafe { first.cast::<*mut u8>().read() };
-                // Who asks next for this size does not wait for it.
+                // The next allocation of this size does not wait for it.
                 prefetch(next);
                 lists.first[list].set(next);
                 lists.bytes.set(lists.bytes.get() - bytes);
@@ -85,7 +85,7 @@ impl Lifo {
             if kept > KEEP {
                 return false;
             }
-            // SAFETY: it was given back, so that it is nobody's, and is at least as large and as aligned as an address.
+            // SAFETY: it was returned, so that it is unused, and is at least as large and as aligned as an address.
             unsafe { memory.cast::<*mut u8>().write(lists.first[list].get()) };
             lists.first[list].set(memory);
             lists.bytes.set(kept);
@@ -93,7 +93,7 @@ impl Lifo {
         })
     }
 
-    /// What the calling thread's lists keep goes back: the thread ends.
+    /// Returns the memory of the calling thread's lists: the thread ends.
     pub fn forget_lists() {
         for list in 0..LISTS {
             let bytes = match list.checked_sub(FINE / ALIGN) {

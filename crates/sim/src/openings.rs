@@ -1,4 +1,4 @@
-//! Pools that were opened of what crashes left, kept for the next states.
+//! A cache of pools that were opened after crashes, for the next states.
 //!
 //! An opening follows from what it reads and from nothing else. A state that has the same in every block that an opening of
 //! another one has read so far, and the same labels and drives, would be opened in the same way, write by write: it takes
@@ -45,7 +45,7 @@ pub struct Opened {
     pub harness: Harness,
     pub label: Arc<Label>,
     pub drives: Vec<(DriveId, Sight)>,
-    /// What a comparison found right.
+    /// Verified results of a comparison.
     pub right: RefCell<Right>,
     handle: Handle,
 }
@@ -89,7 +89,7 @@ pub struct Opening {
     turns: Turns,
     labels: Labels,
     opened: Option<Opened>,
-    /// The books of it were looked at.
+    /// The books of it were examined.
     pub audited: bool,
 }
 
@@ -114,7 +114,7 @@ impl Opening {
         &self.drives
     }
 
-    /// What its tasks run on.
+    /// The loop of its tasks.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -138,14 +138,14 @@ impl Opening {
         }
     }
 
-    /// Gives up what was opened; what was written stays on the drives.
+    /// Drops the opened pool; its writes stay on the drives.
     pub fn close(&mut self) {
         self.opened = None;
         self.audited = false;
         self.handle.drop_tasks();
     }
 
-    /// What was opened.
+    /// The opened pool.
     pub fn opened(&self) -> Option<&Opened> {
         self.opened.as_ref()
     }
@@ -256,7 +256,7 @@ pub fn newest<'a>(labels: impl Iterator<Item = &'a Arc<Label>>) -> Option<Arc<La
     labels.max_by_key(|label| label.generation).cloned()
 }
 
-/// Runs a future to its end: its drives answer at once.
+/// Runs a future to its end: its drives complete immediately.
 fn run<T>(handle: &Handle, future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());

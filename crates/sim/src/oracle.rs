@@ -1,6 +1,6 @@
-//! What every sector of every volume may hold, by the words of docs/fault-model.md.
+//! The valid contents of every sector of every volume, according to docs/fault-model.md.
 //!
-//! What is read says which write it came from (`content`).
+//! The data of a read identifies the write that it came from (`content`).
 
 use crate::content::{SECTOR, SECTORS, Sectors, version_of};
 use crate::reserve::Reservations;
@@ -29,7 +29,7 @@ pub(crate) struct Taking {
     pub name: String,
     /// The volumes as they were when that began.
     pub before: BTreeMap<u32, Volume>,
-    /// What was under way then, and asked for since.
+    /// Operations in flight at that time, and later ones.
     pub given: Vec<Given>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Taking {
 #[derive(Clone, Debug)]
 pub(crate) struct Copying {
     pub volume: u32,
-    /// What it will be as.
+    /// Its future content.
     pub of: u32,
     /// The snapshot's name then.
     pub name: String,
@@ -56,7 +56,7 @@ pub struct Volume {
     pub snapshot: Option<(u32, String)>,
     /// A volume that is being promoted, whose it may be by now.
     pub moving: Option<u32>,
-    /// Snapshots that it stands on, by number, oldest first; some may be gone.
+    /// Snapshots that it is based on, by number, oldest first; some may be gone.
     pub bases: Vec<u32>,
     /// It is a snapshot: the moment at which it was asked for.
     pub taken: u64,
@@ -86,7 +86,7 @@ pub struct Oracle {
     /// Blocks (volume, block) whose data a drive lost or damaged where nothing else has it: they
     /// may be unreadable, or as old as they please, but nothing else.
     pub hits: BTreeSet<(u32, u64)>,
-    /// The same of the state that is looked at alone.
+    /// The same of the state that is examined alone.
     pub state_hits: BTreeSet<(u32, u64)>,
     /// Blocks that a drive did not take.
     pub refused: BTreeSet<(u32, u64)>,
@@ -96,7 +96,7 @@ pub struct Oracle {
     pub wild: bool,
     /// Snapshots that are being taken.
     pub(crate) taking: Option<Taking>,
-    /// Changes that are under way.
+    /// Changes that are in progress.
     pub(crate) open: BTreeMap<u64, Given>,
     /// A volume that is being made as a snapshot is.
     pub(crate) copying: Option<Copying>,
@@ -105,7 +105,7 @@ pub struct Oracle {
     version: u32,
 }
 
-/// What was found where something else has to be.
+/// Found content that is not valid.
 #[derive(Clone, Debug)]
 pub struct Wrong(pub String);
 
@@ -285,7 +285,7 @@ impl Oracle {
         self.hits.extend(lied);
     }
 
-    /// After the end of the engine alone: what it was told stays, what was under way may have
+    /// After the end of only the engine: acknowledged writes stay, those in flight may have
     /// happened.
     pub fn killed(&mut self) {
         self.ended += 1;
@@ -311,7 +311,7 @@ impl Oracle {
         self.version > then.version
     }
 
-    /// The volume is cut to `size` bytes: what lies beyond is nobody's any more.
+    /// The volume is cut to `size` bytes: the part beyond no longer exists.
     pub fn cut(&mut self, volume: u32, size: u64) {
         if let Some(volume) = self.volumes.get_mut(&volume) {
             let first = size / SECTOR as u64;
@@ -324,14 +324,14 @@ impl Oracle {
     /// Checks bytes that a read gave, with nothing in flight there.
     ///
     /// # Errors
-    /// What is wrong, the first of it.
+    /// The first fault.
     pub fn check_live(&self, volume: u32, offset: u64, bytes: &[u8]) -> Result<(), Wrong> {
         self.check(volume, offset, bytes, |sector, found| {
             sector.current().contains(&found)
         })
     }
 
-    /// What a sector has when nothing is in flight there.
+    /// Content of a sector without operations in flight.
     pub fn current(&self, volume: u32, at: u64) -> Versions {
         let sector = self
             .volumes
@@ -340,7 +340,7 @@ impl Oracle {
         sector.map_or_else(|| vec![0], |sector| sector.current().to_vec())
     }
 
-    /// What operations that have not ended give these sectors, and what they have without them.
+    /// Content of these sectors with and without operations in flight.
     pub fn under_way(&self, volume: u32, sectors: std::ops::Range<u64>) -> BTreeMap<u64, Versions> {
         let Some(known) = self.volumes.get(&volume) else {
             return BTreeMap::new();
@@ -354,7 +354,7 @@ impl Oracle {
     /// that it has.
     ///
     /// # Errors
-    /// What is wrong, the first of it.
+    /// The first fault.
     pub fn settle_live(
         &mut self,
         volume: u32,
@@ -404,14 +404,14 @@ impl Oracle {
     /// Checks bytes that were read after a crash.
     ///
     /// # Errors
-    /// What is wrong, the first of it.
+    /// The first fault.
     pub fn check_crashed(&self, volume: u32, offset: u64, bytes: &[u8]) -> Result<(), Wrong> {
         let (blocks, rest) = bytes.as_chunks::<BLOCK>();
         if !offset.is_multiple_of(BLOCK as u64) || !rest.is_empty() {
             return self.check(volume, offset, bytes, Sector::may_be);
         }
         for (block, bytes) in (offset / BLOCK as u64..).zip(blocks) {
-            // Mostly it fits as a whole; what does not is looked at sector by sector.
+            // Mostly it fits as a whole; what does not is examined sector by sector.
             let found = Sectors::of(bytes);
             if !found.is_some_and(|found| self.fits(volume, block, &found)) {
                 self.check(volume, block * BLOCK as u64, bytes, Sector::may_be)?;
@@ -487,7 +487,7 @@ impl Oracle {
     }
 
     /// As [`Oracle::ranges`], of blocks with something that no flush has covered, or that were
-    /// changed of late.
+    /// changed recently.
     pub fn young(&self, volume: u32, longest: u64) -> Vec<(u64, u64)> {
         let known = self.volumes.get(&volume);
         known.map_or_else(Vec::new, |known| {

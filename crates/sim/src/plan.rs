@@ -1,4 +1,4 @@
-//! What a seed's pool looks like.
+//! The layout of a seed's pool.
 
 mod focus;
 
@@ -26,7 +26,7 @@ pub const ALL_CHUNKS: [u64; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 /// Of a volume in a tiny pool.
 const FEW_CHUNKS: [u64; 3] = [0, 1, 5];
 
-/// What a run mostly does besides operations.
+/// The main activity of a run besides operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bent {
     /// All that there is.
@@ -47,7 +47,7 @@ pub enum Bent {
     Limits,
     /// Background work is begun together, on the chunks that hosts use.
     Races,
-    /// What the control plane does with limits, clones and streams.
+    /// Actions of the control plane with limits, clones and streams.
     Control,
 }
 
@@ -62,7 +62,7 @@ pub struct DrivePlan {
     pub slow: bool,
     /// How long a request takes at least and at most, in microseconds.
     pub latency_us: (u64, u64),
-    /// How its answers lie in time.
+    /// How its answers are in time.
     pub tempo: Tempo,
     /// It reads and writes in place, where that goes well.
     pub in_memory: bool,
@@ -80,7 +80,7 @@ pub struct Plan {
     pub rich: bool,
     /// Background work that races in this run, if not any.
     pub pair: Option<[Activity; 2]>,
-    /// What is raced for on purpose, if not just anything.
+    /// The race to provoke, if any.
     pub aim: Option<Aim>,
     shards: u16,
     /// Blocks of a shard's journal.
@@ -88,7 +88,7 @@ pub struct Plan {
     /// Every drive, those that are not yet of the pool last.
     pub drives: Vec<DrivePlan>,
     vdrives: Vec<VdriveSpec>,
-    /// Drives of the pool when it is made: the first so many.
+    /// Number of drives of the pool at its creation: the first ones.
     pub members: usize,
     policy: SpacePolicy,
     spare: Option<VdriveSpec>,
@@ -104,11 +104,11 @@ pub struct Plan {
     pub bad: Option<(usize, Faults)>,
     /// The bad drive has metadata that no other has, and that goes wrong, too.
     pub wild: bool,
-    /// What all drives do now and then that is no fault: take a hundred times as long.
+    /// Occasional behaviour of all drives that is not a fault: a hundredfold latency.
     pub calm: Faults,
-    /// What happens most.
+    /// The focus.
     pub bent: Bent,
-    /// A small pool with small volumes, of which each state is quickly looked at.
+    /// A small pool with small volumes, of which each state is quickly examined.
     pub tiny: bool,
     /// A volume that is written once takes most of the fast tier.
     pub tight: bool,
@@ -134,19 +134,19 @@ pub struct Plan {
     pub midway: bool,
     /// Every life ends with a kill, on a host whose memory outlives the engine.
     pub killed: bool,
-    /// Somebody changes drives between lives.
+    /// Drives are tampered with between lives.
     pub tampered: bool,
     /// Memory for maps in bytes: what there is of them, or so little that pages come and go.
     pub map_cache: u64,
     /// Memory for what is read, in bytes.
     pub ram_tier: u64,
-    /// Groups of space below which shards give up what they can for one another: by itself hardly any pool comes to
+    /// Groups of space below which shards release space for one another: by itself hardly any pool comes to
     /// that.
     pub spare_groups: u64,
-    /// A crash is looked at once in so many writes and flushes of drives: the others let more
+    /// A crash is examined once in this many writes and flushes of drives: the others let more
     /// happen.
     pub every: u64,
-    /// Crashes that are looked at in the moment of a checkpoint's record.
+    /// Crashes that are examined in the moment of a checkpoint's record.
     pub looks: u64,
     /// How long nothing happens now and then, in nanoseconds.
     pub pause_ns: u64,
@@ -266,7 +266,7 @@ impl Plan {
         plan.snapshots |= groups;
         plan.scarce &= !groups;
         let mirrored = random.one_in(2) || mirrors;
-        // Metadata lies on the first two drives: of three, one has data alone.
+        // Metadata is on the first two drives: of three, one has data alone.
         let fast = if mirrored {
             let legs = random.within(2..=3) as usize;
             plan.legs = legs;
@@ -277,14 +277,14 @@ impl Plan {
         };
         let two = fast.drives.len() >= 2;
         plan.vdrives.push(fast);
-        // Data lies on drives without metadata, too.
+        // Data is on drives without metadata, too.
         if two && random.one_in(2) {
             let fast = plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, 1);
             plan.vdrives.push(fast);
         }
         if mirrored && random.one_in(3) {
             let faults = faults(random);
-            // What is told of is all that is wrong with half of them: what they are said to have
+            // Half of them only have reported faults: what they are said to have
             // they have.
             let faults = if random.one_in(2) {
                 faults.announced()
@@ -340,7 +340,7 @@ impl Plan {
         (self.snapshots && self.scarce).then_some(u64::from(self.shards))
     }
 
-    /// A leg that may lack what nobody was told of.
+    /// A member that may lack unreported writes.
     pub fn fragile(&self) -> Option<usize> {
         let (leg, faults) = self.faulty?;
         (!faults.is_announced()).then_some(leg)
@@ -358,7 +358,7 @@ impl Plan {
             .iter()
             .filter(|drive| !drive.slow)
             .count();
-        // Metadata lies on the first two fast drives, or on the first two of all.
+        // Metadata is on the first two fast drives, or on the first two of all.
         let metadata = drive < fast.min(2);
         self.wild = metadata && fast == 1 && random.one_in(3);
         let mut faults = Faults {

@@ -1,7 +1,7 @@
 //! Background work that races: two pieces of it are begun together, on the chunks that hosts use most.
 //!
-//! Long work waits in a simulation until somebody runs it. Here the next piece is run in the middle of what waits for the
-//! one before: in the shards both go on side by side, and with them what hosts ask for.
+//! Long-running work waits in a simulation until it is run. Here the next piece is run in the middle of what waits for the
+//! one before: in the shards both run concurrently, together with hosts' requests.
 
 use crate::changes::SCRUB_RATE;
 use crate::client::{HOT, PARTS, SAFE, UNFLUSHED, USUAL};
@@ -71,7 +71,7 @@ pub struct Together {
     depth: Cell<u64>,
     random: RefCell<Random>,
     engine: RefCell<Weak<Engine>>,
-    /// What is done once, in the middle of other work, before more is begun.
+    /// One activity in the middle of other work, before more is begun.
     once: RefCell<Option<Once>>,
 }
 
@@ -99,12 +99,12 @@ impl Together {
         self.once.replace(Some(Box::new(what)));
     }
 
-    /// What was not done, as there was no such work.
+    /// Activities that were skipped, since there was no such work.
     pub fn take_once(&self) -> Option<Once> {
         self.once.take()
     }
 
-    /// This is the engine from now on, and nothing is under way.
+    /// This is the engine from now on, and nothing is in progress.
     pub fn begin(&self, engine: &Rc<Engine>) {
         self.wanted.set(false);
         self.once.take();
@@ -263,13 +263,13 @@ impl Run {
         Ok(true)
     }
 
-    /// What a scrub found that has ended.
+    /// Result of a completed scrub.
     fn scrubbed(&mut self) -> Step {
         let status = self.engine().pool_scrub_status(POOL);
         let Some(status) = self.granted("no scrub", status)? else {
             return Ok(());
         };
-        // What a drive gave while it was wrong was mended.
+        // What a drive gave while it was wrong was repaired.
         if self.watch.alone || self.plan.faulty.is_some() {
             return Ok(());
         }
@@ -282,7 +282,7 @@ impl Run {
         }
     }
 
-    /// A member of a mirror is taken offline by hand, and lacks what is written from then on.
+    /// A member of a mirror is taken offline manually, and lacks later writes.
     fn send_away(&mut self) -> Step {
         if !self.take_offline()? {
             return Ok(());
@@ -291,7 +291,7 @@ impl Run {
         self.load_for(50..=600, mix)
     }
 
-    /// A member of a mirror is taken offline by hand, if the others can do without. False when there is none, or one is
+    /// A member of a mirror is taken offline manually, if the others suffice. False when there is none, or one is
     /// away.
     pub fn take_offline(&mut self) -> Result<bool, Wrong> {
         let mirrored = self.plan.drives_where(true);

@@ -1,4 +1,4 @@
-//! What becomes of a request: when it ends, what it does, and how it goes wrong.
+//! The outcome of a request: when it completes, its effect, and its faults.
 
 use crate::content::owner_of;
 use crate::drive::Moment;
@@ -18,7 +18,7 @@ pub const HANG_NS: u64 = 45_000_000_000;
 /// Bytes of a drive's sector.
 const SECTOR: usize = 512;
 
-/// How requests go wrong: each once in so many; 0 is never.
+/// Faults of requests: each once in this many; 0 is never.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Faults {
     /// A read fails.
@@ -27,7 +27,7 @@ pub struct Faults {
     pub write_error: u64,
     /// A flush fails, and what it covered may be lost.
     pub flush_error: u64,
-    /// What has to be written between two flushes for the second one to fail, if not just anything.
+    /// Data that has to be written between two flushes for the second one to fail, if restricted.
     pub after: Option<Meta>,
     /// A read gives a block with a wrong bit, this once.
     pub wrong_read: u64,
@@ -49,12 +49,12 @@ pub struct Faults {
     pub hang: u64,
     /// A request takes a hundred times as long.
     pub slow: u64,
-    /// Only content of hosts is hit, and each block of it is told of: there is no other copy.
+    /// Only hosts' content is hit, and each block is reported: there is no other copy.
     pub told: bool,
 }
 
 impl Faults {
-    /// Those alone that damage nothing, or are told of by an error.
+    /// Only those that damage nothing, or are reported by an error.
     pub fn announced(self) -> Self {
         Self {
             lost_write: 0,
@@ -83,7 +83,7 @@ impl Faults {
 
 /// A drive's content, and how it behaves.
 pub struct State {
-    /// What it holds.
+    /// Its content.
     pub medium: Medium,
     /// How it goes wrong.
     pub faults: Faults,
@@ -91,15 +91,15 @@ pub struct State {
     latency_us: (u64, u64),
     tempo: Tempo,
     unreadable: BTreeSet<u64>,
-    /// What was written since the last flush began, of what a flush that fails may have to follow.
+    /// Restricted writes since the last flush began, after which a flush may fail.
     since_flush: Vec<Meta>,
     /// When the last request that hangs ends.
     pub hangs_until_ns: u64,
-    /// What blocks held before their last write, while stale reads are meant.
+    /// Content of blocks before their last write, for stale reads.
     before: BTreeMap<u64, Arc<Block>>,
 }
 
-/// What a request does when its time has come.
+/// The effect of a request at its completion.
 pub enum End {
     /// Reads.
     Read,
@@ -111,21 +111,21 @@ pub enum End {
     Write(u64),
     /// A flush that covers this turn.
     Flush(u64),
-    /// One that only says so.
+    /// One that only reports an error.
     Lie(u64),
     /// Nothing.
     Nothing,
 }
 
-/// A request under way.
+/// A request in progress.
 pub struct Begun {
-    /// What it will do.
+    /// Its effect.
     pub end: End,
     /// After how many nanoseconds.
     pub delay: u64,
-    /// What will be said of it.
+    /// Its result.
     pub result: Result<(), DriveError>,
-    /// What the simulation is told now.
+    /// The event for the simulation.
     pub moments: Vec<Moment>,
 }
 
@@ -168,7 +168,7 @@ impl State {
         }
     }
 
-    /// What becomes of a request to a drive of `size` bytes.
+    /// The outcome of a request to a drive of `size` bytes.
     pub fn begin(&mut self, io: &DriveIo, size: u64, handle: &Handle) -> Begun {
         let (least, most) = self.latency_us;
         let mut begun = Begun {
@@ -255,7 +255,7 @@ impl State {
         }
         let meant = (faults.rot + faults.torn_write > 0).then(|| content.clone());
         let owners: Vec<_> = content.iter().map(|block| owner_of(&block[..])).collect();
-        // What cannot be told of is spared.
+        // Blocks that cannot be reported are spared.
         let sound = faults.told && owners.iter().any(Option::is_none);
         let all: Vec<_> = owners.iter().flatten().copied().collect();
         if self.faults.after.is_some() {
@@ -314,7 +314,7 @@ impl State {
         }
         begun.end = End::Write(id);
         if strays {
-            // At once, so that nothing that is written there meanwhile falls victim to it untold.
+            // Immediately, so that no later write there is hit without being reported.
             self.medium.end(id);
             begun.end = End::Nothing;
         }

@@ -1,11 +1,11 @@
-//! Reservations that hosts have kept with a volume: what was answered is there whatever happens.
+//! Reservations that are stored with a volume: acknowledged ones survive all faults.
 
 use crate::openings::Opened;
 use crate::oracle::{Oracle, Wrong};
 use crate::run::{POOL, Run, Step};
 use std::collections::BTreeMap;
 
-/// What a volume's reservations may be: the last that was answered, or what was asked for since.
+/// Valid reservations of a volume: the last acknowledged ones, or those requested since.
 pub type Reservations = BTreeMap<u32, Vec<Option<String>>>;
 
 impl Oracle {
@@ -55,7 +55,7 @@ impl Run {
         self.found()
     }
 
-    /// What is kept of each volume is what was: from then on it is known.
+    /// The stored reservations of each volume are valid: from then on they are known.
     pub fn look_at_reservations(&mut self) -> Step {
         let all = self.client.oracle.borrow().reservations.clone();
         for (number, may_be) in all {

@@ -1,4 +1,4 @@
-//! One seed: a pool's lives, each ended by a power cut, with every crash in between looked at.
+//! One seed: a pool's lives, each ended by a power cut, with every crash in between examined.
 
 use crate::check::Checker;
 use crate::client::{Answers, Client, MIXES, Mix, PARTS, Target, UNFLUSHED, USUAL};
@@ -28,14 +28,14 @@ use units::invariant;
 
 /// Virtual time after which an operation without faults has to have ended, in nanoseconds.
 const PATIENCE_NS: u64 = 600_000_000_000;
-/// One moment in so many is looked at while a snapshot of a group is taken.
+/// One moment in this many is examined while a snapshot of a group is taken.
 const GROUP_LOOKS: u64 = 64;
 /// Steps without an end that are a hang.
 const STEPS: u64 = 50_000_000;
 /// The pool of a run.
 pub const POOL: &str = "tank";
 
-/// What a run did.
+/// Statistics of a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Outcome {
     /// States that were opened and compared.
@@ -50,12 +50,12 @@ pub struct Outcome {
     pub cuts: u64,
     /// Changes of the pool.
     pub changes: u64,
-    /// Differences of snapshots that were looked at.
+    /// Differences of snapshots that were examined.
     pub differences: u64,
     /// Snapshots that were received.
     pub received: u64,
-    /// Snapshots of several volumes at one moment whose order was looked at, and those that fell between
-    /// changes that were under way meanwhile.
+    /// Snapshots of several volumes at one moment whose order was examined, and those that fell between
+    /// changes that were in progress meanwhile.
     pub groups: u64,
     pub between: u64,
     /// Such snapshots that crashes left when they had just been taken.
@@ -66,10 +66,10 @@ pub struct Outcome {
     pub trace: u64,
 }
 
-/// How long a run is and what is looked at.
+/// How long a run is and what is examined.
 #[derive(Clone, Copy, Debug)]
 pub struct Length {
-    /// States to look at; the run ends when there were so many.
+    /// States to examine; the run ends after this many.
     pub states: u64,
     /// Changes of the pool at most.
     pub changes: u64,
@@ -79,7 +79,7 @@ pub struct Length {
     pub healthy: bool,
     /// Nothing but snapshots of several volumes with writes that depend on one another.
     pub groups: bool,
-    /// What happens more than usual.
+    /// Events that happen more often than usual.
     pub focus: Option<Focus>,
     /// Tasks go in the order in which they became ready, and nothing races on purpose.
     pub plain: bool,
@@ -102,13 +102,13 @@ impl Length {
 /// A run that found something.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What.
+    /// The fault.
     pub wrong: Wrong,
-    /// What the run did until then.
+    /// Statistics of the run until then.
     pub outcome: Outcome,
 }
 
-/// What the hook sees; shared with the drives' moments.
+/// State of the hook; shared with the drives' moments.
 pub struct Watch {
     pub checker: Checker,
     pub client: Rc<Client>,
@@ -122,16 +122,16 @@ pub struct Watch {
     pub cuts: u64,
     /// The drive that goes wrong has no copy.
     pub alone: bool,
-    /// Nothing but snapshots of groups are looked at.
+    /// Nothing but snapshots of groups are examined.
     pub groups: bool,
-    /// Moments of a life's first load that are all looked at: what is left of the life before is
+    /// Moments of a life's first load that are all examined: what is left of the life before is
     /// near.
     pub fresh: Cell<u64>,
     pub trace: Cell<u64>,
     pub wrong: RefCell<Option<Wrong>>,
     /// Writes and flushes of drives until the power goes; never at 0.
     pub cut_in: Cell<u64>,
-    /// What it left.
+    /// The state that it left.
     pub left: RefCell<Option<Left>>,
     /// The same of the end of the engine alone.
     pub kills: Kills,
@@ -160,7 +160,7 @@ impl Watch {
             }
             Moment::Twice(block) => {
                 let text = format!(
-                    "drive {drive}: two writes from block {block} on are under way at once"
+                    "drive {drive}: two writes from block {block} on are in flight concurrently"
                 );
                 self.wrong.borrow_mut().get_or_insert(Wrong(text));
                 return;
@@ -207,7 +207,7 @@ impl Watch {
         }
     }
 
-    /// Looks at what a crash right now leaves.
+    /// Examines what a crash right now leaves.
     fn look(&self, drive: usize, moment: Moment) {
         let losses: &[Loss] = match moment {
             Moment::Write(..) | Moment::Journal(..) => {
@@ -240,7 +240,7 @@ impl Watch {
         pages.max().unwrap_or(0)
     }
 
-    /// What a flush said was safe, and a power cut may take where nothing else has it.
+    /// Falsely flushed data, which a power cut may lose if no other copy exists.
     pub fn lied(&self) -> BTreeSet<(u32, u64)> {
         if !self.alone {
             return BTreeSet::new();
@@ -249,7 +249,7 @@ impl Watch {
         drives.iter().flat_map(|drive| drive.lied()).collect()
     }
 
-    /// What all drives hold after a power cut now; now and then each loses in a way of its own.
+    /// Content of all drives after a power cut now; now and then each loses data in a different way.
     pub fn crash(&self, loss: Loss) -> Vec<Crashed> {
         let mut random = self.random.borrow_mut();
         let apart = random.one_in(3);
@@ -262,17 +262,17 @@ impl Watch {
     }
 }
 
-/// A run under way.
+/// A run in progress.
 pub struct Run {
     pub plan: Plan,
     pub random: Random,
-    /// Knobs of volumes are turned by chances of their own: the rest of the run is drawn as without.
+    /// Settings of volumes are turned by chances of their own: the rest of the run is drawn as without.
     pub knobs: Random,
     /// The same of races.
     pub races: Random,
     /// Long work within other long work.
     pub together: Rc<Together>,
-    /// A member of a mirror that was taken offline by hand.
+    /// A member of a mirror that was taken offline manually.
     pub away: Option<String>,
     /// Memory for the tails of journals, on every other host.
     pub memory: Option<Arc<HostMemory>>,
@@ -288,11 +288,11 @@ pub struct Run {
     pub named: u64,
     /// Snapshots, by the oracle's numbers.
     pub snapshots: Vec<u32>,
-    /// Snapshots that were taken together and not looked at yet.
+    /// Snapshots that were taken together and not examined yet.
     pub groups: Vec<Group>,
     /// Clones, and the snapshots that they were made from.
     pub clones: BTreeMap<u32, u32>,
-    /// What is being sent.
+    /// The stream being sent.
     pub transfer: Option<Transfer>,
     /// Snapshots that were sent, and what they became.
     pub received: Vec<(u32, u32)>,
@@ -304,7 +304,7 @@ pub struct Run {
     pub returned: Option<usize>,
     /// A drive of another pool.
     pub foreign: Option<Image>,
-    /// The pool does not open any more, and may do so.
+    /// The pool does not open any longer, and may do so.
     pub lost: bool,
     /// More was promised than there is when this life began.
     pub over: bool,
@@ -321,7 +321,7 @@ pub type Step = Result<(), Wrong>;
 /// Runs a seed to its end.
 ///
 /// # Errors
-/// What it found.
+/// Its findings.
 pub fn run(seed: u64, length: Length) -> Result<Outcome, Failure> {
     let mut run = Run::new(seed, length);
     let result = run.live();
@@ -439,7 +439,7 @@ impl Run {
             || self.outcome.changes >= self.length.changes
     }
 
-    /// What is asked of the engine may fail: a drive without a copy went wrong.
+    /// Requests to the engine may fail: a drive without a copy is faulty.
     pub fn is_excused(&self) -> bool {
         let oracle = self.client.oracle.borrow();
         self.client.lenient.get() || oracle.wild || !oracle.hits.is_empty()
@@ -505,7 +505,7 @@ impl Run {
             if self.lost {
                 continue;
             }
-            // The power goes when little is under way, in the middle of a load, or when several
+            // The power goes when little is in progress, in the middle of a load, or when several
             // pages of the journal are not flushed.
             match self.random.below(3) {
                 0 => {}
@@ -516,7 +516,7 @@ impl Run {
         }
     }
 
-    /// A load at any depth for so many steps.
+    /// A load at any depth for a number of steps.
     pub fn load_for(&mut self, steps: std::ops::RangeInclusive<u64>, mix: Mix) -> Step {
         self.client.pace.set(self.random.within(1..=2));
         self.client.depth.set(*self.random.pick(&[4, 16, 64, 128]));
@@ -540,7 +540,7 @@ impl Run {
 
     /// Operations for a while.
     pub fn load(&mut self) -> Step {
-        // A storm now and then fills several pages of the journal at once.
+        // An occasional storm fills several pages of the journal together.
         let storm = self.random.one_in(4);
         let mix = match self.plan.bent {
             Bent::Snapshots => *self.random.pick(&[PARTS, USUAL]),
@@ -549,7 +549,7 @@ impl Run {
         self.load_with(storm, mix)
     }
 
-    /// Many operations at once for a while.
+    /// Many concurrent operations for a while.
     pub fn storm(&mut self) -> Step {
         let mix = *self.random.pick(&MIXES);
         self.load_with(true, mix)
@@ -591,7 +591,7 @@ impl Run {
         )))
     }
 
-    /// Waits for so many answers, while the client goes on.
+    /// Waits for a number of completions, while the client continues.
     pub fn wait_for(&self, answers: &Answers, count: usize) -> Result<Vec<Completion>, Wrong> {
         self.world.wait();
         let (mut found, began) = (answers.take(), self.world.now_ns());
@@ -642,7 +642,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whether a volume is being received: nobody else writes to it.
+    /// Whether a volume is being received: it has no other writers.
     pub fn is_receiving(&self, volume: u32) -> bool {
         let oracle = self.client.oracle.borrow();
         oracle

@@ -1,4 +1,4 @@
-//! What sectors may hold, and a volume's of them by blocks.
+//! The valid contents of sectors, and a volume's sectors by blocks.
 
 use crate::content::SECTORS;
 use std::cell::Cell;
@@ -73,19 +73,19 @@ impl Sector {
         }
     }
 
-    /// Whether something that changes it is under way.
+    /// Whether something that changes it is in progress.
     pub fn is_open(&self) -> bool {
         self.issued.iter().any(|issued| issued.ended.is_none())
     }
 
-    /// What it may hold when everything stops: what is under way counts, or does not.
+    /// Valid content when everything stops: operations in flight may or may not have happened.
     pub fn possible(&self) -> Versions {
         let open = self.issued.iter().filter(|issued| issued.ended.is_none());
         let open = open.flat_map(|issued| issued.may_be.all());
         self.current().iter().chain(open).copied().collect()
     }
 
-    /// What it holds, where that is known.
+    /// Its content, if known.
     pub fn only(&self) -> Option<u32> {
         match (self.durable.all(), &self.issued[..]) {
             ([one], []) => Some(*one),
@@ -128,7 +128,7 @@ impl Sector {
         self.durable = MayBe::of(all.into_iter().collect());
     }
 
-    /// Who asked has ended at `moment`: what was under way may have happened.
+    /// The client has ended at `moment`: operations in flight may have happened.
     pub fn stop(&mut self, moment: u64) {
         let before = self.current().to_vec();
         let open = |issued: &&mut Issued| issued.ended.is_none();
@@ -139,7 +139,7 @@ impl Sector {
         }
     }
 
-    /// What it may hold after a power cut.
+    /// Valid content after a power cut.
     pub fn any(&self) -> Versions {
         let issued = self.issued.iter().flat_map(|issued| issued.may_be.all());
         self.durable.all().iter().chain(issued).copied().collect()
@@ -151,7 +151,7 @@ impl Sector {
         self.durable.has(version) || issued.any(|issued| issued.may_be.has(version))
     }
 
-    /// What a read sees when nothing is in flight.
+    /// Content that a read returns without operations in flight.
     pub fn current(&self) -> &[u32] {
         let last = self
             .issued
@@ -161,7 +161,7 @@ impl Sector {
         last.map_or(self.durable.all(), |issued| issued.may_be.all())
     }
 
-    /// What it has, of several versions, was seen.
+    /// One of several versions was observed.
     pub fn found(&mut self, version: u32) {
         let last = self
             .issued
@@ -174,7 +174,7 @@ impl Sector {
         }
     }
 
-    /// What had ended by `upto` is durable.
+    /// Operations that ended by `upto` are durable.
     pub fn settle(&mut self, upto: u64) {
         let covered = |issued: &Issued| issued.ended.is_some_and(|at| at <= upto);
         let mut last: Option<Issued> = None;
@@ -203,7 +203,7 @@ enum Plain {
 #[derive(Clone, Debug)]
 struct Block {
     sectors: [Option<Sector>; SECTORS],
-    /// Found when somebody asks, and forgotten when a sector changes: most blocks of most states are plain.
+    /// Determined on demand, and dropped when a sector changes: most blocks of most states are plain.
     plain: Cell<Plain>,
 }
 

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use units::BLOCK;
 
 /// Blocks of the longest reads: of journals, and of all others. A window has twice as many, and so many on the next
-/// begins: any such read lies within one.
+/// begins: any such read is within one.
 const LONG: u64 = 128;
 const SHORT: u64 = 16;
-/// Blocks that the windows of a drive have at most, of each kind; then all of that kind begin anew.
+/// Blocks that the windows of a drive have at most, of each kind; then all of that kind begin again.
 const MOST: u64 = 8192;
 /// Memory for windows that a thread has at hand, in bytes.
 const ARENA: usize = 1 << 30;
@@ -23,7 +23,7 @@ thread_local! {
 }
 
 /// Which block each 4 KiB of the thread's arena have, where it is one of an image: its checksum is found once for all
-/// states that have it. Nobody but a [`Window`] changes that memory: who reads gets it shared.
+/// states that have it. Only a [`Window`] changes that memory: readers share it.
 struct Contents {
     /// First byte of the arena and its length; none yet.
     arena: Cell<(usize, usize)>,
@@ -45,7 +45,7 @@ impl Contents {
         (memory.len() == BLOCK && at < len && at.is_multiple_of(BLOCK)).then_some(at / BLOCK)
     }
 
-    /// The memory has that block from now on; or nobody knows what.
+    /// The memory has that block from now on; or its content is unknown.
     fn set(&self, memory: &[u8], block: Option<&Arc<Block>>) {
         let Some(at) = self.place(memory) else {
             return;
@@ -88,7 +88,7 @@ pub fn note(memory: &[u8], block: Option<&Arc<Block>>) {
     let _ = CONTENTS.try_with(|contents| contents.set(memory, block));
 }
 
-/// What a block of a drive is known to hold.
+/// Known content of a block of a drive.
 pub enum Known<'a> {
     Zeroes,
     Block(&'a Arc<Block>),
@@ -96,7 +96,7 @@ pub enum Known<'a> {
     Else,
 }
 
-/// What the memory holds of a block. The block itself is kept: no other one can lie where it does.
+/// Content of the memory for a block. The block itself is kept: no other one can be where it is.
 #[derive(Clone)]
 enum Holds {
     Zeroes,
@@ -120,7 +120,7 @@ impl Window {
 }
 
 impl Drop for Window {
-    /// Who still has a part of the memory may be alone with it from now on, and change it.
+    /// A remaining owner of a part of the memory may be the only one from now on, and change it.
     fn drop(&mut self) {
         let all = self.memory.chunks_exact(BLOCK);
         all.for_each(|memory| note(memory, None));
@@ -146,7 +146,7 @@ impl Default for Shadow {
 
 impl Shadow {
     /// `len` bytes from the block `first` on, given what is `known` of each block, and a way to `read` one. None when
-    /// they are too many, or while what was given before is looked at and would change.
+    /// they are too many, or while what was given before is examined and would change.
     pub fn read<'a>(
         &mut self,
         (first, len): (u64, usize),

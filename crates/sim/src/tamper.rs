@@ -1,5 +1,5 @@
-//! What somebody does to drives between two lives of a pool: they are put back to earlier images, cut short, made longer,
-//! exchanged, replaced by copies or emptied ([`crate::trial`] tells what has to come of it).
+//! Tampering with drives between two lives of a pool: they are restored to earlier images, truncated, extended,
+//! exchanged, replaced by copies or emptied ([`crate::trial`] checks the consequences).
 
 use crate::image::Image;
 use crate::oracle::Oracle;
@@ -13,7 +13,7 @@ const KEPT: usize = 6;
 /// Bytes by which a drive grows.
 const MORE: u64 = 4 << 20;
 
-/// What drives held at a moment, what hosts knew then, and their volumes.
+/// Content of drives at a moment, the hosts' view then, and their volumes.
 #[derive(Clone)]
 pub struct Moment {
     /// How many lives there were before.
@@ -38,7 +38,7 @@ impl History {
         }
     }
 
-    /// A moment that drives may be put back to.
+    /// A moment that drives may be restored to.
     pub fn add(&mut self, moment: Moment) {
         if self.moments.len() == KEPT {
             let gone = self.random.below(KEPT as u64) as usize;
@@ -51,7 +51,7 @@ impl History {
 /// A drive's identity, and the generation of its newest label.
 pub type Label = Option<(String, u64)>;
 
-/// What a pool's drives are for, as its newest label says.
+/// The roles of a pool's drives according to its newest label.
 pub struct Roles {
     config: PoolConfig,
     /// By drive: its identity, where it is of the pool.
@@ -136,12 +136,12 @@ impl Roles {
     }
 }
 
-/// What is done.
+/// The action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deed {
-    /// Drives are put back to a moment.
+    /// Drives are restored to a moment.
     Old,
-    /// All drives are put back to one moment.
+    /// All drives are restored to one moment.
     AllOld,
     /// The same but for their labels.
     UnderLabels,
@@ -162,10 +162,10 @@ pub struct Case {
     pub deed: Deed,
     /// The drives.
     pub touched: BTreeSet<usize>,
-    /// What all drives hold, and their sizes in bytes.
+    /// Content of all drives, and their sizes in bytes.
     pub images: Vec<Image>,
     pub sizes: Vec<u64>,
-    /// The moment that drives were put back to.
+    /// The moment that drives were restored to.
     pub moment: Option<Moment>,
 }
 

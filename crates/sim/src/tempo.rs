@@ -7,7 +7,7 @@ use reactor::Handle;
 /// Longest that a request takes by this, in nanoseconds: far less than the engine waits.
 const LONGEST_NS: u64 = 10_000_000_000;
 
-/// How a drive's answers lie in time.
+/// How a drive's answers are in time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Tempo {
     /// Each after a time of its own.
@@ -15,9 +15,9 @@ pub enum Tempo {
     Even,
     /// All at the next multiple of this many nanoseconds.
     Bursts(u64),
-    /// One in four takes so many times as long.
+    /// One in four takes this many times as long.
     Late(u64),
-    /// Nothing for so many nanoseconds, then as usual for as many.
+    /// A stall of this many nanoseconds, then the usual speed for as long.
     Pauses(u64),
 }
 

@@ -1,5 +1,5 @@
-//! The recovery tools over what a crash left: they read the format by themselves, and have to find
-//! what an opening would.
+//! The recovery tools on the state after a crash: they read the format independently, and must find
+//! the same as an opening.
 
 use crate::openings::Opening;
 use crate::oracle::{Oracle, Wrong};
@@ -12,7 +12,7 @@ use units::BLOCK;
 /// Copies every volume out as `convect restore` does, and compares it.
 ///
 /// # Errors
-/// What is wrong.
+/// The fault.
 pub async fn compare(opening: &Opening, oracle: &Oracle) -> Result<(), Wrong> {
     let (handle, drives) = (opening.handle(), opening.drives());
     let drives: Vec<Arc<dyn OpenDrive>> = drives.iter().map(|drive| drive.clone() as _).collect();

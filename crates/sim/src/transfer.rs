@@ -18,7 +18,7 @@ use units::{BLOCK, PoolId, SnapshotId};
 const PIECE: u64 = 64 * BLOCK as u64;
 /// Volumes up to which one more is made by receiving it.
 const VOLUMES: usize = 5;
-/// Times that one goes on after there was no space, before it is given up.
+/// Times that one continues after there was no space, before it is given up.
 const TRIES: u64 = 4;
 
 /// What is being sent, and where it goes.
@@ -124,7 +124,7 @@ impl Run {
         Ok(())
     }
 
-    /// A snapshot, the one that it stands on that some volume received, and what that volume has of it.
+    /// A snapshot, the one that it is based on that some volume received, and what that volume has of it.
     fn pairs(&self) -> Vec<(u32, u32, u32)> {
         let oracle = self.client.oracle.borrow();
         let mut pairs = Vec::new();
@@ -249,7 +249,7 @@ impl Run {
         Ok(Some((name, number.id)))
     }
 
-    /// A volume that stands on its snapshot `base` is to become a later one; what was written to it
+    /// A volume that is based on its snapshot `base` is to become a later one; what was written to it
     /// since is lost, or forbids that.
     fn take_target(
         &mut self,
@@ -325,7 +325,7 @@ impl Run {
         index.map_or(Ok(()), |index| self.open_volume(index))
     }
 
-    /// The stream begins, or goes on where the pool says that the volume is.
+    /// The stream begins, or continues where the pool says that the volume is.
     fn connect(&mut self, transfer: &mut Transfer) -> Step {
         let name = &transfer.volume.0;
         let listed = self.engine().volume_list(POOL).unwrap_or_default();
@@ -599,7 +599,7 @@ impl Run {
         self.reopen(number)
     }
 
-    /// Nobody goes on with it.
+    /// Nobody continues with it.
     fn give_up(&mut self, transfer: &Transfer) -> Step {
         self.client.oracle.borrow_mut().copying = None;
         let (name, number) = &transfer.volume;

@@ -1,14 +1,14 @@
-//! A pool is opened from drives that somebody changed while it was closed ([`crate::tamper`]), and what comes of it is held
+//! A pool is opened from drives that were changed while it was closed ([`crate::tamper`]), and the result is held
 //! against docs/fault-model.md:
 //!
-//! - it is refused, and told why, or it opens and says what is old;
+//! - it is refused with a reason, or it opens and reports what is old;
 //! - nothing old is read unless that was said: a block is right, or its read fails where no other drive has it;
 //! - what other drives have opens, by an explicit word at the latest, and is all there;
 //! - what is old opens by the word that accepts it: where all drives were put back to one moment, it is what hosts knew then;
 //! - a refused opening spoils no drive: with the right ones back all is there.
 //!
-//! Labels cannot tell of everything: metadata that all went back by less than two labels, on a host that has seen no newer
-//! one, is taken for what it says.
+//! Labels do not detect everything: metadata that all went back by less than two labels, on a host that has seen no newer
+//! one, is accepted.
 
 use crate::client::{Answers, USUAL};
 use crate::content::SECTOR;
@@ -47,7 +47,7 @@ struct Told {
 }
 
 impl Run {
-    /// A life ends, somebody changes drives, and what comes of that is looked at; then the right drives are there, or those
+    /// A life ends, somebody changes drives, and what comes of that is examined; then the right drives are there, or those
     /// that an opening has taken.
     pub fn tamper(&mut self) -> Step {
         if self.tampering.random.one_in(3) {
@@ -174,7 +174,7 @@ impl Run {
     }
 
     /// Opens the pool from the drives of a case, by one word after the other; what drives hold afterwards, with the right ones in
-    /// the place of those that are not the pool's any more.
+    /// the place of those that are not the pool's any longer.
     fn try_out(
         &mut self,
         case: &Case,

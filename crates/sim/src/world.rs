@@ -38,7 +38,7 @@ pub struct World {
     random: RefCell<Random>,
     /// Loops in a row that had nothing to do.
     idle: Cell<usize>,
-    /// A loop that does not go on until this moment.
+    /// A loop that does not continue until this moment.
     stopped: Cell<Option<(usize, u64)>>,
     /// Loops stand still for moments all the time, one after the other.
     stumbles: Cell<bool>,
@@ -105,7 +105,7 @@ impl World {
         self.time.get()
     }
 
-    /// Something is asked for from now on: nothing goes on when it does not end.
+    /// Something is asked for from now on: nothing continues when it does not end.
     pub fn wait(&self) {
         self.until.set(self.now_ns() + PATIENCE_NS);
         self.steps.set(0);
@@ -121,7 +121,7 @@ impl World {
         self.loops.iter().for_each(Handle::drop_tasks);
     }
 
-    /// One loop does not go on for so many nanoseconds, while the others do.
+    /// One loop does not continue for so many nanoseconds, while the others do.
     pub fn stop_one(&self, ns: u64) {
         let which = self.random.borrow_mut().below(self.loops.len() as u64) as usize;
         self.stopped.set(Some((which, self.now_ns() + ns)));
@@ -133,14 +133,14 @@ impl World {
         self.stumbles.set(true);
     }
 
-    /// Nothing goes on for so many nanoseconds: the process was stopped.
+    /// Nothing continues for so many nanoseconds: the process was stopped.
     pub fn stop_all(&self, ns: u64) {
         self.time.set(self.now_ns() + ns);
         self.wait();
         self.idle.set(self.loops.len());
     }
 
-    /// Loops that go on.
+    /// Loops that continue.
     fn awake(&self) -> impl Iterator<Item = &Handle> {
         let stopped = self.stopped.get().map(|(which, _)| which);
         let loops = self.loops.iter().enumerate();
@@ -166,7 +166,7 @@ impl World {
     }
 
     /// Lets one loop go on; time passes when none has anything to do, or all have had for long. False
-    /// when nothing can happen any more, or enough has.
+    /// when nothing can happen any longer, or enough has.
     pub fn step(&self) -> bool {
         self.steps.set(self.steps.get() + 1);
         if self.steps.get() > ENDLESS {

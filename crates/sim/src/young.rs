@@ -1,4 +1,4 @@
-//! Blocks of a volume that are compared in every state: what no flush has covered, and what was changed of late.
+//! Blocks of a volume that are compared in every state: unflushed ones, and those that were changed recently.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ pub type Ranges = Vec<(u64, u64)>;
 pub struct Young {
     /// Sectors with something that no flush has covered.
     unsettled: BTreeSet<u64>,
-    /// Blocks, with the operations that changed them, those of late.
+    /// Blocks, with the operations that changed them, recently.
     recent: Vec<(u64, u64)>,
     /// What was asked for last, and the answer: many states of one moment ask the same. Forgotten at every change.
     found: RefCell<Option<((u64, u64), Ranges)>>,

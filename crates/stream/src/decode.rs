@@ -72,12 +72,12 @@ impl Decoder {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What the stream is of, once that was read.
+    /// The header of the stream, once it was read.
     pub fn begun(&self) -> Option<&Begin> {
         self.begin.as_ref()
     }
 
-    /// Up to where the volume is told of by the records that were taken, in bytes.
+    /// The part of the volume that the records so far cover, in bytes.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -87,7 +87,7 @@ impl Decoder {
         self.totals
     }
 
-    /// What would make a sender go on after the first `done` bytes of the volume.
+    /// A token to resume sending after the first `done` bytes of the volume.
     pub fn token(&self, done: u64) -> Option<Token> {
         let begin = self.begin.as_ref()?;
         Some(Token {
@@ -140,7 +140,7 @@ impl Decoder {
         Ok(Some(record))
     }
 
-    /// Says whether a stream of this version begins here; false when it cannot be told yet.
+    /// Checks that a stream of this version begins here; false if more bytes are needed.
     fn open(&self) -> Result<bool> {
         let start = &self.bytes[self.at..];
         let known = start.len().min(MAGIC.len());
@@ -158,7 +158,7 @@ impl Decoder {
 
     fn read(&self, kind: u32, payload: &[u8]) -> Result<Record> {
         if self.begin.is_none() != (kind == kind::BEGIN) {
-            return Err(self.wrong("it is out of place"));
+            return Err(self.wrong("it is out of order"));
         }
         match kind {
             kind::BEGIN => Ok(Record::Begin(self.read_begin(payload)?)),
@@ -182,13 +182,13 @@ impl Decoder {
                     read: get_u64(payload, 16),
                 };
                 if (totals.data, totals.zeroes) != (self.totals.data, self.totals.zeroes) {
-                    return Err(self.wrong("it counts otherwise than what came"));
+                    return Err(self.wrong("its counts differ from the records received"));
                 }
                 Ok(Record::End(totals))
             }
             _ => {
                 let text = std::str::from_utf8(payload);
-                let text = text.map_err(|_| self.wrong("its reason is no text"))?;
+                let text = text.map_err(|_| self.wrong("its reason is not text"))?;
                 let plain: String = text.chars().filter(|c| !c.is_control()).collect();
                 Ok(Record::Failed(plain))
             }
@@ -203,7 +203,7 @@ impl Decoder {
         let (volume, snapshot) = (get_u16(payload, 104), get_u16(payload, 106));
         let names = &payload[BEGIN..];
         if usize::from(volume) + usize::from(snapshot) != names.len() {
-            return Err(self.wrong("its names are not as long as they should be"));
+            return Err(self.wrong("its names have the wrong length"));
         }
         let (volume, snapshot) = names.split_at(usize::from(volume));
         let name = |bytes| {
@@ -211,7 +211,7 @@ impl Decoder {
                 .ok()
                 .filter(|name| is_name(name))
                 .map(str::to_owned)
-                .ok_or(self.wrong("it has a name that cannot be"))
+                .ok_or(self.wrong("it has an invalid name"))
         };
         let begin = Begin {
             pool: PoolId(get_u128(payload, 8)),
@@ -225,16 +225,16 @@ impl Decoder {
         };
         let sizes = units::CHUNK as u64..=SIZE_MAX;
         if !sizes.contains(&begin.size) || !whole_blocks(begin.size) {
-            return Err(self.wrong("a volume cannot have that size"));
+            return Err(self.wrong("its volume size is invalid"));
         }
         if begin.start > begin.size || !whole_blocks(begin.start) {
-            return Err(self.wrong("it begins beyond the volume, or within a block"));
+            return Err(self.wrong("it starts beyond the volume, or within a block"));
         }
         if ![512, 4096].contains(&begin.lba_size) || get_u32(payload, 100) != BLOCK as u32 {
-            return Err(self.wrong("its blocks have a size that cannot be"));
+            return Err(self.wrong("its block size is invalid"));
         }
         if begin.from == Some(begin.to) {
-            return Err(self.wrong("it goes from a snapshot to itself"));
+            return Err(self.wrong("its base is the snapshot itself"));
         }
         Ok(begin)
     }
@@ -246,10 +246,10 @@ impl Decoder {
     fn check_range(&self, offset: u64, len: u64) -> Result<()> {
         let size = self.begin.as_ref().map_or(0, |begin| begin.size);
         if len == 0 || !whole_blocks(offset) || !whole_blocks(len) {
-            return Err(self.wrong("its range is not of whole blocks"));
+            return Err(self.wrong("its range is not aligned to blocks"));
         }
         if offset < self.position {
-            return Err(self.wrong("its range lies before what came already"));
+            return Err(self.wrong("its range is before the previous one"));
         }
         if offset.checked_add(len).is_none_or(|end| end > size) {
             return Err(self.wrong("its range ends beyond the volume"));

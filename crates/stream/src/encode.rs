@@ -73,7 +73,7 @@ impl Encoder {
         self.record(kind::END, &[&payload], out);
     }
 
-    /// The end of a stream that cannot go on.
+    /// The end of a stream that cannot continue.
     pub fn failed(mut self, why: &str, out: &mut Vec<u8>) {
         let end = why.floor_char_boundary(FAILED_MAX);
         self.record(kind::FAILED, &[&why.as_bytes()[..end]], out);

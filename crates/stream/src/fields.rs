@@ -1,4 +1,4 @@
-//! Little-endian fields, and the checksum that goes on from record to record.
+//! Little-endian fields, and the checksum that continues from record to record.
 
 use crate::record::ID;
 use crc_fast::{CrcAlgorithm, Digest};

@@ -1,4 +1,4 @@
-//! What a stream is made of.
+//! Records of a stream.
 
 use units::{PoolId, SnapshotId};
 
@@ -31,7 +31,7 @@ pub(crate) mod kind {
     pub const FAILED: u32 = 5;
 }
 
-/// What a stream is of.
+/// The subject of a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Begin {
     /// The pool that sends it; of no concern to a receiver.
@@ -42,7 +42,7 @@ pub struct Begin {
     pub from: Option<SnapshotId>,
     /// Size of the volume, in bytes: whole blocks of 4 KiB.
     pub size: u64,
-    /// Where it begins, in bytes: what lies before was received earlier.
+    /// Where it begins, in bytes: what is before was received earlier.
     pub start: u64,
     /// 512 or 4,096.
     pub lba_size: u32,
@@ -57,7 +57,7 @@ pub struct Begin {
 pub struct Totals {
     /// Bytes of data in it.
     pub data: u64,
-    /// Bytes of zeroes that it tells of.
+    /// Bytes of zeroes that it covers.
     pub zeroes: u64,
     /// Bytes that the sender read from the volume for it.
     pub read: u64,
@@ -67,7 +67,7 @@ pub struct Totals {
 /// size and come in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Record {
-    /// What follows; always the first one.
+    /// The header; always the first record.
     Begin(Begin),
     /// Data of a range, at most [`DATA_MAX`] bytes.
     Data {
@@ -85,6 +85,6 @@ pub enum Record {
     },
     /// The stream is whole.
     End(Totals),
-    /// The sender could not go on, and why. The stream ends here and is not whole.
+    /// The sender could not continue, and why. The stream ends here and is not whole.
     Failed(String),
 }

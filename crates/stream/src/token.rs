@@ -1,4 +1,4 @@
-//! What an interrupted stream goes on by.
+//! Tokens for resuming an interrupted stream.
 
 use crate::StreamError;
 use crate::fields::{Sum, get_id, get_id_or_none, get_u32, get_u64, push_id};

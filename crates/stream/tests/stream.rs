@@ -259,7 +259,7 @@ fn ranges_are_of_whole_blocks_in_order_and_within_the_volume() {
     let mut out = Vec::new();
     let mut encoder = Encoder::begin(&late, &mut out);
     encoder.data(4096, &block(0), &mut out);
-    let before = StreamError::Wrong(1, "its range lies before what came already");
+    let before = StreamError::Wrong(1, "its range is before the previous one");
     assert_eq!(received(&out, 64).1, Err(before));
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Responsible for: recognising a trace's format, decompressing it, and checking all that is read;
 //! a damaged record is an error that says where it is. [`synthetic`] makes traces from a seed.
-//! Leaves out: what is done with the requests. The memory is that of the requests.
+//! Leaves out: the use of the requests. The memory is that of the requests.
 
 mod collector;
 mod compression;

@@ -22,7 +22,7 @@ pub struct Utc {
 }
 
 impl Utc {
-    /// The second that begins so many seconds after the beginning of 1970.
+    /// The date and time from seconds since 1970.
     pub fn from_unix(seconds: u64) -> Self {
         // Days since 0000-03-01: leap days are the last of their years.
         let days = seconds / DAY + 719_468;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// What is looked up by its key and by nothing else: where order counts there are trees. No walk through it can
+/// Maps that are only looked up by key: where order matters, trees are used. No walk through it can
 /// depend on how it is kept.
 pub struct Table<K, V>(HashMap<K, V, BuildHasherDefault<Mixer>>);
 
@@ -14,7 +14,7 @@ impl<K, V> Default for Table<K, V> {
 }
 
 impl<K: Eq + Hash, V> Table<K, V> {
-    /// With room for so many.
+    /// With capacity for a number of entries.
     pub fn with_capacity(entries: usize) -> Self {
         Self(HashMap::with_capacity_and_hasher(
             entries,
@@ -22,7 +22,7 @@ impl<K: Eq + Hash, V> Table<K, V> {
         ))
     }
 
-    /// What a key stands for.
+    /// The value of a key.
     #[inline]
     pub fn get(&self, key: &K) -> Option<&V> {
         self.0.get(key)
@@ -64,7 +64,7 @@ impl<K: Eq + Hash, V> Table<K, V> {
     }
 }
 
-/// Mixes integers; nobody chooses the keys to make them collide who could not do worse.
+/// Mixes integers; peers that could choose colliding keys could do worse anyway.
 #[derive(Clone, Copy, Default)]
 struct Mixer(u64);
 

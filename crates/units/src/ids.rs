@@ -73,7 +73,7 @@ unique!(
     DriveId
 );
 
-/// What a snapshot holds, for ever and in every pool that has it: the pool that took it, the epoch of
+/// Identity of a snapshot's content, permanent and the same in every pool that has it: the pool that took it, the epoch of
 /// its layer there, which comes only once, and when it was taken, which tells pools apart that were
 /// copied drive by drive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -1,10 +1,10 @@
-//! What holds at any time while the engine runs, whatever order its tasks go in: checked where it would be broken, not
+//! Invariants that hold at any time while the engine runs, in whatever order its tasks run: checked where they would be broken, not
 //! where a host sees it.
 //!
 //! A race mostly ends well: what was freed too early is not used again before a read of it ends, a copy that is wrong is
-//! not read. An invariant tells of each, so that the simulation finds races in seconds. Only threads that asked for it
+//! not read. An invariant detects each, so that the simulation finds races in seconds. Only threads that requested it
 //! ([`watch`]) look, in the builds that can switch known bugs on ([`crate::mutation`]); in all others [`is_watched`] is
-//! false for the compiler, and the checks cost nothing. A breach is kept for whoever asks, on the thread where it happened, and
+//! false for the compiler, and the checks cost nothing. A violation is recorded on the thread where it happened, and
 //! changes nothing.
 
 #[cfg(any(debug_assertions, feature = "mutations"))]

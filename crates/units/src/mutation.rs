@@ -1,4 +1,4 @@
-//! Known bugs, put back on purpose: the simulation has to find each of them.
+//! Known bugs, reintroduced on purpose: the simulation has to find each of them.
 //!
 //! Only builds with debug assertions or the feature `mutations` can switch one on, for the calling thread: what tests
 //! run in, and the simulation. In every other build, so in all that ships, [`is_on`] is false where it stands and costs
@@ -21,7 +21,7 @@ macro_rules! mutations {
                 match self { $(Self::$name => $text,)+ }
             }
 
-            /// What is wrong with it on.
+            /// The fault while it is on.
             pub fn about(self) -> &'static str {
                 match self { $(Self::$name => $about,)+ }
             }
@@ -95,19 +95,19 @@ mutations! {
     DigestKept, "digest-outlives-page", "What is in memory of a page that was given up is believed once the page is back.";
     AnnouncedLost, "announced-layer-lost", "An opening takes a layer for empty that was written to before a label named it.";
     SnapshotUnreserved, "snapshot-layer-unnamed", "A new layer takes writes before a label names it.";
-    WriteBehind, "write-to-frozen-layer", "A write that was under way goes to the layer that a snapshot froze.";
+    WriteBehind, "write-to-frozen-layer", "A write in flight goes to the layer that a snapshot has frozen.";
     ForkEarly, "fork-too-early", "Recovery makes pages of new layers before what is beneath is played.";
     ZeroesDropped, "zeroes-uncovered", "A page of zeroes is dropped though something lies beneath.";
     MergeLeaks, "merge-leaks", "What a merge replaces is not freed.";
     NodesUnnamed, "nodes-unnamed", "Nodes of a map are written anew and the directory tells of the old ones.";
     PagesUncounted, "pages-uncounted", "Pages are made and changed until a checkpoint has no room in the metadata region.";
     ScrubUnwritten, "scrub-reads-unwritten", "A scrub reads pages that a checkpoint has still to write.";
-    OldTaken, "old-drive-taken", "A pool is opened with a drive that was put back, as if it were up to date.";
+    OldTaken, "old-drive-taken", "A pool is opened with a drive that was restored to an earlier state, as if it were up to date.";
     ShortTaken, "short-drive-taken", "A pool is opened with a drive that lacks blocks.";
     LabelAtEnd, "label-at-present-end", "Labels are written at the present end of a drive, where data are.";
-    MarksIgnored, "old-metadata-taken", "A pool is opened with metadata that was put back.";
+    MarksIgnored, "old-metadata-taken", "A pool is opened with metadata that was restored to an earlier state.";
     FailedLabelled, "failed-label-assumed", "The next label says of a drive that failed the last one that it has that.";
-    OlderCounts, "older-member-counts", "A member of a mirror that was put back counts as if it were up to date.";
+    OlderCounts, "older-member-counts", "A member of a mirror that was restored to an earlier state counts as up to date.";
     SeenIgnored, "seen-label-ignored", "A pool is opened from drives that are all older than what its host has seen.";
     OldForgotten, "old-drive-forgotten", "What was accepted though it is old is forgotten at the next opening.";
     LostOpened, "opened-without-lost", "A pool is opened without a drive whose data no other drive has.";
@@ -122,8 +122,8 @@ mutations! {
     RamUnproven, "ram-keeps-what-was-read", "RAM takes what was read though it was written meanwhile.";
     ReadDissolved, "read-of-merged-page", "A read goes by a page that was merged while it waited.";
     GateFirst, "resync-gate-open-at-first", "A write to the first block of what is being copied to a leg does not wait.";
-    GateUndrained, "resync-ignores-writes-under-way", "What is copied to a leg does not wait for writes that are under way.";
-    ResyncUnsettled, "resync-begins-unsettled", "A leg returns while writes that leave it out are under way.";
+    GateUndrained, "resync-ignores-writes-under-way", "The resync of a member does not wait for writes in flight.";
+    ResyncUnsettled, "resync-begins-unsettled", "A member returns while writes that leave it out are in flight.";
     AbsentUnnoted, "unflushed-not-noted", "What was not flushed when a leg went out is not noted for it.";
     BarrierAlone, "barrier-without-label", "A barrier that relies on a leg's absence does not wait for a label that tells of it.";
     TrimBusy, "discard-drops-busy-home", "A discard gives up a home that is being written.";
@@ -145,7 +145,7 @@ mutations! {
     TrimLeaks, "discard-leaks", "A discard does not free the slots of what it unmaps.";
     ResyncJournal, "resync-without-journal", "A returning leg does not get the journal and the records of checkpoints.";
     ResyncRegion, "resync-skips-region", "Of the regions that a returning leg lacks some are not copied.";
-    SyncingRead, "syncing-leg-read", "A leg is read while it is being brought up to date.";
+    SyncingRead, "syncing-leg-read", "A member is read while it is being resynced.";
     StaleUnnoted, "absent-leg-unnoted", "Of what is written while a leg is out some regions are not noted for it.";
     TurnUndue, "turns-ignore-policies", "Reads take turns at a drive whatever their volumes were promised.";
     RoomUndue, "room-ignores-policies", "Writes wait for room whatever their volumes were promised.";
@@ -158,7 +158,7 @@ mutations! {
     QosSizeBlind, "qos-size-blind", "A large operation is charged as a small one.";
     QosRestKept, "qos-rest-kept", "A volume that reached its maximum is not looked at again.";
     QosHeldUncounted, "qos-held-uncounted", "Operations that were held do not count against the maximum.";
-    QosWindowLeaks, "qos-window-leaks", "Discards that ended still count as under way.";
+    QosWindowLeaks, "qos-window-leaks", "Discards that ended still count as in flight.";
     QosNothingKept, "qos-nothing-kept", "Where minimums do not fit, the last levels get nothing.";
     QosNewestFirst, "qos-newest-first", "Of a volume's held operations the newest goes on first.";
     QosDebtKept, "qos-debt-kept", "A volume whose share grows waits as if it were still small.";

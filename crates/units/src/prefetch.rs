@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 
-/// Bytes that a processor fetches at once.
+/// Bytes that a processor fetches at a time.
 const LINE: usize = 64;
-/// Lines that are asked for at a time: a processor waits for some 16 at once, and what is done meanwhile is to find some of
+/// Lines that are prefetched at a time: a processor has some 16 misses in flight, and what is done meanwhile is to find some of
 /// these free.
 const LINES: usize = 6;
-/// Bytes between the lines of what is needed at once: enough of them for the processor to see what is wanted.
+/// Bytes between the prefetched lines of data that is needed immediately: enough of them for the processor to see what is wanted.
 const APART: usize = 1024;
 
 /// Has the processor fetch a value that will be used in a moment, while other things are done.
@@ -43,7 +43,7 @@ impl Coming {
         Self { start, end }
     }
 
-    /// Has the processor fetch some lines all over the range, which is needed at once.
+    /// Prefetches some lines all over the range, which is needed immediately.
     pub fn begin(self) {
         let mut at = self.start;
         while at < self.end {
@@ -53,7 +53,7 @@ impl Coming {
     }
 }
 
-/// What is being fetched, some lines at a time between other things: all at once would keep what is done now waiting.
+/// Data being prefetched, some lines at a time between other work: all in one go would delay the present work.
 // Fields of their own: a processor waits for what it reads as one and has just written as two.
 #[derive(Debug)]
 pub struct Fetching {

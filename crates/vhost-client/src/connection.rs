@@ -175,7 +175,7 @@ impl Client {
     }
 
     /// Connects again, with the same memory and rings and the in-flight memory kept, as a monitor
-    /// does whose storage daemon was started anew.
+    /// does whose storage daemon was started again.
     ///
     /// # Errors
     /// As [`Client::connect`].
@@ -233,7 +233,7 @@ impl Client {
         frontend.set_vring_enable(index, true)
     }
 
-    /// Gives the memory to the other side anew while the rings run.
+    /// Gives the memory to the other side again while the rings run.
     ///
     /// # Errors
     /// When it is refused.
@@ -242,7 +242,7 @@ impl Client {
     }
 
     /// Cuts the memory off its file behind everything but the data of the last queue's slots, or with `rings` all of it,
-    /// wrongly. What was cut off must not be touched any more.
+    /// wrongly. What was cut off must not be touched any longer.
     ///
     /// # Errors
     /// When the file is sealed.

@@ -1,4 +1,4 @@
-//! The other side of vhost-user-blk: what a virtual machine's monitor and its guest do together.
+//! The other side of vhost-user-blk: the roles of a VMM and its guest.
 //!
 //! Responsible for: connecting, sharing memory, and driving split rings by hand, also wrongly on
 //! purpose. For tests and the laboratory.

@@ -55,7 +55,7 @@ impl SharedMemory {
         self.file.as_raw_fd()
     }
 
-    /// Cuts the file to its first `len` bytes; what lies behind them must not be touched here any more.
+    /// Cuts the file to its first `len` bytes; what lies behind them must not be touched here any longer.
     pub(crate) fn cut(&self, len: usize) -> io::Result<()> {
         self.file.set_len(len as u64)
     }

@@ -1,4 +1,4 @@
-//! A monitor without manners: messages as they are, over memory that nobody here has mapped.
+//! A misbehaving VMM: raw messages, over memory that is not mapped here.
 //!
 //! Memory is written by file offsets, so that it can be cut short while the other side uses it without any danger to
 //! this process. Ring 0 alone is driven.

@@ -175,7 +175,7 @@ impl ClientQueue {
     }
 
     /// As [`Self::set_segment_bytes`], with only every `stride`th segment after the other and then those between them, so that
-    /// no two that follow one another lie side by side. A request's data have to be whole segments.
+    /// no two that follow one another are side by side. A request's data have to be whole segments.
     pub fn set_segment_order(&mut self, bytes: usize, stride: usize) {
         self.set_segment_bytes(bytes);
         self.stride = stride;

@@ -1,4 +1,4 @@
-//! A connection on which anything can be said, for tests of what an export does about it.
+//! A connection that sends arbitrary messages, for tests of an export's reaction.
 
 use std::fs::File;
 use std::io::{self, Read};

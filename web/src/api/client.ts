@@ -26,7 +26,7 @@ export class Problem extends Error {
   }
 }
 
-/** What the log-in told, which changes bring. */
+/** The CSRF token from the login, which changes have to send. */
 let csrf: string | undefined;
 let onLoggedOut: () => void = () => undefined;
 
@@ -65,7 +65,7 @@ function problemOf(status: number, text: string): Problem {
   try {
     problem = JSON.parse(text) as typeof problem;
   } catch {
-    // What answered was no daemon; the status has to do.
+    // The response is not the daemon's: only its status is known.
   }
   const message = problem.message ?? `the daemon answered with status ${status}`;
   return new Problem(status, problem.code ?? "unknown", message);
@@ -79,14 +79,14 @@ export function addressOf<P extends PathsWith<"get">>(
   return filled(path, options);
 }
 
-/** Sends a file as the body of a request, and tells how many bytes went. */
+/** Sends a file as the body of a request, and reports the bytes sent. */
 export function upload<P extends PathsWith<"post">>(
   path: P,
   options: Pick<Options<Of<P, "post">>, "path" | "query">,
   file: File,
   { onProgress, signal }: { onProgress: (sent: number) => void; signal: AbortSignal },
 ): Promise<void> {
-  // fetch tells nothing of how far it is.
+  // fetch does not report progress.
   const request = new XMLHttpRequest();
   return new Promise((done, failed) => {
     request.open("POST", filled(path, options));
@@ -99,11 +99,10 @@ export function upload<P extends PathsWith<"post">>(
       failed(problemOf(request.status, request.responseText));
     });
     request.addEventListener("error", () => {
-      const why =
-        "the connection ended before the daemon said why: its page of jobs and its log may say more";
+      const why = "the connection was closed without a response: see the daemon's jobs and log";
       failed(new Problem(0, "unreachable", why));
     });
-    request.addEventListener("abort", () => failed(new Problem(0, "cancelled", "it was cancelled")));
+    request.addEventListener("abort", () => failed(new Problem(0, "cancelled", "cancelled")));
     signal.addEventListener("abort", () => request.abort());
     request.send(file);
   });

@@ -35,7 +35,7 @@ function ChartOf({ of, history }: { of: Chart; history: History }) {
   );
 }
 
-/** What an object did over time, with percentiles, sizes and depth. */
+/** History of an object, with percentiles, sizes and depth. */
 export function HistoryCharts({ object, span }: { object: string; span: Span }) {
   const look = (signal: AbortSignal) => {
     const to = Math.floor(Date.now() / 1000);

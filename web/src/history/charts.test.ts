@@ -10,24 +10,20 @@ function history(object: string, values: Record<string, (number | null)[]>): His
 const titles = (of: History) => chartsOf(of).map((chart) => chart.title);
 
 test("each kind of object has charts of its operations and its own", () => {
-  const all = ["Operations a second", "Bytes a second", "A read takes", "A write takes"];
-  expect(titles(history("drive/tank/file:/a", {}))).toEqual([
-    ...all,
-    "The slowest thousandth",
-    "Under way at a time",
-  ]);
+  const all = ["IOPS", "Throughput", "Read latency", "Write latency"];
+  expect(titles(history("drive/tank/file:/a", {}))).toEqual([...all, "Latency p99.9", "Queue depth"]);
   expect(titles(history("volume/tank/v", { fast_share: [1], promoted_bytes: [0] })).slice(6)).toEqual([
     "Read from",
-    "Moved a second",
+    "Promotion and demotion",
   ]);
   expect(titles(history("tier/tank/fast", { share: [1], moved_in_bytes: [1], used: [2] })).slice(6)).toEqual([
-    "Of what is read from all tiers",
-    "Moved a second",
+    "Share of all reads",
+    "Data moved",
     "Used",
   ]);
   expect(titles(history("policy/tank/gold", { met: [null, 0.5], held: [1] })).slice(6)).toEqual([
-    "Promise met",
-    "Held and late a second",
+    "Guarantee met",
+    "Held and late operations per second",
   ]);
   expect(titles(history("export/tank/e", { sessions: [2] })).at(-1)).toBe("Sessions");
 });
@@ -42,5 +38,5 @@ test("a chart says the most of each line", () => {
   const of = history("volume/tank/v", { reads: [1, null, 30], read_latency_p99: [0.002] });
   const [operations, , reads] = chartsOf(of);
   expect(wordsOf(operations!, of)).toBe("reads up to 30, writes up to –");
-  expect(wordsOf(reads!, of)).toContain("99 of 100 up to 2");
+  expect(wordsOf(reads!, of)).toContain("p99 up to 2");
 });

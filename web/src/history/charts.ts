@@ -9,7 +9,7 @@ export interface Line {
   name: string;
   word: string;
   tone: Tone;
-  /** What is drawn where nothing is known; 0 when left out. */
+  /** The value for gaps; 0 if omitted. */
   gap?: number;
 }
 
@@ -42,12 +42,12 @@ function one(title: string, name: string, word: string, show: Chart["show"]): Ch
 }
 
 const OPERATIONS: readonly Chart[] = [
-  two("Operations a second", ["reads", "writes"], ["reads", "writes"], count),
-  two("Bytes a second", ["read_bytes", "write_bytes"], ["read", "written"], whole),
-  two("A read takes", ["read_latency_p99", "read_latency_p50"], ["99 of 100", "half"], seconds),
-  two("A write takes", ["write_latency_p99", "write_latency_p50"], ["99 of 100", "half"], seconds),
-  two("The slowest thousandth", ["read_latency_p999", "write_latency_p999"], ["reads", "writes"], seconds),
-  one("Under way at a time", "queue_depth", "operations", count),
+  two("IOPS", ["reads", "writes"], ["reads", "writes"], count),
+  two("Throughput", ["read_bytes", "write_bytes"], ["reads", "writes"], whole),
+  two("Read latency", ["read_latency_p99", "read_latency_p50"], ["p99", "p50"], seconds),
+  two("Write latency", ["write_latency_p99", "write_latency_p50"], ["p99", "p50"], seconds),
+  two("Latency p99.9", ["read_latency_p999", "write_latency_p999"], ["reads", "writes"], seconds),
+  one("Queue depth", "queue_depth", "operations", count),
 ];
 
 const TIERS: readonly Line[] = [
@@ -57,32 +57,32 @@ const TIERS: readonly Line[] = [
 ];
 const HOSTS: readonly Chart[] = [
   { title: "Read from", lines: TIERS, show: ratio },
-  two("Moved a second", ["promoted_bytes", "demoted_bytes"], ["promoted", "demoted"], whole),
+  two("Promotion and demotion", ["promoted_bytes", "demoted_bytes"], ["promoted", "demoted"], whole),
 ];
 
 const USED = one("Used", "used", "bytes", whole);
-const ERRORS = one("Errors a second", "errors", "errors", count);
+const ERRORS = one("Errors per second", "errors", "errors", count);
 
 const OWN: Record<string, readonly Chart[]> = {
   pool: HOSTS,
   volume: HOSTS,
   tier: [
-    one("Of what is read from all tiers", "share", "its share", ratio),
-    two("Moved a second", ["moved_in_bytes", "moved_out_bytes"], ["in", "out"], whole),
+    one("Share of all reads", "share", "share", ratio),
+    two("Data moved", ["moved_in_bytes", "moved_out_bytes"], ["in", "out"], whole),
     USED,
   ],
   vdrive: [USED, ERRORS],
   drive: [ERRORS],
   export: [one("Sessions", "sessions", "sessions", count)],
   policy: [
-    one("Promised operations a second", "promised_iops", "promised", count),
-    // A promise that nobody asks for is not broken.
+    one("Guaranteed IOPS", "promised_iops", "guaranteed", count),
+    // A guarantee without demand counts as met.
     {
-      title: "Promise met",
+      title: "Guarantee met",
       lines: [{ name: "met", word: "of the time", tone: "accent", gap: 1 }],
       show: ratio,
     },
-    two("Held and late a second", ["held", "late"], ["held", "late"], count),
+    two("Held and late operations per second", ["held", "late"], ["held", "late"], count),
   ],
 };
 
@@ -94,7 +94,7 @@ export function chartsOf(history: History): Chart[] {
   return [...OPERATIONS, ...own];
 }
 
-/** What a chart shows, in words: the most of each line. */
+/** Description of a chart: the maximum of each line. */
 export function wordsOf(chart: Chart, history: History): string {
   const told = chart.lines.map(({ name, word }) => {
     const most = mostOf(history, name);

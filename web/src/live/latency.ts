@@ -12,7 +12,7 @@ export interface Times {
   ns: number;
 }
 
-/** What was counted between two looks; all of it when something was counted less, as after the pool was opened anew. */
+/** Difference between two readings; everything if a counter decreased, as after the pool was opened again. */
 export function between(before: Times | undefined, after: Times): Times {
   if (!before) return after;
   const counts = after.counts.map((count, at) => count - (before.counts[at] ?? 0));

@@ -1,4 +1,4 @@
-// What counters say of a load, and the loads of the last minutes. Pure.
+// Loads computed from counters, and those of the last minutes. Pure.
 import type { Counters, LiveState } from "../api/types";
 
 /** A load between two looks. Rates are a second, times milliseconds, shares 0 to 1. */
@@ -24,7 +24,7 @@ function ratio(part: number, whole: number): number {
   return whole > 0 ? part / whole : 0;
 }
 
-/** What happened between two looks. Counters that went back (the pool was opened again) count from zero. */
+/** Difference between two readings. Counters that decreased (the pool was opened again) count from zero. */
 export function loadBetween(before: Did, after: Did, seconds: number): Load {
   const went = after.map((value, index) => {
     const from = before[index] ?? 0;
@@ -69,7 +69,7 @@ export interface VolumeLive {
   load: Load;
 }
 
-/** What is known from the stream. */
+/** State from the stream. */
 export interface Live {
   at: number;
   changes: number;
@@ -94,7 +94,7 @@ function poolLoad(at: number, before: Counters, after: Counters, seconds: number
   };
 }
 
-/** What is known after one more event. What an event does not name did nothing since the one before. */
+/** State after one more event. Objects that it does not name were idle since the previous one. */
 export function advance(live: Live, event: LiveState): Live {
   const seconds = (event.at_ms - live.at) / 1000;
   const first = live.at === 0 || seconds <= 0;

@@ -68,7 +68,7 @@ class Stream {
     source.addEventListener("open", () => this.setOpen(true));
     source.addEventListener("error", () => {
       this.setOpen(false);
-      // What was refused, for there are too many viewers, is not tried again by itself.
+      // A stream that was refused because of too many viewers is not retried automatically.
       if (source.readyState === EventSource.CLOSED) {
         setTimeout(() => this.source === source && this.connect(), RETRY);
       }
@@ -96,7 +96,7 @@ export function useLive(): Live {
   return useSyncExternalStore(stream.subscribe, stream.state);
 }
 
-/** A part of what is known, which is looked at again with each event. */
+/** A part of what is known, which is examined again with each event. */
 export function useLiveValue<T>(pick: (live: Live) => T): T {
   return useSyncExternalStore(stream.subscribe, () => pick(stream.state()));
 }

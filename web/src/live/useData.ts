@@ -1,4 +1,4 @@
-// What lists and details show: asked for anew whenever somebody changed something.
+// Data of lists and details, fetched again after every change.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useLiveValue } from "./stream";
 

@@ -9,7 +9,7 @@ const EVERY = 2;
 /** Looks that are kept: the window is half a minute. */
 const KEPT = 16;
 
-/** Asks with `fetch` every two seconds; what is told is of the last half minute, or since the first look. */
+/** Calls `fetch` every two seconds; the result covers the last 30 seconds, or the time since the first call. */
 export function useLatency(
   key: string,
   fetch: (signal: AbortSignal) => Promise<Latency>,

@@ -10,7 +10,7 @@ interface Props {
   parts: Part[];
   whole: number;
   label: string;
-  /** Told beneath: each part with its size. */
+  /** Legend below: each part with its size. */
   legend?: boolean;
 }
 

@@ -5,9 +5,9 @@ import { Form } from "./Form";
 
 export interface Confirmation {
   title: string;
-  /** What will be lost or ended. */
+  /** The consequences. */
   what: string;
-  /** What has to be typed, as on the command line. */
+  /** The name that has to be typed, as on the command line. */
   name: string;
   action: string;
   run: () => Promise<unknown>;
@@ -29,7 +29,7 @@ export function Confirm({ of, onClose }: { of: Confirmation; onClose: () => void
       >
         <p>{of.what}</p>
         <TextField
-          label={`Type ${of.name} to go on`}
+          label={`Type ${of.name} to confirm`}
           value={typed}
           onChange={setTyped}
           autoFocus

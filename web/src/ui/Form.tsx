@@ -1,7 +1,7 @@
 import { useState, type FormEvent, type ReactNode } from "react";
 
 interface Props {
-  /** What the button says, as what is to happen. */
+  /** The button's label: the action. */
   action: string;
   danger?: boolean;
   disabled?: boolean;
@@ -9,7 +9,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** Fields and one button; what goes wrong is told beside it. */
+/** Fields and one button; errors are shown beside it. */
 export function Form({ action, danger, disabled, onSubmit, children }: Props) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string>();

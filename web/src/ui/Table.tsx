@@ -19,7 +19,7 @@ interface Props<T> {
   empty: ReactNode;
   /** A class of a row. */
   rowClass?: (row: T) => string | undefined;
-  /** Rows that are seen at once, before it scrolls by itself. */
+  /** Rows that are visible before the table scrolls. */
   tall?: number;
 }
 

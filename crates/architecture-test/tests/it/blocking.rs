@@ -1,8 +1,8 @@
 //! System calls that may wait, in crates whose code runs on engine loops: where they are, and why no loop waits there.
 //!
-//! A loop serves volumes of everybody: while it waits for a file system, a peer or another thread, nobody is served. So
+//! A loop serves many volumes: while it waits for a file system, a peer or another thread, none of them is served. So
 //! each call that can wait is in this list, with who makes it. A call that is not in the list fails the test, and so does an
-//! entry without a call. Calls that do not wait by what they are made with (`O_NONBLOCK`, a time of zero) are in it, too.
+//! entry without a call. Calls that do not wait because of their arguments (`O_NONBLOCK`, a timeout of zero) are in it, too.
 
 use architecture_test::{mentions, sources_under};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Which part of the engine may name which, and the uses against it that are left: these may only become fewer.
 //!
-//! Lower parts know nothing of those above them: whoever changes the allocator need not read tiering. A use counts where a
+//! Lower parts know nothing of those above them: one can change the allocator without reading tiering. A use counts where a
 //! file of one part names another one's path (`crate::part`); files of tests do not count.
 
 use architecture_test::sources_under;

@@ -1,6 +1,6 @@
 //! Crates made of parts: no type that everything belongs to, and no two modules that need each other.
 //!
-//! A crate that is listed here is held to the limits below. What is not there yet is named with its present figure: it
+//! A crate that is listed here must keep the limits below. Exceptions are listed with their present figure: it
 //! may only fall, and when it does, the figure here falls with it.
 
 use architecture_test::{Modules, root, sources_under};

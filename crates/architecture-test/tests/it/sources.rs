@@ -1,4 +1,4 @@
-//! What sources may say, and how long they may be.
+//! Rules for the content and the length of sources.
 
 use architecture_test::{Source, mentions, root, sources_under, workspace_crates};
 

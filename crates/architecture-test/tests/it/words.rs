@@ -6,7 +6,7 @@
 use architecture_test::sources_under;
 use std::collections::BTreeSet;
 
-/// A line for each word: the word, the number of files that have it, and what stands in its place.
+/// A line for each word: the word, the number of files that have it, and what is in its place.
 const WORDS: &str = include_str!("words.txt");
 const FOLDERS: [&str; 2] = ["crates/engine/src", "crates/engine/tests"];
 

@@ -38,7 +38,7 @@ impl Arena {
         let skip = mapped.align_offset(HUGE);
         // SAFETY: less than 2 MiB on, within the mapping.
         let start = unsafe { mapped.add(skip) };
-        // SAFETY: lies within the mapping; a system without huge pages refuses, which is no harm.
+        // SAFETY: is within the mapping; a system without huge pages refuses, which is no harm.
         unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
         Some(Self {
             mapped,
@@ -53,12 +53,12 @@ impl Arena {
         (self.start.as_ptr(), self.len)
     }
 
-    /// The next `capacity` bytes (a power of two of pages), if there are so many.
+    /// The next `capacity` bytes (a power of two of pages), if available.
     pub fn carve(&self, capacity: usize) -> Option<NonNull<u8>> {
         let at = self.used.get();
         let end = at.checked_add(capacity).filter(|end| *end <= self.len)?;
         self.used.set(end);
-        // SAFETY: `at` lies within the arena.
+        // SAFETY: `at` is within the arena.
         Some(unsafe { self.start.add(at) })
     }
 }

@@ -17,7 +17,7 @@ const TOLD: &str = r#"{"lba":2056,"offset":1052672,"extent":1048576,"inherited":
       {"at_s":1700000000,"from":"ram","to":"fast","dropped":false,"reason":"worth",
         "about":"it left RAM and was worth a place","blocks":[1,2,3,7],"worth":0.5,"wanted":0.25},
       {"at_s":1699999999,"from":"fast","to":"slow","dropped":true,"reason":"cooled",
-        "about":"the pool was cooled","blocks":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}],
+        "about":"the pool's fast tier was flushed and dropped","blocks":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}],
     "log_since_s":2,"log_is_whole":false}"#;
 
 const VOLUME: &str = r#"{"id":1,"name":"vm1","pool":"tank","size":8388608,"lba_size":512,
@@ -54,7 +54,11 @@ fn explain_describes_location_and_moves() {
     has(rows[1], &["2023-11-14 22:13:20 UTC", "1-3,7"]);
     has(
         rows[0],
-        &["slow (copy dropped)", "all", "the pool was cooled"],
+        &[
+            "slow (copy dropped)",
+            "all",
+            "the pool's fast tier was flushed and dropped",
+        ],
     );
     let json = daemon.convect("--json explain tank/vm1 2056").out;
     let same: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -99,7 +103,7 @@ fn position_is_a_block_number_or_a_byte_offset() {
 
 #[test]
 fn block_beyond_the_volume_is_an_error() {
-    let beyond = "volume vm1 has the logical blocks 0 to 9 of 512 bytes, and no 99";
+    let beyond = "volume vm1 has logical blocks 0 to 9 of 512 bytes, not 99";
     let problem = format!(r#"{{"code":"invalid","message":"{beyond}"}}"#);
     let daemon = Scripted::new().on("GET /v1/volumes/tank/vm1/explain?lba=99", 422, &problem);
     let said = daemon.convect("explain tank/vm1 99");

@@ -31,7 +31,7 @@ pub struct Picture {
     pub codes: Vec<u16>,
 }
 
-/// A share in sixteenths; 0 only for nothing.
+/// A share in fifteenths, 0 to 15, rounded up: 0 only for nothing.
 fn share(part: u64, whole: u64) -> u16 {
     let share = (u128::from(part) * 15).div_ceil(u128::from(whole.max(1)));
     share.min(15) as u16

@@ -94,7 +94,7 @@ fn errors_name_line_and_remedy() {
         ("threads = 'two'", 1, "expected i64"),
         ("threads = -1", 1, "-1 threads are out of range"),
         ("threads = 100000", 1, "1 to 256"),
-        ("cores = '4-1'", 1, "names no cores"),
+        ("cores = '4-1'", 1, "is not a list of cores"),
         ("ram_tier = '12Q'", 1, "'12Q' is not a size"),
         ("ram_tier = -5", 1, "a size cannot be negative"),
         ("ram_tier = true", 1, "a size like \"512M\""),

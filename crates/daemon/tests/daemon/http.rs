@@ -387,7 +387,7 @@ fn failed_start_says_why_and_leaves_nothing() {
         ),
         (
             with(&|c| c.socket = running.socket()),
-            "another program listens",
+            "in use by another program",
         ),
         (with(&|c| c.socket = file.clone()), "is not a socket"),
         (

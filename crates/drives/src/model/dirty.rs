@@ -15,7 +15,7 @@ pub(super) type Range = (u64, u64);
 
 /// Ranges that are not on the medium yet.
 ///
-/// While a flush goes on, newer writes are kept apart, so that it ends whatever keeps coming.
+/// While a flush continues, newer writes are kept apart, so that it ends whatever keeps coming.
 #[derive(Default)]
 pub(super) struct Dirty {
     current: Ranges,

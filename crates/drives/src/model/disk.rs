@@ -9,7 +9,7 @@ use super::service::{Device, Request, Wire, transfer_ns};
 use block::DriveIoKind;
 use std::collections::VecDeque;
 
-/// Share of a revolution by which rounding may miss a sector that follows at once.
+/// Share of a revolution by which rounding may miss a sector that follows directly.
 const ROUNDING: f64 = 1e-5;
 
 enum Job {

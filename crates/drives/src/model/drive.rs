@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub(crate) const KIND: DriveKind = DriveKind {
     name: "model",
-    about: "Another drive made as slow as a disk or SSD would be: hdd-7200, hdd-10000, ssd-sata.",
+    about: "Another drive slowed down to the speed of a disk or SSD: hdd-7200, hdd-10000, ssd-sata.",
     grammar: "model:PROFILE[,seed=N][,iops=N]:SPEC",
     keeps_data: true,
     open,
@@ -38,16 +38,14 @@ const IOPS_MAX: u64 = 1_000_000;
 fn parse(rest: &str) -> Result<Parsed<'_>, OpenError> {
     let refuse = |why: String| Err(OpenError::syntax(format!("'model:{rest}': {why}")));
     let Some((head, inner)) = rest.split_once(':') else {
-        return refuse(
-            "write the drive to be modelled, as in model:hdd-7200:file:/srv/disk".into(),
-        );
+        return refuse("add the underlying drive, as in model:hdd-7200:file:/srv/disk".into());
     };
     let mut parts = head.split(',');
     let name = parts.next().unwrap_or(head);
     let Some(profile) = profiles().iter().find(|profile| profile.name == name) else {
         let names: Vec<&str> = profiles().iter().map(|profile| profile.name).collect();
         return refuse(format!(
-            "there is no profile '{name}'; the profiles are {}",
+            "unknown profile '{name}': the profiles are {}",
             names.join(", ")
         ));
     };
@@ -61,14 +59,14 @@ fn parse(rest: &str) -> Result<Parsed<'_>, OpenError> {
             }
             _ => {
                 return refuse(format!(
-                    "'{part}' cannot stand after the profile: only ,seed=NUMBER and ,iops=NUMBER (1 to {IOPS_MAX}) \
-                     can, each once"
+                    "'{part}' is not an option of a profile: the options are ,seed=NUMBER and ,iops=NUMBER (1 to {IOPS_MAX}), \
+                     each at most once"
                 ));
             }
         }
     }
     if split_kind(inner)?.0 == KIND.name {
-        return refuse("a model of a model makes no sense: name the drive itself".into());
+        return refuse("a model cannot be based on another model: specify the drive itself".into());
     }
     Ok(Parsed {
         profile,

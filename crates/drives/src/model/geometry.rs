@@ -1,4 +1,4 @@
-//! Where a byte lies on a disk: revolutions from the outer edge, by zones of one rate each.
+//! Where a byte is on a disk: revolutions from the outer edge, by zones of one rate each.
 //!
 //! A disk of any size is given the whole stroke of its profile: a file of a few GiB stands for a
 //! full disk, so that its seeks cost what a full disk's do.

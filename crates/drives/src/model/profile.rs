@@ -4,7 +4,7 @@
 pub struct Profile {
     /// As it is written: `hdd-7200`.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// Description, in a sentence.
     pub about: &'static str,
     pub(super) parts: Parts,
 }

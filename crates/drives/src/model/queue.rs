@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Waker};
 /// A request's number is its port's number above these bits and the port's count below.
 const PORT_SHIFT: u32 = 40;
 
-/// What the threads share.
+/// State that the threads share.
 pub(super) struct Mechanism(Mutex<State>);
 
 struct State {

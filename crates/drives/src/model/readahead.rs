@@ -1,11 +1,11 @@
-//! The read buffer of a disk: what it read on after the last read, and what it read before that.
+//! The read buffer of a disk: the data after the last read, and that of earlier reads.
 
 use super::geometry::Geometry;
 use std::collections::VecDeque;
 
 /// Runs that the buffer keeps.
 const RUNS: usize = 16;
-/// Bytes that may lie between the head and a read that it is on its way to: they pass sooner than
+/// Bytes that may be between the head and a read that it is on its way to: they pass sooner than
 /// any other access would begin.
 const GAP: u64 = 64 << 10;
 
@@ -88,7 +88,7 @@ impl ReadAhead {
         });
     }
 
-    /// A read that ended at `end` was served from the stream: it goes on.
+    /// A read that ended at `end` was served from the stream: it continues.
     pub(super) fn extend(&mut self, end: u64) {
         if let Some(stream) = &mut self.stream {
             stream.limit = stream.limit.max((end + self.distance).min(self.size));

@@ -1,4 +1,4 @@
-//! What every modelled device is to its driver, and the command queue that they share.
+//! The interface of modelled devices to their driver, and the command queue that they share.
 
 use block::DriveIoKind;
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ pub(super) const QUEUE_DEPTH: usize = 32;
 pub(super) struct Request {
     /// The driver's number for it.
     pub id: u64,
-    /// What it does.
+    /// Its function.
     pub kind: DriveIoKind,
     /// First byte.
     pub offset: u64,
@@ -55,7 +55,7 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// A device that takes at most so many commands a second, if any number is said.
+    /// A device that takes at most a number of commands per second, if limited.
     pub(super) fn new(device: Box<dyn Device>, iops: Option<u64>) -> Self {
         Self {
             device,

@@ -121,7 +121,7 @@ impl Ssd {
         self.wire.carry(understood, write.len, write.id);
     }
 
-    /// After so many bytes a die stops for a while, and with it the emptying of the buffer.
+    /// After this many bytes a die stalls for a while, and with it the flushing of the buffer.
     fn collect(&mut self, now_ns: u64, written: u64) {
         self.collect_in = self.collect_in.saturating_sub(written);
         if self.collect_in > 0 {

@@ -13,12 +13,12 @@ use std::sync::Arc;
 const SECTOR: u32 = 512;
 /// Longest transfer in place, in bytes.
 const IN_PLACE: usize = 64 << 10;
-/// What is read in place.
+/// Memory for reads in place.
 static ZEROES: [u8; IN_PLACE] = [0; IN_PLACE];
 
 pub(crate) const KIND: DriveKind = DriveKind {
     name: "null",
-    about: "Keeps nothing: reads give zeroes, writes are swallowed.",
+    about: "Stores nothing: reads return zeroes, writes are discarded.",
     grammar: "null:NAME?size=SIZE",
     keeps_data: false,
     open,
@@ -33,7 +33,7 @@ fn parse(rest: &str) -> Result<Named, OpenError> {
     check_name("null", &named.name)?;
     if named.size.is_none() {
         return Err(OpenError::syntax(format!(
-            "'null:{rest}' has no size: write null:{rest}?size=1T"
+            "'null:{rest}' has no size: use for example null:{rest}?size=1T"
         )));
     }
     Ok(named)

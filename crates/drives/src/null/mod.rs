@@ -1,4 +1,4 @@
-//! Drives that keep nothing: reads give zeroes, writes are swallowed. For measuring the rest.
+//! Drives that store nothing: reads return zeroes, writes are discarded. For measuring everything else.
 
 mod drive;
 

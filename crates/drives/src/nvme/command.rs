@@ -1,4 +1,4 @@
-//! Commands of the NVM command set and what their ends mean (NVM Express, Base and NVM Command Set specifications).
+//! Commands of the NVM command set and the meaning of their status codes (NVM Express, Base and NVM Command Set specifications).
 
 use block::DriveError;
 use reactor::Answer;
@@ -9,7 +9,7 @@ pub(super) const URING_CMD_IO: u32 = 0xc048_4e80;
 /// Bytes of a command in an entry of the ring; the kernel's structure is 72 of them.
 pub(super) const COMMAND: usize = 80;
 
-/// What a command does (NVM Command Set, 3.2).
+/// Opcodes (NVM Command Set, 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Opcode {
     Flush = 0x00,
@@ -91,7 +91,7 @@ pub(super) fn range(first: u64, blocks: u32) -> [u8; 16] {
 /// The command may be tried no more.
 const DO_NOT_RETRY: i32 = 0x4000;
 
-/// What a command's result means: an error of the system, or the status of its completion (Base, 4.2.3).
+/// Translates a command's result: an error of the system, or the status of its completion (Base, 4.2.3).
 pub(super) fn answer(result: i32, _: u32) -> Answer {
     if result == -libc::EAGAIN {
         return Answer::Again;

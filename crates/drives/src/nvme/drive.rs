@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub(crate) const KIND: DriveKind = DriveKind {
     name: "nvme",
-    about: "An NVMe namespace, by commands that go past the kernel's block layer.",
+    about: "An NVMe namespace, by passthrough commands that bypass the kernel's block layer.",
     grammar: "nvme:/dev/ngXnY",
     keeps_data: true,
     open: |rest| open(rest, Access::Write),
@@ -38,11 +38,11 @@ fn parse(rest: &str) -> Result<Nodes, OpenError> {
     let Named { name, size } = parse_named("nvme", rest)?;
     let refused = |why: &str| {
         Err(OpenError::syntax(format!(
-            "'nvme:{rest}' {why}: write the node that takes commands, as in nvme:/dev/ng0n1"
+            "'nvme:{rest}' {why}: use the character device of the namespace, as in nvme:/dev/ng0n1"
         )))
     };
     if size.is_some() {
-        return refused("has a size, which a namespace has by itself");
+        return refused("has a size, which the namespace determines");
     }
     let number = name.strip_prefix("/dev/ng").unwrap_or_default();
     let plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -51,7 +51,7 @@ fn parse(rest: &str) -> Result<Nodes, OpenError> {
             block: format!("/dev/nvme{number}").into(),
             commands: name.into(),
         }),
-        _ => refused("names no NVMe namespace"),
+        _ => refused("is not an NVMe namespace"),
     }
 }
 
@@ -65,7 +65,7 @@ fn open(rest: &str, access: Access) -> Result<Arc<dyn OpenDrive>, OpenError> {
         name: nodes.block.to_string_lossy().into_owned(),
         size: None,
     };
-    // Whoever has the namespace mounted, or open for itself, has this node.
+    // Programs that have the namespace mounted, or opened exclusively, use this node.
     let (block, found) = open_locked(&block, access)?;
     let commands = open_commands(&nodes.commands, access)?;
     let namespace = Namespace::identify(&commands).map_err(|error| {
@@ -81,7 +81,7 @@ fn open(rest: &str, access: Access) -> Result<Arc<dyn OpenDrive>, OpenError> {
         return Err(OpenError::new(
             OpenErrorKind::Unsupported,
             format!(
-                "{} tells another size than {}: they are not one namespace; use file:{} instead",
+                "{} reports another size than {}: they are not the same namespace; use file:{} instead",
                 nodes.commands.display(),
                 nodes.block.display(),
                 nodes.block.display()

@@ -1,4 +1,4 @@
-//! What a namespace tells of itself (NVM Command Set, 4.1.5.1, and Base, 5.1.13.2.1).
+//! Identify data of a namespace (NVM Command Set, 4.1.5.1, and Base, 5.1.13.2.1).
 
 use std::fs::File;
 use std::io;
@@ -51,7 +51,7 @@ impl Namespace {
     /// Asks the drive.
     ///
     /// # Errors
-    /// What the system or the drive says; `Unsupported` for blocks that carry metadata.
+    /// The error of the system or the drive; `Unsupported` for blocks that carry metadata.
     pub fn identify(device: &File) -> io::Result<Self> {
         // SAFETY: a request without memory.
         let id = unsafe { libc::ioctl(device.as_raw_fd(), IOCTL_ID) };
@@ -73,14 +73,14 @@ impl Namespace {
         let unsupported = |text| Err(io::Error::new(io::ErrorKind::Unsupported, text));
         if metadata != 0 {
             return unsupported(
-                "its blocks carry metadata: format it without, as by nvme format --ms=0",
+                "its blocks carry metadata: format it without, with `nvme format --ms=0`",
             );
         }
         let size = blocks
             .checked_mul(1u64.checked_shl(shift).unwrap_or(0))
             .filter(|size| *size > 0);
         let (Some(size), 9..=12) = (size, shift) else {
-            return unsupported("it tells no size, or blocks that are not of 512 to 4096 bytes");
+            return unsupported("it reports no size, or a block size outside 512 to 4096 bytes");
         };
         Ok(Self {
             id,
@@ -97,7 +97,7 @@ impl Namespace {
     }
 }
 
-/// What Identify tells of a namespace (`what` 0) or of the controller (1).
+/// Identify data of a namespace (`what` 0) or of the controller (1).
 fn told(device: &File, namespace: u32, what: u32) -> io::Result<[u8; TOLD]> {
     let mut told = [0u8; TOLD];
     let mut command = Passthrough {
@@ -113,7 +113,7 @@ fn told(device: &File, namespace: u32, what: u32) -> io::Result<[u8; TOLD]> {
     match status {
         0 => Ok(told),
         1.. => Err(io::Error::other(format!(
-            "it refuses to identify itself: status {status:#x}"
+            "it rejects the Identify command: status {status:#x}"
         ))),
         _ => Err(io::Error::last_os_error()),
     }

@@ -1,6 +1,6 @@
 //! The ram drive. Every request completes while it is submitted.
 //!
-//! Lifetime: `ram:NAME?size=SIZE` makes the memory when the process has none of that name. It
+//! Lifetime: `ram:NAME?size=SIZE` allocates the memory if the process has none of that name. It
 //! stays, closed or open, until the process ends or [`forget_ram`] is called, so that a pool on
 //! it can be exported and imported again. It is lost with the process.
 
@@ -34,7 +34,7 @@ pub(crate) const KIND: DriveKind = DriveKind {
 
 struct Kept {
     memory: Arc<Memory>,
-    /// Dead when nobody has it open.
+    /// Dead when it is not open.
     user: Weak<Opened>,
 }
 
@@ -72,7 +72,7 @@ fn found_on(rest: &str) -> Result<Option<String>, OpenError> {
         Ok(())
     };
     crate::signature(read, memory.size())
-        .map_err(|error| OpenError::system(&format!("cannot look at ram:{rest}"), &error))
+        .map_err(|error| OpenError::system(&format!("cannot examine ram:{rest}"), &error))
 }
 
 fn open(rest: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
@@ -105,7 +105,7 @@ fn check_kept(kept: &Kept, named: &Named) -> Result<(), OpenError> {
     if kept.user.strong_count() > 0 {
         return Err(OpenError::new(
             OpenErrorKind::Busy,
-            format!("ram:{name} is in use by this process: export its pool or choose another name"),
+            format!("ram:{name} is in use by this process: close its pool or choose another name"),
         ));
     }
     let size = kept.memory.size();
@@ -113,7 +113,7 @@ fn check_kept(kept: &Kept, named: &Named) -> Result<(), OpenError> {
         return Err(OpenError::new(
             OpenErrorKind::Unsupported,
             format!(
-                "ram:{name} exists with another size: write ram:{name}?size={} or choose another name",
+                "ram:{name} exists with another size: use ram:{name}?size={} or choose another name",
                 exact_size(size)
             ),
         ));
@@ -127,21 +127,23 @@ fn make(named: &Named, count: usize) -> Result<Kept, OpenError> {
         return Err(OpenError::new(
             OpenErrorKind::NotFound,
             format!(
-                "this process has no memory called ram:{name}: give a size, as in ram:{name}?size=1G, to make it"
+                "ram:{name} does not exist in this process: add a size to create it, as in ram:{name}?size=1G"
             ),
         ));
     };
     if count >= NAMES_MAX {
         return Err(OpenError::new(
             OpenErrorKind::Unsupported,
-            format!("this process keeps {NAMES_MAX} ram drives already: restart it to drop them"),
+            format!(
+                "this process already has {NAMES_MAX} ram drives, the maximum: restart it to drop them"
+            ),
         ));
     }
     let memory = Memory::new(size).map_err(|error| {
         OpenError::new(
             OpenErrorKind::Unsupported,
             format!(
-                "the system does not map {} of memory for ram:{name} ({error}): ask for less",
+                "{} of memory for ram:{name} cannot be mapped ({error}): choose a smaller size",
                 units::format_bytes(size)
             ),
         )

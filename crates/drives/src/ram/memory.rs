@@ -1,7 +1,7 @@
 //! Memory of a drive: mapped, zeroed, touched only where it is used.
 //!
-//! Several threads may use it at once. Of a range that is read while it is written a read may have something of
-//! both, as with a disk: whoever writes keeps readers away, as the engine does from blocks that are not a host's yet.
+//! Several threads may use it concurrently. A read of a range that is being written may mix
+//! both contents, as with a disk: writers have to exclude readers, as the engine does for blocks that are not in the map yet.
 //! So it has no locks, and is only ever reached through raw pointers.
 
 use block::{Lent, Shown};
@@ -71,7 +71,7 @@ impl Memory {
     /// Writes `src` from `offset` on.
     pub(crate) fn write(&self, offset: u64, src: &[u8]) {
         let dst = self.at(offset, src.len());
-        // SAFETY: both are valid for the length, and `src` lies elsewhere.
+        // SAFETY: both are valid for the length, and `src` is elsewhere.
         unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), dst, src.len()) }
     }
 
@@ -121,7 +121,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new` with this length; nobody else holds it any more.
+        // SAFETY: mapped in `new` with this length; no other reference is left.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.size as usize) };
     }
 }

@@ -8,14 +8,14 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a lock may take to be given up: a killed process's lasts until its last transfer ends.
+/// Time for a lock to be released: a killed process's lock lasts until its last transfer ends.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How often the system's table of locks is read for who holds one.
 const TABLE_READS: usize = 8;
 
-/// Tries again while the system says that somebody else has it, for at most [`PATIENCE`].
+/// Retries while the lock is held by another process, for at most [`PATIENCE`].
 pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -44,7 +44,7 @@ pub(super) fn lock(path: &Path, file: &File, alone: bool) -> Result<(), OpenErro
         OpenError::new(
             OpenErrorKind::Busy,
             format!(
-                "{} is locked by {}: it belongs to a pool that is in use; export that pool or stop that program",
+                "{} is locked by {}: it belongs to an open pool; close that pool or stop that program",
                 path.display(),
                 holder.unwrap_or_else(|| "another program".to_owned())
             ),
@@ -52,7 +52,7 @@ pub(super) fn lock(path: &Path, file: &File, alone: bool) -> Result<(), OpenErro
     })
 }
 
-/// Gives the lock up at once, even where the kernel still holds the descriptor for a while.
+/// Releases the lock immediately, even where the kernel still holds the descriptor for a while.
 pub(super) fn unlock(fd: RawFd) {
     // A failure leaves the lock to the end of the descriptor, which is what would happen anyway.
     let _ = flock(fd, libc::LOCK_UN);
@@ -96,7 +96,7 @@ fn pid_in_table(wanted: &str) -> Option<String> {
     })
 }
 
-/// Who uses a block device, when the system tells: `it is mounted on /srv`.
+/// The user of a block device, if the system reports it: `it is mounted at /srv`.
 pub(super) fn device_user(meta: &Metadata) -> Option<String> {
     if !meta.file_type().is_block_device() {
         return None;
@@ -109,7 +109,7 @@ pub(super) fn device_user(meta: &Metadata) -> Option<String> {
             (fields.next() == Some(&number)).then(|| fields.nth(1).unwrap_or("?").to_owned())
         });
         if let Some(place) = mounted {
-            return Some(format!("it is mounted on {place}"));
+            return Some(format!("it is mounted at {place}"));
         }
     }
     if let Ok(table) = fs::read_to_string("/proc/swaps") {
@@ -118,7 +118,7 @@ pub(super) fn device_user(meta: &Metadata) -> Option<String> {
             fs::metadata(path).is_ok_and(|other| other.rdev() == meta.rdev())
         });
         if swap {
-            return Some("the system swaps to it".to_owned());
+            return Some("it is used as swap space".to_owned());
         }
     }
     let holders = fs::read_dir(format!("/sys/dev/block/{number}/holders")).ok()?;

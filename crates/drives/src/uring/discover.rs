@@ -1,4 +1,4 @@
-//! What the system tells of a file or device: size, sectors, rotation, write cache.
+//! Properties of a file or device that the system reports: size, sectors, rotation, write cache.
 
 use block::{DriveInfo, Rotation};
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ const SECTOR_MIN: u32 = 512;
 /// Largest sector in bytes that a drive may have here.
 const SECTOR_MAX: u32 = 4096;
 
-/// What was found out.
+/// The properties found.
 pub(crate) struct Found {
     /// In bytes, a multiple of the logical sector.
     pub size: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// What the drive that `spec` opens tells of itself.
+    /// Properties of the drive that `spec` opens.
     pub(crate) fn info(&self, spec: &str) -> DriveInfo {
         DriveInfo {
             spec: spec.to_owned(),
@@ -68,7 +68,7 @@ pub(super) fn discover(file: &File, direct: bool) -> io::Result<Found> {
             _ => Rotation::Unknown,
         },
         polled: device && direct && attribute(queue.as_deref(), "io_poll").as_deref() == Some("1"),
-        // A file needs its flush whatever lies beneath: the place of new blocks is the file
+        // A file needs its flush whatever is beneath: the place of new blocks is the file
         // system's to write.
         write_cache: !device
             || attribute(queue.as_deref(), "write_cache").as_deref() != Some("write through"),

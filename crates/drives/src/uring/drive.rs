@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 pub(crate) const KIND: DriveKind = DriveKind {
     name: "file",
-    about: "A file or a block device. With a size, an absent file is created, sparse.",
-    grammar: "file:PATH[?size=SIZE], or the absolute PATH alone; a path with a question mark is followed by another, file:PATH?",
+    about: "A file or a block device. With a size, a missing file is created, sparse.",
+    grammar: "file:PATH[?size=SIZE], or the absolute PATH alone; append another question mark to a path that contains one, file:PATH?",
     keeps_data: true,
     open: |rest| open(rest, Access::Write),
     open_read_only: |rest| open(rest, Access::Read),
@@ -31,7 +31,7 @@ fn parse(rest: &str) -> Result<Named, OpenError> {
     let path = Path::new(&named.name);
     if !path.is_absolute() || named.name.contains('\0') {
         return Err(OpenError::syntax(format!(
-            "'{}' is not an absolute path: write it from the root, as in file:/srv/drive1",
+            "'{}' is not an absolute path: use one, as in file:/srv/drive1",
             named.name
         )));
     }
@@ -62,7 +62,7 @@ fn found_on(rest: &str) -> Result<Option<String>, OpenError> {
     let named = parse(rest)?;
     let path = Path::new(&named.name);
     let explain =
-        |error: io::Error| OpenError::system(&format!("cannot look at {}", path.display()), &error);
+        |error: io::Error| OpenError::system(&format!("cannot examine {}", path.display()), &error);
     let meta = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && named.size.is_some() => {
             return Ok(None);
@@ -70,7 +70,7 @@ fn found_on(rest: &str) -> Result<Option<String>, OpenError> {
         result => result.map_err(explain)?,
     };
     check_type(path, &meta)?;
-    // What is there may have become a FIFO since it was looked at: nobody is waited for.
+    // The file may have been replaced by a FIFO since the check: opening must not wait.
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NONBLOCK);
     let file = options.open(path).map_err(explain)?;

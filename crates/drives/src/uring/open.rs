@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use units::format_bytes;
 
-/// What an opening is for.
+/// The purpose of an opening.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Reading, beside others who read.
@@ -63,7 +63,7 @@ pub(crate) fn create(path: &Path, size: u64) -> Result<FileIdentity, OpenError> 
             return OpenError::new(
                 OpenErrorKind::NotFound,
                 format!(
-                    "cannot create {}: its folder does not exist; make the folder first",
+                    "cannot create {}: its directory does not exist; create it first",
                     path.display()
                 ),
             );
@@ -119,7 +119,7 @@ fn open_existing(
             OpenOptions::new()
                 .read(true)
                 .write(access == Access::Write)
-                // What is there may have become a FIFO since it was looked at: nobody is waited for.
+                // The file may have been replaced by a FIFO since the check: opening must not wait.
                 .custom_flags(flags | exclusive | libc::O_NONBLOCK)
                 .open(path)
         })
@@ -129,7 +129,7 @@ fn open_existing(
         result => (result, true),
     };
     let file = result.map_err(|error| match error.raw_os_error() {
-        Some(libc::EBUSY) => in_use("another program has it open for itself".to_owned()),
+        Some(libc::EBUSY) => in_use("another program has opened it exclusively".to_owned()),
         _ => OpenError::system(&cannot_open, &error),
     })?;
     let opened = file
@@ -174,14 +174,14 @@ pub(super) fn check_type(path: &Path, meta: &fs::Metadata) -> Result<(), OpenErr
         return Ok(());
     }
     let what = if kind.is_dir() {
-        "a folder"
+        "a directory"
     } else {
-        "neither a file nor a block device"
+        "neither a regular file nor a block device"
     };
     Err(OpenError::new(
         OpenErrorKind::Unsupported,
         format!(
-            "{} is {what}: name a file or a block device",
+            "{} is {what}: specify a file or a block device",
             path.display()
         ),
     ))
@@ -192,14 +192,14 @@ fn check_size(path: &Path, found: &Found, wanted: Option<u64>) -> Result<(), Ope
     let has = format_bytes(found.size);
     if found.size < SIZE_MIN {
         return small(format!(
-            "{} has only {has}: a drive has at least {}",
+            "{} has {has}: the minimum size of a drive is {}",
             path.display(),
             format_bytes(SIZE_MIN)
         ));
     }
     match wanted {
         Some(wanted) if found.size < wanted => small(format!(
-            "{} exists and has {has}, less than the {} asked for: leave the size out to use it as it is, or remove it first",
+            "{} exists and has {has}, less than the specified {}: omit the size to use it as it is, or remove it first",
             path.display(),
             format_bytes(wanted)
         )),

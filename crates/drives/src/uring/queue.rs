@@ -122,7 +122,7 @@ impl UringQueue {
     }
 }
 
-/// What the result of a polled transfer means: a drive without a free place for it is asked again.
+/// Translates the result of a polled transfer: if the drive had no free place, it is resubmitted.
 fn transferred(result: i32, len: u32) -> Answer {
     match result == -libc::EAGAIN {
         true => Answer::Again,

@@ -1,4 +1,4 @@
-//! What every kind of drive promises: each test runs over every row of the table.
+//! The contract of every kind of drive: each test runs over every row of the table.
 
 use crate::support::folder::Folder;
 use block::{DriveError, DriveIoKind, DriveQueue, DriveQueueExt};

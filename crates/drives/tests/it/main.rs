@@ -1,4 +1,4 @@
-//! What drives promise, and what is refused as one.
+//! The contract of drives, and invalid specifications.
 
 mod contract;
 mod model;

@@ -1,4 +1,4 @@
-//! What a modelled drive promises, in virtual time.
+//! The contract of a modelled drive, in virtual time.
 
 use crate::support::virtual_time;
 use block::{DriveIoKind, DriveQueue, DriveQueueExt};
@@ -199,7 +199,7 @@ fn a_read_of_what_was_just_written_comes_from_the_cache() {
         (kind, number / 2 * (SIZE / 128), 4096)
     };
     let measured = measure(&spec("hdd-7200", 1), 1, 1, 40, write_then_read);
-    // The write being put on the medium at this moment is not in the cache any more.
+    // The write being put on the medium at this moment is not in the cache any longer.
     let quick = measured.0.iter().filter(|ns| **ns < 1_000_000).count();
     assert!(quick >= 20, "{quick} of 40");
 }

@@ -1,4 +1,4 @@
-//! What cannot be opened is refused with one sentence, and leaves nothing behind.
+//! Drives that cannot be opened are refused with one sentence, and nothing is left behind.
 
 use crate::support::folder::Folder;
 use drives::OpenErrorKind::{self, Busy, NotFound, Permission, Syntax, TooSmall, Unsupported};
@@ -26,15 +26,18 @@ fn text_that_names_no_drive_is_refused() {
         ("ram:a/b?size=1G", "letters, digits"),
         ("null:x", "null:x?size=1T"),
         ("null:x?size=2000001", "multiple of 4096"),
-        ("model:hdd-7200", "write the drive to be modelled"),
+        ("model:hdd-7200", "add the underlying drive"),
         ("model:hdd-5400:null:x?size=1G", "the profiles are hdd-7200"),
         ("model:hdd-7200,spin=1:null:x?size=1G", "seed=NUMBER"),
         ("model:hdd-7200,seed=x:null:x?size=1G", "seed=NUMBER"),
         ("model:hdd-7200,iops=0:null:x?size=1G", "iops=NUMBER"),
-        ("model:ssd-sata,iops=1,iops=2:null:x?size=1G", "each once"),
+        (
+            "model:ssd-sata,iops=1,iops=2:null:x?size=1G",
+            "each at most once",
+        ),
         (
             "model:hdd-7200:model:ssd-sata:null:x?size=1G",
-            "model of a model",
+            "cannot be based on another model",
         ),
     ] {
         refused(spec, Syntax, says);
@@ -48,11 +51,11 @@ fn what_is_there_and_cannot_be_a_drive_is_refused() {
     let folder = Folder::new();
     let at = folder.path().display();
     fs::write(folder.path().join("tiny"), [0; 4096]).unwrap();
-    refused(&format!("file:{at}"), Unsupported, "is a folder");
+    refused(&format!("file:{at}"), Unsupported, "is a directory");
     refused(
         "/dev/null",
         Unsupported,
-        "neither a file nor a block device",
+        "neither a regular file nor a block device",
     );
     refused(&format!("{at}/tiny"), TooSmall, "has only 4 KiB");
     refused(&format!("{at}/tiny?size=1K"), TooSmall, "at least 1 MiB");
@@ -60,10 +63,10 @@ fn what_is_there_and_cannot_be_a_drive_is_refused() {
     refused(
         &format!("{at}/no/folder?size=8M"),
         NotFound,
-        "make the folder",
+        "create it first",
     );
-    refused("ram:never-made", NotFound, "give a size");
-    refused("ram:huge?size=1P", Unsupported, "ask for less");
+    refused("ram:never-made", NotFound, "add a size");
+    refused("ram:huge?size=1P", Unsupported, "choose a smaller size");
 }
 
 #[test]
@@ -133,7 +136,7 @@ fn memory_is_kept_by_name_with_its_size() {
     refused("ram:kept-by-name?size=8M", Unsupported, "another size");
     assert!(drives::forget_ram("kept-by-name"));
     assert!(!drives::forget_ram("kept-by-name"));
-    refused("ram:kept-by-name", NotFound, "give a size");
+    refused("ram:kept-by-name", NotFound, "add a size");
 }
 
 #[test]
@@ -247,6 +250,10 @@ fn a_fifo_is_no_drive_and_nobody_waits_for_its_other_end() {
     let made = std::process::Command::new("mkfifo").arg(&fifo).status();
     assert!(made.unwrap().success());
     let spec = format!("file:{}", fifo.display());
-    refused(&spec, Unsupported, "neither a file nor a block device");
+    refused(
+        &spec,
+        Unsupported,
+        "neither a regular file nor a block device",
+    );
     assert_eq!(drives::found_on(&spec).unwrap_err().kind, Unsupported);
 }

@@ -1,4 +1,4 @@
-//! What a drive bears is named, from images made by the real tools and from bytes laid down.
+//! The content of a drive is recognised, on images made by the real tools and on handmade ones.
 
 use crate::support::folder::Folder;
 use std::fs::OpenOptions;

@@ -1,4 +1,4 @@
-//! What benchmarks need of the engine's inside: a map of any size, a journal as full as it gets.
+//! Access of benchmarks to the inside of the engine: a map of any size, a journal that is as full as it gets.
 
 mod journal;
 mod translation;

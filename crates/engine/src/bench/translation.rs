@@ -1,4 +1,4 @@
-//! What the translation benchmark measures: from a volume's byte to a place, without the drive.
+//! The translation benchmark: from a byte of a volume to its location, without drive I/O.
 //!
 //! It makes a map of its own size in memory and on a drive in memory, with the shard's own types,
 //! and looks places up in it as a read does: bounds, map, state, heat.

@@ -1,4 +1,4 @@
-//! Fetching from the slow tier into RAM: what a host waits for, with its neighbours.
+//! Cache fills: reading the extent that a host waits for, with its neighbours, from the slow tier into RAM.
 
 use super::read_cache::RamExtent;
 use crate::control::explain::Cause;
@@ -17,23 +17,23 @@ use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 
-/// Extents ahead of the one that leaves RAM of which the policy's entry is fetched, and before that its cell.
+/// How many extents before an eviction the policy's entry, and before that its cell, is prefetched into the CPU cache.
 const LEAVES_SOON: [usize; 2] = [4, 8];
 
-/// Why extents are fetched.
+/// Reasons for a fill.
 pub(crate) enum FillReason<'a> {
-    /// A host waits for some of them, and has its turn; what its operation is due.
+    /// A host waits for some of them and has its turn; scheduling parameters of its operation.
     Asked(Turn<'a>, Due),
     /// The same, and they are part of a region in which misses are dense: read in turn with the rest of it.
     Dense(Due),
-    /// Nobody waits: they are the rest of such a region.
+    /// No host waits: they are the rest of such a region.
     ReadAhead,
-    /// Nobody waits: predicted from what hosts asked for before. The disk has a turn for them.
+    /// No host waits: predicted from earlier accesses. They have a turn at the disk.
     Predicted(Turn<'a>),
 }
 
 impl FillReason<'_> {
-    /// What the host's operation is due that waits.
+    /// Scheduling parameters of the waiting host operation.
     fn due(&self) -> Due {
         match self {
             Self::Asked(_, due) | Self::Dense(due) => *due,
@@ -42,18 +42,18 @@ impl FillReason<'_> {
     }
 }
 
-/// How blocks come to RAM.
+/// How blocks were brought to RAM.
 #[derive(Clone, Copy)]
 pub(crate) struct FillOrigin {
     /// Extents that a host waits for.
     asked: u16,
-    /// With others around them, as misses were dense there.
+    /// With their surroundings, since misses were dense there.
     dense: bool,
     predicted: bool,
 }
 
 impl FillOrigin {
-    /// A host waits for those of these extents that are read.
+    /// A host waits for those of these extents that are being read.
     pub fn asked(asked: u16) -> Self {
         Self {
             asked,
@@ -66,8 +66,8 @@ impl FillOrigin {
 impl Shard {
     /// Reads blocks at home with as much around them as the recent misses suggest, and keeps it
     /// in RAM. More chunks are fetched in the background. How much it is is decided when the disk is free for it: by
-    /// then more misses are known. None when another read has brought them meanwhile, or is about to, or they are
-    /// there no more: they are to be looked for again.
+    /// then more misses are known. None if another read has brought them meanwhile, or is about to, or they are
+    /// no longer there: the caller has to look them up again.
     pub(crate) async fn fetch(
         &self,
         by: By,
@@ -97,7 +97,7 @@ impl Shard {
             .fetch(volume, chunk, extent);
         let mut wanted = BlockMask::default();
         (run.first..run.first + run.count).for_each(|block| wanted.set(block));
-        // What is dense is read in turn with the rest of its region.
+        // Extents of a dense region are read in turn with the rest of it.
         let why = match fetches.len() {
             1 => FillReason::Asked(turn, by.due),
             _ => {
@@ -114,7 +114,7 @@ impl Shard {
             }
         }
         let needed = extents_of(&wanted);
-        // What is there already is not read again: the rest around it is another request's.
+        // Extents that are in RAM already are not read again.
         let mut others = 0;
         let mut own = needed;
         for part in parts(self.fetchable(map_page, extents) | needed) {
@@ -133,7 +133,7 @@ impl Shard {
         Ok(Some(data))
     }
 
-    /// Somebody waits for what others fetch of a chunk, and is due so: they inherit that, as they may still wait for
+    /// A host waits for fills of a chunk by others: they inherit its priority, since they may still wait for
     /// their turns.
     pub(crate) fn hurry(&self, map_page: &MapPage, due: Due) {
         let home = map_page.page.borrow().home();
@@ -147,7 +147,7 @@ impl Shard {
         }
     }
 
-    /// Whether all of a run is at home alone, and nothing of it in RAM or on its way there.
+    /// Whether all of a run is only at home, and nothing of it in RAM or being filled.
     fn is_missing(&self, map_page: &MapPage, run: &Run) -> bool {
         let (state, page) = (self.state.borrow(), map_page.page.borrow());
         let in_ram = |block: usize| {
@@ -165,7 +165,7 @@ impl Shard {
             })
     }
 
-    /// Those of these extents that have something at home alone, which neither is in RAM nor on its way there.
+    /// Those of these extents with blocks that are only at home, and neither in RAM nor being filled.
     pub(super) fn fetchable(&self, map_page: &MapPage, extents: u16) -> u16 {
         let at_home = {
             let page = map_page.page.borrow();
@@ -201,7 +201,7 @@ impl Shard {
         let due = why.due();
         let (turn, _stream) = match why {
             FillReason::Asked(turn, _) | FillReason::Predicted(turn) => (InLine::Has(turn), None),
-            // As the head goes: what is hot in one piece is then read in one piece.
+            // In the order of the head, so that contiguous hot data is read in one piece.
             FillReason::Dense(_) | FillReason::ReadAhead => {
                 let at = map_page.page.borrow().home().plus(start as u64);
                 let urgency =
@@ -231,7 +231,7 @@ impl Shard {
             .await;
         let unasked = ahead || predicted;
         if data.is_err() && !unasked {
-            // What is wrong may be beside what the host asked for.
+            // The bad block may be outside of the range that the host requested.
             let (first, wanted_count) = span_of(wanted);
             let narrow = |index: usize, bytes: &[u8]| check(first - start + index, bytes);
             let (turn, place) = (InLine::For(due), home.plus(first as u64));
@@ -275,7 +275,7 @@ impl Shard {
         }
     }
 
-    /// Keeps blocks that were read from the slow tier, those that are still what was read.
+    /// Keeps blocks that were read from the slow tier and have not changed since.
     pub(crate) fn keep_in_ram(
         &self,
         map_page: &Rc<MapPage>,
@@ -342,15 +342,15 @@ impl Shard {
 }
 
 impl State {
-    /// Decides what becomes of an extent that left RAM. True when it is to rise to the fast tier, which waits for
+    /// Decides about an extent that was evicted from RAM. True if it is to be promoted, which waits for
     /// the promoter.
     fn leaves_ram(&mut self, left: RamExtent, now_ns: u64) -> bool {
         let soon = LEAVES_SOON.map(|ahead| self.ram.leaves_in(ahead));
         self.access.begin_leaving(soon);
         let budget = self.limits.budget().map(|budget| &**budget);
         let admitted = admission(&self.volumes, budget, left.chunk, left.extent, now_ns);
-        // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
-        // may be part of a stream, which nobody comes back to.
+        // A dense region is moved as a whole while read-ahead of it proves useful. Data that was read as a whole
+        // may be part of a stream, which is not read again.
         let is_dense = left.dense && self.access.dense().is_sound() && left.touched != u16::MAX;
         let (rises, grounds) = match admitted {
             Admission::Never => (0, Cause::StayedKnobs.into()),
@@ -387,7 +387,7 @@ pub(crate) fn extents_of(blocks: &BlockMask) -> u16 {
     extents.fold(0, |mask, extent| mask | 1 << extent)
 }
 
-/// Extents of a chunk that lie side by side.
+/// Extents of a chunk that are side by side.
 pub(crate) fn parts(mut extents: u16) -> impl Iterator<Item = u16> {
     std::iter::from_fn(move || {
         let low = extents.trailing_zeros();

@@ -1,9 +1,9 @@
-//! Fills of the RAM cache that are under way or wait for their turn.
+//! Fills of the RAM cache that are in progress or wait for their turn.
 //!
 //! Three bounds: reads of dense regions in flight ([`STREAMS`]), each of a chunk at most, which the disk serves as its head
 //! goes; chunks that wait to be read ahead; and the sequence prefetcher, which reads one extent at a time and
-//! only while no stream is in use. A host that waits for blocks that another one fetches asks for
-//! [`Fills::until_filled`] before it looks which those are; every fill that ends, well or not, wakes all of them.
+//! only while no stream is in use. A host that waits for blocks of another one's fill calls
+//! [`Fills::until_filled`] before it checks which those are; every fill that ends, successfully or not, wakes all of them.
 
 use reactor::{Event, Handle, Limit, Permit, Urgency};
 use std::cell::Cell;
@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// Reads of dense regions in flight at a time, of a chunk at most each: enough for a disk to read on.
 pub(crate) const STREAMS: usize = 12;
-/// Chunks that wait for their turn to be read ahead at most. What they are to bring is waited for, too.
+/// Most chunks that wait for their turn to be read ahead. Reads may wait for their extents, too.
 const AHEAD_MOST: usize = 1024;
 
 /// A shard's fills.
@@ -20,12 +20,12 @@ pub(crate) struct Fills {
     streams: Limit,
     /// Chunks that are being read ahead, or wait for it.
     ahead: Cell<usize>,
-    /// Something may follow what hosts ask for.
+    /// A sequence may continue: the prefetcher has to check.
     prefetcher: Event,
 }
 
 impl Fills {
-    /// None yet.
+    /// No fills yet.
     pub fn new(handle: &Handle) -> Self {
         Self {
             filled: Event::default(),
@@ -40,7 +40,7 @@ impl Fills {
         self.filled.wait()
     }
 
-    /// A fill has ended: who waits looks again.
+    /// A fill has ended: waiters check again.
     pub fn wake(&self) {
         self.filled.notify();
     }
@@ -70,7 +70,7 @@ impl Fills {
         ahead < AHEAD_MOST
     }
 
-    /// A chunk was read ahead, or was not there.
+    /// A chunk was read ahead, or was not available.
     pub(super) fn end_ahead(&self) {
         self.ahead.set(self.ahead.get() - 1);
     }
@@ -80,12 +80,12 @@ impl Fills {
         self.ahead.get()
     }
 
-    /// Something may follow what a host asked for: the prefetcher looks.
+    /// A sequence may continue after a host's access: wakes the prefetcher.
     pub fn wake_prefetcher(&self) {
         self.prefetcher.notify();
     }
 
-    /// Waits until it is to look, from this call on.
+    /// Waits for the next wake-up, from this call on.
     pub(super) fn until_prefetcher_woken(&self) -> impl Future<Output = ()> + use<> {
         self.prefetcher.wait()
     }

@@ -1,5 +1,5 @@
-//! The RAM tier: extents fetched from the slow tier, on probation for the fast one. Replacement is CLOCK; the hand passes over
-//! what policies guarantee to volumes (`cache/guarantees.rs`).
+//! The RAM cache: extents of the slow tier, on probation for the fast one. Replacement is CLOCK; the hand skips what policies
+//! guarantee to volumes (`cache/guarantees.rs`).
 
 use super::guarantees::Guarantees;
 use crate::map::page::MapPage;
@@ -22,21 +22,21 @@ pub struct RamExtent {
     pub extent: usize,
     /// 64 KiB.
     pub data: DmaBuf,
-    /// Blocks that hold the present content.
+    /// Blocks that are present and valid.
     pub valid: u16,
-    /// Blocks that some host has asked for since they came.
+    /// Blocks that hosts have requested since the fill.
     pub touched: u16,
-    /// Used since the hand last passed.
+    /// Used since the clock's hand last passed.
     pub referenced: bool,
-    /// Rounds of the hand that it stays though it was not used in them.
+    /// Rounds of the hand that it survives without being used.
     pub rounds: u8,
-    /// Came with others around it, as misses were dense there.
+    /// Filled by read-ahead, since misses were dense there.
     pub dense: bool,
-    /// Came though no host had asked for it.
+    /// Filled without a request by a host.
     pub ahead: bool,
-    /// No host has asked for it since it came. Not told of what was predicted.
+    /// No host has requested it since the fill. Not set for predicted extents.
     pub fresh: bool,
-    /// It was predicted, and no host has asked for it since.
+    /// It was predicted, and no host has requested it since.
     pub predicted: bool,
 }
 
@@ -52,19 +52,19 @@ impl RamExtent {
     }
 }
 
-/// What a host's use of an extent tells.
+/// What a host's use of an extent shows.
 pub enum Touch {
-    /// It is the first one since the extent came, `ahead` or asked for. `before`: those that were fresh until then.
+    /// The first use since the fill, by read-ahead (`ahead`) or on request. `before`: those that were fresh until then.
     First { ahead: bool, before: Fresh },
-    /// The extent had been on its way, though nobody had asked for it then.
+    /// The extent was being filled without a request.
     InTime,
-    /// It is the first one since the extent came, which was predicted.
+    /// The first use of a predicted extent.
     Predicted,
-    /// Nothing: it had been asked for before.
+    /// Nothing new: it had been requested before.
     Again,
 }
 
-/// A bounded set of extents; the one that was not used for longest (by a clock hand) makes room.
+/// A bounded set of extents; evicted by a clock (an approximation of LRU).
 pub struct RamTier {
     slots: Vec<Option<RamExtent>>,
     free: Vec<u32>,
@@ -72,7 +72,7 @@ pub struct RamTier {
     hand: usize,
     fresh: Fresh,
     guarantees: Guarantees,
-    /// Apart from the loop's, whose registered memory is for what is in flight.
+    /// Separate from the loop's, whose registered memory is for requests in flight.
     memory: DmaPool,
 }
 
@@ -91,13 +91,13 @@ impl RamTier {
         }
     }
 
-    /// Bytes that it may hold.
+    /// Capacity in bytes.
     pub fn limit_bytes(&self) -> u64 {
         (self.limit * EXTENT) as u64
     }
 
-    /// It may hold so many bytes from now on, and gives up some of what is more, `most` extents at a time. True when
-    /// there is more to give up.
+    /// Changes the capacity (bytes), and evicts up to `most` extents of the excess. True if
+    /// more is to be evicted.
     pub fn fit(&mut self, bytes: u64, most: usize) -> bool {
         self.limit = (bytes / EXTENT as u64) as usize;
         self.guarantees.fit(self.limit);
@@ -129,7 +129,7 @@ impl RamTier {
         self.slots.len() - self.free.len()
     }
 
-    /// Memory for an extent; its content is whatever was there before.
+    /// Memory for an extent, with undefined content.
     pub fn buffer(&self) -> DmaBuf {
         self.memory.get(EXTENT)
     }
@@ -149,7 +149,7 @@ impl RamTier {
         self.slots.get_mut(slot as usize).and_then(Option::as_mut)
     }
 
-    /// Takes an extent in. Returns the one that made room, if one had to: of a tier that has none, itself.
+    /// Inserts an extent. Returns the evicted one, if any: without capacity, the extent itself.
     pub fn insert(&mut self, extent: RamExtent) -> Option<RamExtent> {
         let has_room = self.used() < self.limit;
         let (slot, left) = match has_room.then(|| self.free.pop()) {
@@ -180,7 +180,7 @@ impl RamTier {
         }
     }
 
-    /// A host asks for a block. `waited`: since before it came.
+    /// A host requests a block. `waited`: since before the fill.
     pub fn touch(&mut self, slot: u32, block: usize, waited: bool) -> Touch {
         let Some(extent) = self.get_mut(slot) else {
             return Touch::Again;
@@ -194,7 +194,7 @@ impl RamTier {
         match (extent.fresh, waited, ahead) {
             (false, ..) | (true, true, false) => Touch::Again,
             (true, true, true) => {
-                // From now on it is as if it had been asked for.
+                // From now on it counts as requested.
                 extent.ahead = false;
                 *self.fresh_of(true) -= 1;
                 *self.fresh_of(false) += 1;
@@ -218,7 +218,7 @@ impl RamTier {
         Some(taken)
     }
 
-    /// The extent that the hand comes to in so many steps, if it would take that out as things are.
+    /// The extent that the hand reaches in a number of steps, if it would evict it in the present state.
     pub fn leaves_in(&self, steps: usize) -> Option<Extent> {
         let at = (self.hand + steps) % self.slots.len().max(1);
         let extent = self.slots.get(at)?.as_ref()?;
@@ -227,7 +227,7 @@ impl RamTier {
     }
 
     fn evict(&mut self) -> Option<(u32, RamExtent)> {
-        // One for what was used, one for what stays for another round, and one in which it leaves.
+        // One for used extents, one for those that survive another round, and one for the eviction.
         for _ in 0..3 * self.slots.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();
@@ -251,7 +251,7 @@ impl RamTier {
         None
     }
 
-    /// Forgets an extent whose map page does not name it any more.
+    /// Forgets an extent whose map page does not name it any longer.
     pub fn drop_slot(&mut self, slot: u32) {
         if self.take(slot as usize).is_some() {
             self.free.push(slot);
@@ -277,7 +277,7 @@ impl RamTier {
         }
     }
 
-    /// Forgets everything, one extent after the other, of which `left` is told.
+    /// Drops everything, extent by extent, and passes each to `left`.
     pub fn clear(&mut self, mut left: impl FnMut(&RamExtent)) {
         for slot in 0..self.slots.len() {
             if let Some(extent) = &self.slots[slot] {

@@ -1,4 +1,4 @@
-//! Fetching ahead: what lies around a miss comes into RAM though nobody has asked for it yet.
+//! Read-ahead: the surroundings of a miss are read into RAM before a host requests them.
 
 use super::fill::{FillReason, parts};
 use crate::map::page::MapPage;
@@ -26,7 +26,7 @@ impl Shard {
                             .await
                     }
                 });
-                // What cannot be fetched ahead is read, and its error told, when it is asked for.
+                // Failed blocks are read again, and their errors reported, when a host requests them.
                 drop(join_all(fetches).await);
             }
             shard.fills.end_ahead();

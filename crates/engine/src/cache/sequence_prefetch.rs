@@ -1,4 +1,4 @@
-//! What hosts went on to after the same things before comes into RAM before they ask for it, while the disk has little else
+//! Sequence prefetch: what followed the same extents before is read into RAM before hosts request it, while the disk has little else
 //! to do (docs/placement.md, "Sequence prefetch").
 
 use super::fill::{FillReason, parts};
@@ -12,11 +12,11 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use units::EXTENT_BLOCKS;
 
-/// Reads that hosts wait for, at most, for a disk to have time for what nobody asked for yet.
+/// Most reads that hosts wait for at which a disk has time for prefetches.
 const WAITED_FOR_MOST: usize = 1;
 
 impl State {
-    /// A host comes to an extent anew: nothing of it was there, or what was there had come unasked. `saves`: it would not
+    /// A host accesses an extent that was absent, or was filled without a request. `saves`: it would not
     /// have been there without being predicted.
     pub(super) fn come_to(&mut self, (layer, chunk): (u32, u32), block: usize, saves: bool) {
         let volumes = &self.volumes;
@@ -36,7 +36,7 @@ impl State {
 }
 
 impl Shard {
-    /// What a host's use of a block in RAM tells. `waited`: since before it came.
+    /// What a host's use of a block in RAM shows. `waited`: since before the fill.
     pub(crate) fn note_touch(&self, state: &mut State, slot: u32, block: usize, waited: bool) {
         let saves = match state.ram.touch(slot, block % EXTENT_BLOCKS, waited) {
             Touch::First { ahead, before } => {
@@ -59,7 +59,7 @@ impl Shard {
         }
     }
 
-    /// Reads what is predicted, for as long as the shard runs.
+    /// Prefetches predicted extents while the shard runs.
     pub(crate) async fn sequence_prefetch_loop(self: Rc<Self>) {
         let mut found = Vec::new();
         while !self.lifecycle.is_closing() {
@@ -105,7 +105,7 @@ impl Shard {
                 &wanted,
                 FillReason::Predicted(turn),
             );
-            // What cannot be read ahead is read, and its error told, when it is asked for.
+            // Failed blocks are read again, and their errors reported, when a host requests them.
             drop(read.await);
         }
     }

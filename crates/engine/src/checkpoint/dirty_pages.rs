@@ -32,7 +32,7 @@ impl DirtyPages {
         &self.waiting
     }
 
-    /// How many are still to get a place: of those that wait, and of those of the checkpoint under way.
+    /// How many are still to get a place: of those that wait, and of those of the checkpoint in progress.
     #[inline]
     pub fn unplaced(&self) -> usize {
         self.unplaced + self.waiting.len()

@@ -1,4 +1,4 @@
-//! How far shards' metadata is, for labels to tell: a label that is found later shows by it that metadata was put back.
+//! Progress of the shards' metadata, recorded in labels: a later opening detects by it that metadata was restored to an earlier state.
 
 use crate::shard::state::Shard;
 use format::CheckpointMark;
@@ -35,7 +35,7 @@ impl Shard {
         self.shared.marks.lock().insert(self.config.shard.0, mark);
     }
 
-    /// What an opening found, once the journal was played, by the shard's number: the checkpoint, and the journal's end as
+    /// Progress found by an opening after the replay of the journal, by shard number: the checkpoint, and the journal's end as
     /// its page.
     pub fn found(&self) -> (u16, CheckpointMark) {
         let state = self.state.borrow();

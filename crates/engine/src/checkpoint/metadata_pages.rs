@@ -6,11 +6,11 @@ use format::{Bounds, ChunkPage, OutOfBounds, Page, PageHeader, PagePtr, crc32c};
 use units::mutation::{Mutation, is_on};
 
 /// Pages that one piece of work changes at most: two chunks' and the nodes above them, once in the
-/// checkpoint under way and once in the next.
+/// checkpoint in progress and once in the next.
 const WORK_PAGES: u64 = 20;
-/// One part in so many of the metadata region is never taken by pages that were not there before.
+/// One part in this many of the metadata region is reserved for rewriting existing pages.
 const REWRITE_PART: u64 = 8;
-/// With less than one part in so many left besides no snapshot is taken.
+/// With less than one part in this many left besides, no snapshot is taken.
 const SNAPSHOT_PART: u64 = 8;
 
 impl Shard {
@@ -26,7 +26,7 @@ impl Shard {
     ) -> Result<Page, IoError> {
         self.check_ptr(ptr)?;
         let meta = self.vdrive(ptr.place.vdrive())?;
-        // A page that is replaced while it is read is not given to somebody else meanwhile.
+        // A page that is replaced while it is read is not reused meanwhile.
         let read_epoch = self.state.borrow_mut().deferred_frees.begin_read();
         let read = meta
             .read(ptr.place.block(), 1, &|_, bytes| crc32c(bytes) == ptr.crc)
@@ -58,7 +58,7 @@ impl Shard {
             || self.has_pages(state, self.reservations.held(), self.rewrite_pages(state))
     }
 
-    /// Whether it might be, were nothing else under way.
+    /// Whether it might be, were nothing else in progress.
     pub(crate) fn has_room_alone(&self) -> bool {
         let state = self.state.borrow();
         self.has_pages(&state, 1, self.rewrite_pages(&state))
@@ -68,7 +68,7 @@ impl Shard {
     /// freed what those replace.
     pub(crate) fn may_change_pages(&self, state: &State, users: u64) -> bool {
         // Where neither a checkpoint nor the end of a read would free anything one piece of work at a time
-        // goes on: a pool that was filled by a version that kept no room.
+        // continues: a pool that was filled by a version that kept no room.
         let changed = state.dirty_pages.unplaced();
         let waits = users > 0 || changed > 0 || state.deferred_frees.has_sealed();
         !self.lifecycle.has_tasks() || !waits || self.has_pages(state, users, 0)
@@ -107,7 +107,7 @@ impl Shard {
     }
 
     /// Whether `more` pages are free beside those that `users`, one more piece of work, the
-    /// checkpoint under way and the next one take before what they replace is free.
+    /// checkpoint in progress and the next one take before what they replace is free.
     fn has_pages(&self, state: &State, users: u64, more: u64) -> bool {
         if is_on(Mutation::PagesUncounted) {
             return true;
@@ -131,11 +131,11 @@ impl Shard {
     }
 }
 
-/// What a drive says, under a right checksum, makes no sense in this pool.
+/// A drive's content has a valid checksum, but is invalid in this pool.
 /// A chunk's page that was read from a drive.
 ///
 /// # Errors
-/// `Medium` when it says that data lies where the pool has no space.
+/// `Medium` when it says that data is where the pool has no space.
 pub(crate) fn chunk_page(space: &impl Bounds, page: Page) -> Result<ChunkPage, IoError> {
     let page = ChunkPage::from_page(page);
     space.check_chunk(&page).map_err(out_of_bounds)?;
@@ -143,20 +143,16 @@ pub(crate) fn chunk_page(space: &impl Bounds, page: Page) -> Result<ChunkPage, I
 }
 
 fn out_of_bounds(found: OutOfBounds) -> IoError {
-    let text = format!("the map names {found}: `convect check` tells what is whole");
+    let text = format!("the map refers to {found}: run `convect check` to see what is intact");
     IoError::new(ErrorKind::Medium, text)
 }
 
 pub(crate) fn unreadable_page(error: DriveError) -> IoError {
-    drive_error(error, "a page of the map cannot be read")
+    drive_error(error, "a map page cannot be read")
 }
 
 /// A page whose checksum is right, if it is the one that `header` says.
 pub(crate) fn opened_page(bytes: &[u8], header: PageHeader) -> Result<Page, IoError> {
-    Page::open_verified(bytes, header).ok_or_else(|| {
-        IoError::new(
-            ErrorKind::Medium,
-            "a page of the map is not the one that belongs there",
-        )
-    })
+    Page::open_verified(bytes, header)
+        .ok_or_else(|| IoError::new(ErrorKind::Medium, "a map page has another page's identity"))
 }

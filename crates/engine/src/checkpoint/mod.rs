@@ -1,6 +1,6 @@
 //! Checkpoints: changed map pages and bitmaps are written elsewhere (copy on write), then one record makes them valid.
 //!
-//! Pages are written in the trees' order, children before parents, while hosts go on (a fuzzy checkpoint): a page may be newer than the
+//! Pages are written in the trees' order, children before parents, while hosts continue (a fuzzy checkpoint): a page may be newer than the
 //! position from which recovery replays, as records set states and may be applied twice. The journal before that position
 //! is truncated.
 //!

@@ -30,7 +30,7 @@ impl CheckpointRoot {
         Self::of(0, [PagePtr::default(); 3])
     }
 
-    /// What a checkpoint's record names, none of which was read yet.
+    /// The structures that a checkpoint's record names, none of which has been read yet.
     pub fn named_by(record: &Checkpoint) -> Self {
         let roots = [record.directory, record.slots, record.homes];
         Self::of(record.generation, roots)

@@ -1,4 +1,4 @@
-//! Whose turn a checkpoint is, and who asks for one.
+//! Serialises checkpoints, and takes requests for one.
 //!
 //! One checkpoint is written at a time ([`SingleFlight`]); an audit and the end of a layer hold the turn as well, so that none
 //! begins meanwhile. The checkpoint loop sleeps on [`CheckpointTurns::until_asked`]; who finds no room in the journal
@@ -16,7 +16,7 @@ pub(crate) struct CheckpointTurns {
 }
 
 impl CheckpointTurns {
-    /// Waits for the end of the checkpoint under way, from this call on.
+    /// Waits for the end of the checkpoint in progress, from this call on.
     pub fn until_ended(&self) -> impl Future<Output = ()> + use<> {
         self.flight.until_ended()
     }
@@ -38,7 +38,7 @@ impl CheckpointTurns {
         self.flight.wake();
     }
 
-    /// Who waits for the end of one looks again: the shard has failed.
+    /// Waiters for the end of one check again: the shard has failed.
     pub fn wake(&self) {
         self.flight.wake();
     }

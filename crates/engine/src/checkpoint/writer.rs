@@ -54,7 +54,7 @@ impl Shard {
     /// Writes a checkpoint; when one is being written, waits for it and writes another.
     ///
     /// # Errors
-    /// What a drive said, or `NoSpace` in the metadata region: the shard fails with it.
+    /// A drive's error, or `NoSpace` in the metadata region: the shard fails with it.
     pub async fn checkpoint(&self) -> Result<(), IoError> {
         self.pause_checkpoints().await?;
         let result = match self.pages_for_checkpoint().await {
@@ -68,7 +68,7 @@ impl Shard {
         result
     }
 
-    /// No checkpoint is written from here on until they are let go; waits for the one under way.
+    /// Prevents checkpoints until it is dropped; waits for the one in progress.
     ///
     /// # Errors
     /// Why the shard has failed.
@@ -134,7 +134,7 @@ impl Shard {
             flushed.map_err(|error| drive_error(error, "the metadata region cannot be flushed"))?;
             // An opening gives the record to every member that counts: one that lacks pages must not by then.
             if !is_on(Mutation::CheckpointAlone) && !self.shared.members.recorded().await {
-                let text = "no label can tell that a drive lacks pages of the checkpoint";
+                let text = "no label can record that a drive lacks pages of the checkpoint";
                 return Err(IoError::new(ErrorKind::Device, text));
             }
         }
@@ -215,7 +215,7 @@ impl Shard {
     /// Chunks' pages that have changed. A page counts as unchanged from the moment it is copied.
     async fn write_map_pages(&self, work: &mut Work) -> Result<(), IoError> {
         let dirty = self.state.borrow_mut().dirty_pages.take();
-        // Who waits because so many have changed goes on.
+        // Waiters for fewer changed pages continue.
         self.reservations.wake();
         for batch in dirty.chunks(BATCH) {
             for (volume, chunk, map_page) in batch {
@@ -396,7 +396,7 @@ impl Shard {
         self.send(work).await
     }
 
-    /// Bitmaps of slots, last: they tell of the pages of this very checkpoint. Places are given
+    /// Bitmaps of slots, last: they include the pages of this very checkpoint. Places are given
     /// first, until no more bitmap changes by it; then all is copied without a pause.
     fn write_slots(&self, work: &mut Work) -> Result<(), IoError> {
         let mut leaves: BTreeMap<GroupKey, Place> = BTreeMap::new();
@@ -405,7 +405,7 @@ impl Shard {
             if round == ROUNDS {
                 return Err(IoError::new(
                     ErrorKind::Device,
-                    "the bitmaps of space do not settle",
+                    "the space bitmaps do not converge",
                 ));
             }
             if !self.place_slots(work, &mut leaves, &mut nodes)? {
@@ -508,13 +508,13 @@ impl Shard {
         meta.flush().await.map_err(explain)
     }
 
-    /// Where the checkpoint of a generation lies in the metadata region.
+    /// Where the checkpoint of a generation is in the metadata region.
     pub(crate) fn checkpoint_block(&self, generation: u64) -> u64 {
         format::checkpoint_block(self.config.shard.0, generation)
     }
 }
 
-/// What a checkpoint and a scrub need of a tree, whatever its leaves are in memory.
+/// The operations of checkpoints and scrubs on a tree, whatever its leaves are in memory.
 pub(crate) trait AnyTree {
     fn dirty_nodes(&self, level: u8) -> Vec<u32>;
     fn encode(&mut self, level: u8, key: u32, generation: u64) -> Option<Page>;

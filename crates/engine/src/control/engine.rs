@@ -1,4 +1,4 @@
-//! The engine and what can be asked of it.
+//! The engine and its control interface.
 
 use super::explain::{Explanation, MoveCount};
 use super::import::{ImportOptions, MissingDrives};
@@ -51,7 +51,7 @@ impl Engine {
                 let advice = match failed.kind() {
                     // It says itself which core cannot be.
                     std::io::ErrorKind::InvalidInput => "",
-                    _ => "; io_uring has to be allowed (kernel.io_uring_disabled = 0) and a thread to be had",
+                    _ => "; io_uring must be permitted (kernel.io_uring_disabled = 0), and the thread limit not reached",
                 };
                 EngineError::new(
                     ErrorCode::Io,
@@ -102,7 +102,7 @@ impl Engine {
         if lock(&self.pools).contains_key(name) {
             return error(
                 ErrorCode::Exists,
-                format!("a pool '{name}' is open already: choose another name or export it"),
+                format!("a pool '{name}' is already open: choose another name or close that pool"),
             );
         }
         Ok(())
@@ -168,7 +168,7 @@ impl Engine {
         let pools = std::mem::take(&mut *lock(&self.pools));
         for pool in pools.into_values() {
             if let Err(failed) = pool.close(false) {
-                tracing::error!(pool = pool.name, error = %failed, "a pool was not closed in order");
+                tracing::error!(pool = pool.name, error = %failed, "a pool was not closed cleanly");
             }
         }
     }
@@ -292,7 +292,7 @@ impl Engine {
             _ => {
                 return error(
                     ErrorCode::Invalid,
-                    format!("several pools are called '{pool}': name one by its id"),
+                    format!("several pools are called '{pool}': use the id of one of them"),
                 );
             }
         };
@@ -300,7 +300,7 @@ impl Engine {
         let id: PoolId = chosen
             .id
             .parse()
-            .map_err(|_| EngineError::new(ErrorCode::Damaged, "a pool's id is no number"))?;
+            .map_err(|_| EngineError::new(ErrorCode::Damaged, "a pool's id is malformed"))?;
         if options.missing == MissingDrives::Gone {
             options.missing = match passed_over.iter().all(|passed| passed.gone) {
                 true => MissingDrives::Allow,
@@ -361,7 +361,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Has the pool's RAM tier hold so many bytes at most from now on, until the pool is opened again. What is more
+    /// Limits the pool's RAM cache to a number of bytes, until the pool is opened again. Excess data
     /// than that leaves within a second or so; nothing in it is the only copy.
     ///
     /// # Errors
@@ -379,7 +379,7 @@ impl Engine {
         self.pool(pool)?.cool()
     }
 
-    /// Starts to read and check everything that the pool stores, and to mend what is not right;
+    /// Starts to read and check everything that the pool stores, and to repair what is not right;
     /// returns the job.
     ///
     /// # Errors
@@ -388,7 +388,7 @@ impl Engine {
         self.pool(pool)?.start_scrub(spec)
     }
 
-    /// Ends the pool's scrub; what it mended stays mended.
+    /// Ends the pool's scrub; what it repaired stays repaired.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -474,7 +474,7 @@ impl Engine {
         self.pool(pool)?.move_counts()
     }
 
-    /// What another size of the fast tier would give the pool and its volumes, by the traffic of late.
+    /// Forecasts other sizes of the fast tier for the pool and its volumes, from recent traffic.
     ///
     /// # Errors
     /// `Invalid` when the pool has not two tiers.
@@ -498,7 +498,7 @@ impl Engine {
         self.pool(pool)?.set_exports(exports)
     }
 
-    /// What hosts have reserved of a volume, as it was kept last.
+    /// The persistent reservations of a volume, as stored last.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -566,7 +566,7 @@ impl Engine {
             .replace_drive(&self.host(), old, new, force)
     }
 
-    /// Long work, running and of late, newest first.
+    /// Long work, running or recent, newest first.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -582,8 +582,8 @@ impl Engine {
         self.jobs.cancel(job)
     }
 
-    /// Has a job that runs rest, until it is told to go on: also when its pool is closed and opened, or the host
-    /// loses its power. What it gives back goes on while hosts wait for space.
+    /// Pauses a running job until it is resumed: also when its pool is closed and opened, or the host
+    /// loses its power. What it gives back continues while hosts wait for space.
     ///
     /// # Errors
     /// `NotFound` when there is no such job, `Invalid` when it has ended, or when no label can be written.
@@ -621,7 +621,7 @@ impl Engine {
         self.pool(pool)?.volumes()
     }
 
-    /// Grows a volume; shrinks it only with `shrink`, and what lies beyond is lost.
+    /// Grows a volume; shrinks it only with `shrink`, and what is beyond is lost.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -729,7 +729,10 @@ impl Engine {
 /// A seed for a thread's random sequence, from the system.
 fn seed(number: usize) -> Result<u64> {
     let random = reactor::control::entropy().map_err(|failed| {
-        EngineError::new(ErrorCode::Io, format!("no random numbers: {failed}"))
+        EngineError::new(
+            ErrorCode::Io,
+            format!("the system returns no random numbers: {failed}"),
+        )
     })?;
     Ok(random as u64 ^ number as u64)
 }

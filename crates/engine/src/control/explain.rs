@@ -1,6 +1,6 @@
-//! Why a block lies where it does: what is told of it, and every cause that moves blocks.
+//! Why a block is where it is: the report about it, and every reason for which blocks are moved.
 
-/// What blocks come from and go to.
+/// Sources and destinations of moves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Spot {
     /// A host.
@@ -75,49 +75,49 @@ macro_rules! causes {
 
 causes! {
     Written: Host moves Fast, "written", "a host wrote it";
-    WrittenSlow: Host moves Slow, "written_slow", "a host wrote it, and no fast tier could take it";
+    WrittenSlow: Host moves Slow, "written_slow", "a host wrote it, and the fast tier had no room";
     Discarded: Any moves Nowhere, "discarded", "a host discarded it";
-    Missed: Slow moves Ram, "missed", "a host asked for it";
-    CameAlong: Slow moves Ram, "dense", "hosts had asked for much around it";
-    Foreseen: Slow moves Ram, "foreseen", "hosts had asked for it after the same things before";
-    RoseWorth: Ram moves Fast, "worth", "it left RAM and was worth a place on the fast tier";
-    RoseRoom: Ram moves Fast, "room", "it left RAM and the fast tier had room";
-    RoseDense: Ram moves Fast, "dense", "it left RAM as part of a region of which much is asked for";
-    RosePinned: Ram moves Fast, "pinned", "it left RAM and is pinned to the fast tier";
+    Missed: Slow moves Ram, "missed", "a host read it";
+    CameAlong: Slow moves Ram, "dense", "hosts had read much of its surroundings";
+    Foreseen: Slow moves Ram, "foreseen", "hosts had read it after the same sequence before";
+    RoseWorth: Ram moves Fast, "worth", "it was evicted from RAM and was worth a place on the fast tier";
+    RoseRoom: Ram moves Fast, "room", "it was evicted from RAM, and the fast tier had room";
+    RoseDense: Ram moves Fast, "dense", "it was evicted from RAM as part of a frequently read region";
+    RosePinned: Ram moves Fast, "pinned", "it was evicted from RAM and is pinned to the fast tier";
     RaisedPinned: Slow moves Fast, "pinned", "it is pinned to the fast tier";
-    StayedKnobs: Ram drops Slow, "knobs", "RAM needed room, and its volume's knobs keep it off the fast tier: no promotion, a ceiling, a budget or a pin";
-    StayedBudget: Ram drops Slow, "budget", "RAM needed room, and promotion had written as much as the pool's budget allows for now";
+    StayedKnobs: Ram drops Slow, "knobs", "RAM needed room, and its volume's settings keep it off the fast tier: no promotion, a ceiling, a budget or a pin";
+    StayedBudget: Ram drops Slow, "budget", "RAM needed room, and the pool's promotion budget was used up";
     StayedLow: Ram drops Slow, "not_worth", "RAM needed room, and it was not worth a place on the fast tier";
-    StayedUnasked: Ram drops Slow, "not_asked", "RAM needed room, and nobody had asked for it there";
-    StayedQueued: Ram drops Slow, "many_wait", "RAM needed room, and too much waited to rise to the fast tier";
-    StayedNoRoom: Ram drops Slow, "no_room", "it was to rise to the fast tier, which had no room";
-    StayedOvertaken: Ram drops Slow, "overtaken", "it was to rise to the fast tier, and was changed or in use meanwhile";
-    LeftWithPage: Ram drops Slow, "map_memory", "memory for maps was needed, and its page left that";
-    LeftCooled: Ram drops Slow, "cooled", "the pool was cooled";
-    EvictedLeast: Fast drops Slow, "worth_least", "the fast tier needed room, and it was worth least of those looked at";
+    StayedUnasked: Ram drops Slow, "not_asked", "RAM needed room, and it had not been used there";
+    StayedQueued: Ram drops Slow, "many_wait", "RAM needed room, and the promotion queue was full";
+    StayedNoRoom: Ram drops Slow, "no_room", "it was to be promoted, and the fast tier had no room";
+    StayedOvertaken: Ram drops Slow, "overtaken", "it was to be promoted, and was changed or in use meanwhile";
+    LeftWithPage: Ram drops Slow, "map_memory", "the page cache needed room, and its map page was evicted";
+    LeftCooled: Ram drops Slow, "cooled", "the pool's fast tier was flushed and dropped";
+    EvictedLeast: Fast drops Slow, "worth_least", "the fast tier needed room, and it was worth least of the candidates";
     EvictedOver: Fast drops Slow, "over_ceiling", "its volume had more on the fast tier than its ceiling";
     EvictedPinned: Fast drops Slow, "pinned", "it is pinned to the slow tier";
-    EvictedUnused: Fast drops Slow, "unused", "the fast tier needed room, and nobody had used it since the pool was opened";
+    EvictedUnused: Fast drops Slow, "unused", "the fast tier needed room, and it had not been used since the pool was opened";
     EvictedNext: Fast drops Slow, "next", "the fast tier needed room, and it was next in the order of addresses";
-    EvictedCooled: Fast drops Slow, "cooled", "the pool was cooled";
-    EvictedSpared: Fast drops Slow, "spared", "a shard needed space, and what lay around it was to become free";
+    EvictedCooled: Fast drops Slow, "cooled", "the pool's fast tier was flushed and dropped";
+    EvictedSpared: Fast drops Slow, "spared", "a shard needed space, and its surroundings were being freed";
     EvictedWrong: Fast drops Slow, "unreadable", "its copy on the fast tier could not be read";
     SankSettled: Fast moves Slow, "sank_settled", "it had not been written for a while; the fast tier keeps a copy";
     SankShort: Fast moves Slow, "sank_short", "the fast tier needed room; it keeps a copy for now";
     SankPinned: Fast moves Slow, "sank_pinned", "it is pinned to the slow tier";
-    SankCooled: Fast moves Slow, "sank_cooled", "the pool was cooled";
+    SankCooled: Fast moves Slow, "sank_cooled", "the pool's fast tier was flushed and dropped";
     PackedSettled: Fast moves Slow, "packed_settled", "its 1 MiB holds little and had not been written for a while";
     PackedShort: Fast moves Slow, "packed_short", "its 1 MiB holds little, and the fast tier needed room";
     PackedPinned: Fast moves Slow, "packed_pinned", "its 1 MiB holds little and is pinned to the slow tier";
-    PackedCooled: Fast moves Slow, "packed_cooled", "the pool was cooled";
-    Gathered: Slow moves Slow, "gathered", "its 1 MiB had been packed and got a place of its own";
-    SparedFast: Fast moves Fast, "spared", "a shard needed space, and what lay scattered was moved together";
-    SparedSlow: Slow moves Slow, "spared", "a shard needed space, and what lay scattered was moved together";
-    ClearedFast: Any moves Fast, "cleared", "the place where it lay was to become free";
-    ClearedSlow: Any moves Slow, "cleared", "the place where it lay was to become free";
-    MendedFast: Any moves Fast, "mended", "a copy of it was wrong, and it was written anew";
-    MendedSlow: Any moves Slow, "mended", "a copy of it was wrong, and it was written anew";
-    Merged: Any moves Any, "merged", "a snapshot was deleted, and what it had went to another one or to its volume";
+    PackedCooled: Fast moves Slow, "packed_cooled", "the pool's fast tier was flushed and dropped";
+    Gathered: Slow moves Slow, "gathered", "its 1 MiB had been packed and was given a home location of its own";
+    SparedFast: Fast moves Fast, "spared", "a shard needed space, and scattered blocks were moved together";
+    SparedSlow: Slow moves Slow, "spared", "a shard needed space, and scattered blocks were moved together";
+    ClearedFast: Any moves Fast, "cleared", "its location was being freed";
+    ClearedSlow: Any moves Slow, "cleared", "its location was being freed";
+    MendedFast: Any moves Fast, "mended", "a copy of it was bad and was rewritten";
+    MendedSlow: Any moves Slow, "mended", "a copy of it was bad and was rewritten";
+    Merged: Any moves Any, "merged", "a snapshot was deleted, and its data was merged into another one or into its volume";
 }
 
 impl Cause {
@@ -135,7 +135,7 @@ impl Cause {
         self.row().to
     }
 
-    /// Whether a copy was given up, and nothing was written.
+    /// Whether a copy was dropped, and nothing was written.
     pub fn drops(self) -> bool {
         self.row().drops
     }
@@ -171,7 +171,7 @@ pub struct MoveCount {
     pub cause: Cause,
     /// Moves of an extent or a part of one.
     pub moves: u64,
-    /// Bytes that they moved, or of the copies that they gave up.
+    /// Bytes that they moved, or of the copies that they abandoned.
     pub bytes: u64,
 }
 
@@ -193,24 +193,24 @@ pub struct MoveStatus {
     pub cause: Cause,
     /// Which blocks of the extent; bit 0 is the first.
     pub blocks: u16,
-    /// What the extent was worth then, where that decided; 0 elsewhere.
+    /// The extent's value at that time, where it was decisive; otherwise 0.
     pub worth: f32,
-    /// What that was held against; 0 where nothing was, as there was room.
+    /// The threshold that it was compared with; 0 if there was room.
     pub wanted: f32,
-    /// What had left the tier last before room there was taken for these blocks.
+    /// The last data that had been evicted from the tier before these blocks took its space.
     pub displaced: Option<ExtentPlace>,
 }
 
 /// A byte of a drive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DrivePlace {
-    /// The drive, as it was named.
+    /// The drive's specification.
     pub drive: String,
     /// The byte.
     pub byte: u64,
 }
 
-/// What a place has of a block.
+/// The state of a block at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CopyKind {
     /// The block, which is nowhere else but in RAM.
@@ -240,13 +240,13 @@ impl CopyKind {
 pub struct BlockPlace {
     /// RAM, fast or slow.
     pub tier: Spot,
-    /// What it is there.
+    /// Its state there.
     pub kind: CopyKind,
     /// The vdrive; none in RAM.
     pub vdrive: Option<u8>,
-    /// The drives that have it, and where.
+    /// The drives that have it, with offsets.
     pub drives: Vec<DrivePlace>,
-    /// What brought it there, or the merging of snapshots that came after that; none when the log does not go
+    /// The move that placed it there, or a later merge of snapshots; none when the log does not go
     /// back that far.
     pub came: Option<MoveStatus>,
     /// Nanoseconds for which the log has all that could have.
@@ -262,9 +262,9 @@ pub struct ExtentHeat {
     pub idle_bytes: u64,
     /// Uses to be expected while hosts use a block, for each block that it keeps on the fast tier.
     pub worth: f32,
-    /// What those are worth that leave the fast tier of late.
+    /// The value of data that recently left the fast tier.
     pub bar: f32,
-    /// What it has to be worth to be promoted now; 0 while there is room.
+    /// The value required for promotion; 0 while there is room.
     pub wanted: f32,
 }
 
@@ -273,7 +273,7 @@ pub struct ExtentHeat {
 pub struct Explanation {
     /// The block's first byte in the volume.
     pub offset: u64,
-    /// It was not written since a snapshot was taken, which has it in common with the volume.
+    /// Not written since a snapshot was taken, which shares it with the volume.
     pub inherited: bool,
     /// That snapshot, unless it was deleted.
     pub snapshot: Option<String>,
@@ -285,7 +285,7 @@ pub struct Explanation {
     pub moves: Vec<MoveStatus>,
     /// Nanoseconds for which the log has every move but those that concern RAM alone.
     pub log_ns: u64,
-    /// That is since the pool was opened.
+    /// That is: since the pool was opened.
     pub log_is_whole: bool,
 }
 

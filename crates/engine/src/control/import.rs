@@ -1,6 +1,6 @@
 //! How a pool is to be opened.
 
-/// What is done about drives that are not there, of a pool whose others can do without.
+/// Handling of missing drives, in a pool that can run without them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MissingDrives {
     /// The pool stays closed.
@@ -16,7 +16,7 @@ pub enum MissingDrives {
 /// How a pool is to be opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ImportOptions {
-    /// What is done about drives that are missing.
+    /// Handling of missing drives.
     pub missing: MissingDrives,
     /// It opens though drives, or metadata, are older than its newest label says; what was written since is lost.
     pub accept_old: bool,

@@ -30,9 +30,9 @@ struct Job {
 pub(crate) struct Pausable {
     /// The pool's name.
     pub pool: String,
-    /// What it does.
+    /// Kind of the job.
     pub kind: &'static str,
-    /// Of what of the pool.
+    /// The object in the pool.
     pub subject: String,
     /// Its progress.
     pub progress: Arc<Progress>,
@@ -75,7 +75,10 @@ impl Jobs {
             Ok(()) => Ok(id),
             Err(failed) => {
                 lock(&self.jobs).remove(&id);
-                error(ErrorCode::Io, format!("no thread can be started: {failed}"))
+                error(
+                    ErrorCode::Io,
+                    format!("a job's thread cannot be started: {failed}"),
+                )
             }
         }
     }
@@ -98,7 +101,7 @@ impl Jobs {
         job.look();
         (job.state, job.message) = match result {
             Ok(true) => ("done", String::new()),
-            Ok(false) => ("cancelled", "what it did so far stays done".to_owned()),
+            Ok(false) => ("cancelled", "work done so far is kept".to_owned()),
             Err(failed) => ("failed", failed.message),
         };
     }
@@ -123,7 +126,7 @@ impl Jobs {
             Some(job) if job.state != "running" => has_ended(id, job.state),
             Some(job) if job.kind == "delete" => error(
                 ErrorCode::Refused,
-                format!("job {id} deletes a volume and cannot be taken back"),
+                format!("job {id} deletes a volume and cannot be cancelled"),
             ),
             Some(job) => {
                 job.progress.cancel();
@@ -132,7 +135,7 @@ impl Jobs {
         }
     }
 
-    /// A job that runs, to have it rest or go on.
+    /// A running job, to pause or resume it.
     ///
     /// # Errors
     /// When there is no such job, or it has ended.
@@ -168,7 +171,7 @@ impl Jobs {
         if !ended {
             tracing::error!(
                 pool,
-                "a job of the pool does not end: a drive does not answer it"
+                "a job of the pool has not ended: a drive is not responding"
             );
         }
     }
@@ -227,7 +230,7 @@ impl Job {
             rate,
             seconds_left: (running && rate > 0).then(|| (total - done) / rate),
             message: match paused {
-                true => "waits for somebody to have it go on".to_owned(),
+                true => "paused: resume it with `convect job resume`".to_owned(),
                 false => self.message.clone(),
             },
         }
@@ -235,12 +238,12 @@ impl Job {
 }
 
 fn no_job<T>(id: u64) -> Result<T> {
-    let text = format!("there is no job {id}: see `convect job list`");
+    let text = format!("no job {id}: see `convect job list`");
     error(ErrorCode::NotFound, text)
 }
 
 fn has_ended<T>(id: u64, state: &str) -> Result<T> {
-    let text = format!("job {id} has ended already: {state}");
+    let text = format!("job {id} has already ended: {state}");
     error(ErrorCode::Invalid, text)
 }
 

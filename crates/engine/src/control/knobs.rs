@@ -1,4 +1,4 @@
-//! What is asked for, and told of, the placement of one volume (docs/placement.md).
+//! Placement settings of a volume, and their status (docs/placement.md).
 
 use super::types::Tier;
 use format::ReactionConfig;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Reaction {
     /// Sooner: more is promoted.
     Eager,
-    /// As for every volume.
+    /// The default.
     #[default]
     Normal,
     /// Later: less is promoted.
@@ -53,13 +53,13 @@ pub struct Pin {
 pub struct PinChange {
     /// First byte; rounded down to 64 KiB.
     pub offset: u64,
-    /// Bytes, so many more that the range ends with a whole 64 KiB; none: up to the volume's end.
+    /// Bytes, rounded up so that the range ends at a multiple of 64 KiB; none: up to the volume's end.
     pub length: Option<u64>,
     /// The tier; none: wherever it is worth it.
     pub tier: Option<Tier>,
 }
 
-/// What is changed of a volume's placement; what is not given stays.
+/// Changes of a volume's placement settings; omitted ones stay.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct KnobsChange {
     /// Whether reads promote.
@@ -75,16 +75,16 @@ pub struct KnobsChange {
     pub reaction: Option<Reaction>,
     /// Bytes a day that promotion may write, rounded in the same way; 0: as many as are worth it.
     pub write_budget: Option<u64>,
-    /// Names of the initiators that are bypassed, at most 8; none of them: nobody is.
+    /// Names of the bypassed initiators, at most 8; empty: none.
     pub bypass: Option<Vec<String>>,
 }
 
-/// What holds for the placement of a volume.
+/// Placement settings of a volume, with their status.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KnobsStatus {
     /// Whether reads promote.
     pub promotion: bool,
-    /// What is pinned, in order.
+    /// Pinned ranges, in order.
     pub pins: Vec<Pin>,
     /// As in [`KnobsChange`].
     pub fast_floor: u64,
@@ -100,6 +100,6 @@ pub struct KnobsStatus {
     pub bypassed: [u64; 3],
     /// Bytes that promotion wrote since the pool was opened, or the budget was set.
     pub budget_used: u64,
-    /// Bytes that it may write at once.
+    /// Bytes that it may write immediately.
     pub budget_left: u64,
 }

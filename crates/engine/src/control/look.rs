@@ -9,7 +9,7 @@ use super::types::{IoCounters, PoolStatus, VolumeStatus};
 pub struct VolumeLook {
     /// Its state.
     pub status: VolumeStatus,
-    /// What it did since the pool was opened.
+    /// Its statistics since the pool was opened.
     pub counters: IoCounters,
     /// How its reads and writes are spread since then.
     pub spread: IoSpread,
@@ -17,7 +17,7 @@ pub struct VolumeLook {
     pub sources: SourceTimes,
 }
 
-/// What came by an export.
+/// Statistics of an export.
 #[derive(Clone, Debug, Default)]
 pub struct ExportLook {
     /// Its name.
@@ -33,7 +33,7 @@ pub struct ExportLook {
 pub struct PoolLook {
     /// Its state.
     pub status: PoolStatus,
-    /// What it did since it was opened.
+    /// Its statistics since it was opened.
     pub counters: IoCounters,
     /// Its snapshots.
     pub snapshots: usize,

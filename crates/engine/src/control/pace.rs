@@ -1,6 +1,6 @@
-//! How fast a job goes, by what it did of late, without the time in which it was paused. Pure: who asks has the clock.
+//! The rate of a job from its recent progress, without the time in which it was paused. Pure: the caller passes the time.
 
-/// A rate is of the last seconds: of at least so many, and at most twice as many.
+/// A rate covers at least this many of the last seconds, and at most twice as many.
 const WINDOW_S: f64 = 10.0;
 
 /// A moment: seconds that the job was at work, and bytes done then.
@@ -9,7 +9,7 @@ type Mark = (f64, u64);
 /// The pace of one job.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// The last time that it was looked at: seconds since it began.
+    /// The last time that it was examined: seconds since it began.
     looked_s: f64,
     /// Seconds of those in which it was at work.
     worked_s: f64,
@@ -20,7 +20,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Of a job that begins now, with so many bytes done before.
+    /// For a job that starts now, with a number of bytes done before.
     pub fn new(done: u64) -> Self {
         Self {
             looked_s: 0.0,
@@ -42,7 +42,7 @@ impl Pace {
         }
     }
 
-    /// Bytes a second of late.
+    /// Recent bytes per second.
     pub fn rate(&self, done: u64) -> u64 {
         per_second(done, self.marks[0], self.worked_s)
     }

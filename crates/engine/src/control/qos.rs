@@ -5,7 +5,7 @@ use super::knobs::Reaction;
 use super::types::{VolumeSpec, VolumeStatus};
 use serde::{Deserialize, Serialize};
 
-/// What a policy promises and allows. 0 means none for every figure but level and weight.
+/// Guarantees and limits of a policy. 0 means none for every figure but level and weight.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QosPolicy {
     /// Its number in the pool; 0 for one that is to be made.
@@ -36,7 +36,7 @@ pub struct QosPolicy {
     pub ram_percent: u8,
 }
 
-/// What is changed of a policy; what is not given stays.
+/// Changes of a policy; omitted ones stay.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct QosPolicyChange {
     /// As in [`QosPolicy`], like those that follow.
@@ -98,7 +98,7 @@ pub struct QosGroup {
     pub qos: Option<VolumeQos>,
 }
 
-/// Somebody who was served while operations were held.
+/// A tenant that was served while operations were held.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QosRival {
     /// The volume, or the group.
@@ -109,7 +109,7 @@ pub struct QosRival {
     pub share_ppm: u64,
 }
 
-/// A volume's policy, and what it attained since it has it, or since the pool was opened. Where it shares the policy with
+/// A volume's policy, and its attained service since the policy was assigned, or since the pool was opened. Where it shares the policy with
 /// a group, that is what the group attained.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VolumeQos {
@@ -123,13 +123,13 @@ pub struct VolumeQos {
     pub bandwidth: u64,
     /// Operations that ended.
     pub operations: u64,
-    /// Of them, those that took longer than the maximum latency.
+    /// Of these, those that took longer than the maximum latency.
     pub late: u64,
     /// Operations that were held for others, or for its own maximum.
     pub held: u64,
     /// Nanoseconds for which operations were held, summed over shards.
     pub held_ns: u64,
-    /// Of them, those for its own maximum.
+    /// Of these, those held for its own maximum.
     pub own_ns: u64,
     /// Nanoseconds for which operations were held, summed over the operations.
     pub waited_ns: u64,
@@ -141,7 +141,7 @@ pub struct VolumeQos {
     pub cost_ns: u64,
     /// Windows of 100 ms in which it asked for what it was promised.
     pub windows: u64,
-    /// Of them, those in which it got that.
+    /// Of these, those in which the minimum was met.
     pub met: u64,
 }
 
@@ -157,7 +157,7 @@ pub enum QosVerdict {
     Refused,
 }
 
-/// What one volume was promised, as a part of what the pool can do.
+/// The guarantee of one volume, as a share of the pool's capacity.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QosClaim {
     /// The volume, or the group; `(planned)` for one that is not there.
@@ -175,7 +175,7 @@ pub struct QosClaim {
 pub struct QosCheck {
     /// Operations of 4 KiB a second that the pool has shown it can do; none while it has shown nothing.
     pub capacity_iops: Option<u64>,
-    /// What was promised to each volume with a policy of its own and to each group, by level and name.
+    /// The guarantees of each volume with a policy of its own and of each group, by level and name.
     pub claims: Vec<QosClaim>,
     /// The sum of the claims' shares, in millionths.
     pub total_ppm: Option<u64>,
@@ -197,7 +197,7 @@ impl Engine {
     /// Makes a policy.
     ///
     /// # Errors
-    /// `Exists`, `Invalid` for figures that nobody can keep, or when no label can be written.
+    /// `Exists`, `Invalid` for figures that cannot be met, or when no label can be written.
     pub fn qos_policy_create(&self, pool: &str, policy: &QosPolicy) -> Result<QosPolicy> {
         self.pool(pool)?.create_policy(policy)
     }

@@ -30,8 +30,8 @@ impl Engine {
         self.pool(pool)?.snapshots(volume)
     }
 
-    /// Bytes that a snapshot alone has, which deleting it would free: found by looking at its pages
-    /// and those of what stands on it, as long as `go_on` says so; none when it was ended by that.
+    /// Bytes that a snapshot alone has, which deleting it would free: found by examining its pages
+    /// and those of what is based on it, as long as `go_on` says so; none when it was ended by that.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -73,7 +73,7 @@ impl Engine {
     /// that they were in. `now_s`: seconds since 1970.
     ///
     /// # Errors
-    /// With a sentence that says what to do; all is as it was then.
+    /// With a sentence that says what to do; nothing is changed then.
     pub fn schedule_set(
         &self,
         pool: &str,
@@ -127,15 +127,15 @@ impl Engine {
         self.pool(pool)?.clone_snapshot(volume, name, clone)
     }
 
-    /// Gives a clone the snapshots that it stands on; the volume that had them is a clone then.
+    /// Gives a clone the snapshots that it is based on; the volume that had them is a clone then.
     ///
     /// # Errors
-    /// With a sentence that says what to do; all is as it was then.
+    /// With a sentence that says what to do; nothing is changed then.
     pub fn volume_promote(&self, pool: &str, volume: &str) -> Result<Promotion> {
         self.pool(pool)?.promote(volume)
     }
 
-    /// Makes a volume as it was when a snapshot was taken.
+    /// Rolls a volume back to a snapshot.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -143,8 +143,8 @@ impl Engine {
         self.pool(pool)?.roll_back(volume, name)
     }
 
-    /// What is otherwise in a volume, or in its snapshot `to`, than in the snapshot `from` that it
-    /// stands on (`VOLUME@NAME` when that is another volume's), or everything that is stored: from
+    /// The differences between a volume, or its snapshot `to`, and the snapshot `from` that it
+    /// is based on (`VOLUME@NAME` when that is another volume's), or everything that is stored: from
     /// `start` (bytes) on, at most `limit` ranges.
     ///
     /// # Errors
@@ -161,7 +161,7 @@ impl Engine {
         self.pool(pool)?.diff(volume, from, to, start, limit)
     }
 
-    /// Begins to receive a snapshot of another pool into a volume, or goes on with it. Nobody else
+    /// Begins to receive a snapshot of another pool into a volume, or continues with it. Nobody else
     /// may write to the volume from here on. Returns from where on it is still to be written, in bytes.
     ///
     /// # Errors

@@ -46,7 +46,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Of an operation of `len` bytes.
+    /// The size class of an operation of `len` bytes.
     pub fn of(took_ns: u64, len: u64) -> Self {
         Self {
             time: TIME_BOUNDS.bucket(took_ns),
@@ -89,7 +89,7 @@ pub struct IoSpread {
 }
 
 impl IoSpread {
-    /// What was counted since `before`; all of it when something was counted less, as after the pool was opened anew.
+    /// The difference from `before`; everything if a counter decreased, as after the pool was opened again.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut since = *self;

@@ -1,4 +1,4 @@
-//! What the control plane asks of the engine and is told by it. Sizes are bytes, times seconds.
+//! Requests of the control plane and the engine's responses. Sizes are in bytes, times in seconds.
 
 use super::knobs::{KnobsChange, KnobsStatus};
 use super::qos::{PolicyChoice, VolumeQos};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use units::SnapshotId;
 
-/// What kind of refusal an [`EngineError`] is.
+/// The kind of an [`EngineError`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
@@ -29,7 +29,7 @@ pub enum ErrorCode {
     NoSpace,
     /// A drive, file or the system failed.
     Io,
-    /// What lies on the drives is damaged or too new.
+    /// The content of the drives is damaged or of a newer version.
     Damaged,
 }
 
@@ -96,13 +96,13 @@ pub struct VdriveSpec {
     pub drives: Vec<String>,
 }
 
-/// Where new, never-written space begins.
+/// Write-back policy: when written data is moved to the slow tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpacePolicy {
     /// Written data stays on the fast tier until its space is needed.
     FastFirst,
-    /// Written data is absorbed by the fast tier and is written back to its slow home soon.
+    /// Written data is absorbed by the fast tier and written back to its home location soon.
     #[default]
     SlowFirst,
 }
@@ -118,13 +118,13 @@ pub struct PoolSpec {
     pub policy: SpacePolicy,
     /// Single-threaded engines; 0 chooses one a core.
     pub shards: u16,
-    /// Take drives that bear something else.
+    /// Overwrite drives that contain data.
     pub force: bool,
     /// An unmirrored fast tier over a slow one is accepted: its loss loses data.
     pub accept_unmirrored: bool,
 }
 
-/// What is found on a drive.
+/// The content found on a drive.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DriveReport {
     /// The specification that opens it.
@@ -139,7 +139,7 @@ pub struct DriveReport {
     pub rotation: String,
     /// Whether a flush matters.
     pub write_cache: bool,
-    /// What it bears, by name (`ext4 filesystem`, `GPT partition table`, `convect pool NAME`).
+    /// Its content, by name (`ext4 filesystem`, `GPT partition table`, `convect pool NAME`).
     pub found: Option<String>,
     /// The pool that uses it now.
     pub pool: Option<String>,
@@ -154,7 +154,7 @@ pub struct DriveStatus {
     pub spec: String,
     /// Size.
     pub size: u64,
-    /// `online`, `syncing` (it is being brought up to date), `out` (a mirror goes on without what
+    /// `online`, `syncing` (it is being brought up to date), `out` (a mirror continues without what
     /// is on it), `offline` (taken out by hand) or `missing`.
     pub state: String,
     /// Requests ended since the pool was opened.
@@ -165,7 +165,7 @@ pub struct DriveStatus {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Nanoseconds that its reads took, summed: 0 of those that it answered at once out of this process's memory.
+    /// Nanoseconds that its reads took, summed: 0 for those served directly from this process's memory.
     pub read_ns: u64,
     /// Same for writes.
     pub write_ns: u64,
@@ -173,17 +173,17 @@ pub struct DriveStatus {
     pub spread: IoSpread,
     /// Requests that failed.
     pub errors: u64,
-    /// Blocks that did not match their checksum and were mended from another member.
+    /// Blocks that did not match their checksum and were repaired from another member.
     pub repaired: u64,
     /// Requests that the drive did not answer within the deadline.
     pub timeouts: u64,
-    /// It does not answer, or takes far longer than its own usual time.
+    /// It does not respond, or takes far longer than its own usual time.
     pub slow: bool,
     /// Why it is not online; empty when it is.
     pub why: String,
     /// How much of what it lacks has been copied, while it is syncing.
     pub synced_percent: Option<u8>,
-    /// What was written to it since it joined.
+    /// Bytes written to it since it joined.
     pub wear: WearStatus,
 }
 
@@ -224,9 +224,9 @@ pub struct ScrubFaultStatus {
     pub offset: u64,
     /// Bytes that it concerns.
     pub length: u64,
-    /// The drive that has it.
+    /// The drive with the bad copy.
     pub drive: String,
-    /// What was wrong.
+    /// The fault.
     pub error: String,
     /// It is right again.
     pub repaired: bool,
@@ -255,7 +255,7 @@ pub struct ScrubStatus {
     pub blocks: u64,
     /// Copies that were not right.
     pub errors: u64,
-    /// Of those, copies that are right again.
+    /// Of these, repaired copies.
     pub repaired: u64,
     /// Blocks and pages of which no right copy is left.
     pub lost: u64,
@@ -263,13 +263,13 @@ pub struct ScrubStatus {
     pub faults: Vec<ScrubFaultStatus>,
 }
 
-/// What of a pool can fill.
+/// The parts of a pool that can become full.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FillPart {
     /// All that volumes and snapshots store, with what is promised to volumes.
     Space,
-    /// The metadata region, as far as it is not kept for writing pages anew.
+    /// The metadata region, except its reserve for rewriting pages.
     Metadata,
     /// Data on the fast tier that is nowhere else, where it is to be demoted.
     Fast,
@@ -297,7 +297,7 @@ pub struct PoolStatus {
     pub name: String,
     /// `online`, `degraded`, `full` or `failed`, with a sentence where it is not online.
     pub state: String,
-    /// What a person should know or do; empty when all is well.
+    /// Messages for the administrator; empty when there is no problem.
     pub messages: Vec<String>,
     /// Where new space begins.
     pub policy: SpacePolicy,
@@ -309,7 +309,7 @@ pub struct PoolStatus {
     pub used: u64,
     /// Bytes promised to volumes and not yet written.
     pub reserved: u64,
-    /// Bytes promised or stored beyond what there is: a power cut took back discards whose room had
+    /// Bytes reserved or stored beyond the capacity: a power cut undid discards whose space had
     /// been given out. Nothing new is until it is 0 again.
     pub overpromised: u64,
     /// Sum of the volumes' sizes in bytes: what hosts may want to store.
@@ -334,13 +334,13 @@ pub struct PoolStatus {
     pub map_bytes: u64,
     /// Engine memory for cached data (the RAM tier), in bytes.
     pub ram_bytes: u64,
-    /// As much as that may be, in bytes.
+    /// Its maximum size in bytes.
     pub ram_limit: u64,
     /// The scrub that runs, or the last one, with a few of the faults.
     pub scrub: ScrubStatus,
-    /// What promotion may write, if that is limited.
+    /// The promotion budget, if there is one.
     pub budget: Option<BudgetStatus>,
-    /// What it was opened with though it is old, until a scrub of all of it has ended.
+    /// The outdated state that it was opened with, until a scrub of the whole pool has completed.
     pub old: Vec<OldStatus>,
     /// Blocks that openings found lost, until a scrub of all of it has ended.
     pub opening_lost: u64,
@@ -370,7 +370,7 @@ pub struct Importable {
     pub missing: Vec<String>,
 }
 
-/// What a search of drives found.
+/// The result of a search of drives.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ScanReport {
     /// Pools that are not open.
@@ -388,7 +388,7 @@ pub struct VolumeSpec {
     pub size: u64,
     /// 512 or 4,096.
     pub lba_size: u32,
-    /// All of its space is reserved at once.
+    /// All of its space is reserved at creation.
     pub thick: bool,
     /// The most bytes that it and its snapshots may store, rounded up to whole 4 KiB; 0: as much as
     /// the pool has.
@@ -397,7 +397,7 @@ pub struct VolumeSpec {
     pub reservation: u64,
 }
 
-/// What is changed of a volume; what is not given stays.
+/// Changes of a volume; omitted ones stay.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct VolumeChange {
     /// As in [`VolumeSpec`].
@@ -406,13 +406,13 @@ pub struct VolumeChange {
     pub reservation: Option<u64>,
     /// Its placement.
     pub knobs: KnobsChange,
-    /// What is expected of it.
+    /// Its performance targets.
     pub targets: TargetsChange,
     /// Its quality-of-service policy.
     pub policy: Option<PolicyChoice>,
 }
 
-/// What is changed of what is expected of a volume; what is not given stays.
+/// Changes of a volume's performance targets; omitted ones stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TargetsChange {
     /// Operations a second; 0: nothing is expected.
@@ -423,7 +423,7 @@ pub struct TargetsChange {
     pub latency_ns: Option<u64>,
 }
 
-/// What is expected of a volume; 0: nothing.
+/// Performance targets of a volume; 0: none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Targets {
     /// Operations a second.
@@ -463,7 +463,7 @@ pub struct VolumeStatus {
     pub fast: u64,
     /// Its placement.
     pub knobs: KnobsStatus,
-    /// What is expected of it.
+    /// Its performance targets.
     pub targets: Targets,
     /// Its quality-of-service policy, and what it attained; none where it has none.
     pub qos: Option<VolumeQos>,
@@ -471,7 +471,7 @@ pub struct VolumeStatus {
     pub serial: String,
     /// `online` or `deleting`.
     pub state: String,
-    /// What it is being made to be, while it is received.
+    /// The snapshot that it is receiving.
     pub receiving: Option<ReceiveStatus>,
 }
 
@@ -496,7 +496,7 @@ pub struct SnapshotStatus {
     pub clones: Vec<String>,
     /// The schedule that took it and may delete it; empty: none.
     pub schedule: String,
-    /// What it holds, for ever and in every pool: a `units::SnapshotId`.
+    /// Identifies its content, globally and permanently: a `units::SnapshotId`.
     pub identity: String,
 }
 
@@ -505,9 +505,9 @@ pub struct SnapshotStatus {
 pub struct ReceiveSpec {
     /// Its name.
     pub snapshot: String,
-    /// What it holds.
+    /// Its content.
     pub to: SnapshotId,
-    /// What the volume has to hold before; none: the volume is made.
+    /// The content that the volume must have before; none: the volume is created.
     pub from: Option<SnapshotId>,
     /// Size of the volume then, in bytes.
     pub size: u64,
@@ -522,15 +522,15 @@ pub struct ReceiveSpec {
 pub struct ReceiveStatus {
     /// Name that the snapshot will have.
     pub snapshot: String,
-    /// What it will hold: a `units::SnapshotId`.
+    /// Its future content: a `units::SnapshotId`.
     pub to: String,
-    /// What the volume held before, in the same way.
+    /// The volume's previous content, in the same way.
     pub from: Option<String>,
     /// Bytes, from the first one on, that are as they will be, durably.
     pub done: u64,
 }
 
-/// What a clone took over when it was promoted.
+/// The snapshots that a clone took over when it was promoted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Promotion {
     /// The volume that had them, which is a clone now.
@@ -585,11 +585,11 @@ pub struct ScheduleTurn {
     pub now_s: u64,
     /// Due times that were missed since its last turn.
     pub missed: u64,
-    /// The first of them: seconds since 1970.
+    /// Time of the first one: seconds since 1970.
     pub missed_since_s: u64,
 }
 
-/// A range of a volume that is not as in a snapshot.
+/// A range of a volume that differs from a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ChangedRange {
     /// First byte.
@@ -600,14 +600,14 @@ pub struct ChangedRange {
     pub data: bool,
 }
 
-/// What a volume or a snapshot has otherwise than a snapshot, or a part of that.
+/// Differences between a volume or a snapshot and a snapshot, or a part of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SnapshotDiff {
-    /// Size in bytes of what was looked at.
+    /// Size in bytes of what was examined.
     pub size: u64,
-    /// What changed, in order.
+    /// Changed ranges, in order.
     pub ranges: Vec<ChangedRange>,
-    /// Where to go on, in bytes, unless this is all.
+    /// Where to continue, in bytes, unless this is all.
     pub next: Option<u64>,
 }
 
@@ -622,7 +622,7 @@ pub struct ExportRecord {
     pub kind: String,
     /// Its parameters.
     pub parameters: BTreeMap<String, String>,
-    /// Whose operations all come through it, where somebody said so.
+    /// The initiator that uses it, if one was specified.
     pub initiator: Option<String>,
 }
 
@@ -639,7 +639,7 @@ pub struct JobStatus {
     pub state: String,
     /// Bytes done.
     pub done: u64,
-    /// Bytes in all; may shrink or grow as hosts write.
+    /// Total bytes; may shrink or grow as hosts write.
     pub total: u64,
     /// Bytes a second over the last seconds.
     pub rate: u64,
@@ -712,10 +712,10 @@ impl MapCell {
     }
 }
 
-/// What is asked of a drive's time.
+/// Expectations of a drive's response time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DriveLimits {
-    /// Nanoseconds after which a request without an answer is given up.
+    /// Nanoseconds after which a request times out.
     pub deadline_ns: u64,
     /// A drive that takes this many times its usual time for long is reported as slow.
     pub slow_factor: u32,
@@ -748,9 +748,9 @@ pub struct EngineConfig {
     pub meta_groups: Option<u64>,
     /// Groups of space that a shard asks others for, as long as it finds fewer that are free.
     pub spare_groups: u64,
-    /// What is asked of the drives' time.
+    /// Expectations of the drives' response times.
     pub drive_limits: DriveLimits,
-    /// Memory that outlives the process, for what hosts were told and drives have not.
+    /// Memory that outlives the process, for acknowledged records that are not on drives yet.
     pub lasting: Lasting,
 }
 

@@ -1,4 +1,4 @@
-//! What was written to drives, and what promotion may write.
+//! Bytes written to drives, and the promotion budget.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// written last is lost when the power is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct WearStatus {
-    /// Since when they count: seconds since 1970; 0: nobody said so yet.
+    /// Start of counting: seconds since 1970; 0: not known yet.
     pub since_s: u64,
     /// Data that hosts wrote.
     pub hosts: u64,
     /// Data that was brought to the fast tier.
     pub promotion: u64,
-    /// Data that was demoted, was moved together or off a vdrive, was mended, or copied to a mirror's member.
+    /// Data that was demoted, was moved together or off a vdrive, was repaired, or copied to a mirror's member.
     pub upkeep: u64,
     /// The metadata region and labels.
     pub metadata: u64,
@@ -26,7 +26,7 @@ impl WearStatus {
     }
 }
 
-/// What is changed of a pool; what is not given stays.
+/// Changes of a pool; omitted ones stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PoolChange {
     /// Bytes a day that promotion may write to the fast tier, rounded up to whole 4 KiB; 0: as many as are worth
@@ -34,13 +34,13 @@ pub struct PoolChange {
     pub promotion_budget: Option<u64>,
 }
 
-/// What promotion may write to the fast tier of a pool.
+/// The promotion budget of a pool's fast tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BudgetStatus {
     /// Bytes a day.
     pub daily: u64,
     /// Bytes written in the last 24 hours, counted by whole hours, since the pool was opened or the budget set.
     pub today: u64,
-    /// Bytes that may be written at once.
+    /// Bytes that may be written immediately.
     pub left: u64,
 }

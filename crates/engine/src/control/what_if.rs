@@ -1,25 +1,25 @@
-//! What a fast tier of another size would give (docs/placement.md).
+//! Forecasts for other sizes of the fast tier (docs/placement.md).
 
-/// Sizes that are told of, in percent of the fast tier of now, or of what a volume has of it now.
+/// Forecast sizes, in percent of the present fast tier, or of a volume's present part of it.
 pub const POINTS: [u64; 6] = [25, 50, 100, 200, 400, 800];
 
-/// What one size would give.
+/// Forecast for one size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ForecastPoint {
     /// Percent of the size of now.
     pub percent: u64,
-    /// That size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
     /// The share of the uses that LRU would answer without the slow tier, 0 to 1; writes never wait for it.
     pub lru_hits: f64,
     /// The same by the pool's own policy; only of a pool, and of the half, the whole and twice the size.
     pub hits: Option<f64>,
     /// Mean time of a read or write, in nanoseconds, with that share (LRU's where there is no other) and what
-    /// reads of each tier take of late; nothing when one of them had no read yet.
+    /// reads of each tier have recently taken; nothing when one of them had no read yet.
     pub mean_ns: Option<u64>,
 }
 
-/// What other sizes would give a pool or a volume, by the traffic of late.
+/// Forecasts for a pool or a volume, from recent traffic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Forecast {
     /// The volume; none: all of the pool.
@@ -35,12 +35,12 @@ pub struct Forecast {
 /// The forecasts of a pool.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WhatIf {
-    /// What a read of the fast tier takes of late, in nanoseconds.
+    /// Recent latency of reads of the fast tier, in nanoseconds.
     pub fast_ns: Option<u64>,
     /// The same of the slow tier.
     pub slow_ns: Option<u64>,
-    /// Of all that the pool's hosts do.
+    /// For all traffic of the pool's hosts.
     pub pool: Forecast,
-    /// Of each volume that was used of late and has something on the fast tier, by name.
+    /// For each recently used volume with data on the fast tier, by name.
     pub volumes: Vec<Forecast>,
 }

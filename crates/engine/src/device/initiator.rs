@@ -1,8 +1,8 @@
 //! Initiators: hosts that front ends know by name, some of which a volume bypasses (docs/placement.md).
 //!
-//! Responsible for: one flag for each initiator that has a volume open, which is looked at with every
-//! operation and changed with the volume's settings; counting what is bypassed. Leaves out: what becomes of
-//! such operations, which shards decide.
+//! Responsible for: one flag for each initiator that has a volume open, which is examined with every
+//! operation and changed with the volume's settings; counting what is bypassed. Leaves out: the treatment of
+//! such operations, which is the shards'.
 
 use crate::control::types::IoCounters;
 use block::OpKind;
@@ -22,9 +22,9 @@ pub struct Initiators {
 
 #[derive(Default)]
 struct Known {
-    /// Names of those that are bypassed.
+    /// Names of bypassed initiators.
     bypassed: Vec<String>,
-    /// Whether they are, of those that have it open.
+    /// Flags of initiators that have the volume open.
     open: BTreeMap<String, Weak<AtomicBool>>,
 }
 
@@ -43,7 +43,7 @@ impl Initiators {
         }
     }
 
-    /// Adds what was bypassed since the pool was opened.
+    /// Adds counts of bypassed operations since the pool was opened.
     pub fn add_to(&self, sum: &mut IoCounters) {
         sum.bypassed_reads += self.reads.load(Ordering::Relaxed);
         sum.bypassed_writes += self.writes.load(Ordering::Relaxed);
@@ -126,7 +126,7 @@ mod tests {
         assert!(!is_set(&initiators.flag("other")));
         drop(backup);
         initiators.flag("third");
-        // Those that nobody has open any more are forgotten.
+        // Flags without an open session are dropped.
         assert!(initiators.known().open.keys().eq(["third"]));
     }
 

@@ -1,5 +1,5 @@
 //! One operation carried out as several. The parts have slices of its memory: a copy would take as much memory as hosts
-//! like.
+//! choose.
 
 use block::{Completion, CompletionSink, CutBuf, IoError, Op, OpKind, StatusExtent};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,11 +12,11 @@ pub struct Join {
 struct State {
     tag: u64,
     done: Arc<dyn CompletionSink>,
-    /// None of an operation without data.
+    /// `None` for an operation without data.
     buf: Option<CutBuf>,
     left: usize,
     error: Option<IoError>,
-    /// Of a status question the length of each part and what it tells; of others nothing.
+    /// For a status query, the length and result of each part; otherwise empty.
     extents: Vec<(u64, Vec<StatusExtent>)>,
 }
 
@@ -77,7 +77,7 @@ impl CompletionSink for Join {
     fn complete(&self, part: Completion) {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(state) = guard.as_mut() else { return };
-        // The memory is whole again when its last part is gone.
+        // The memory is complete again when its last part has been returned.
         drop(part.buf);
         match part.result {
             Err(error) => state.error = Some(error),
@@ -93,7 +93,7 @@ impl CompletionSink for Join {
         }
         let Some(state) = guard.take() else { return };
         drop(guard);
-        // Each part has come back with its memory, so that none is left.
+        // Each part has returned its memory.
         let buf = state.buf.and_then(CutBuf::rejoin).unwrap_or_default();
         let extents = joined(&state.extents);
         let result = state.error.map_or(Ok(()), Err);
@@ -106,7 +106,7 @@ impl CompletionSink for Join {
     }
 }
 
-/// Answers one after the other, as far as they are whole.
+/// Results in order, as far as they are complete.
 fn joined(parts: &[(u64, Vec<StatusExtent>)]) -> Vec<StatusExtent> {
     let mut all: Vec<StatusExtent> = Vec::new();
     for (len, part) in parts {

@@ -1,9 +1,9 @@
 //! Long operations of a volume: reads and writes of more than 64 KiB, discards and writes of zeroes of several regions.
 //!
 //! They are carried out in parts that take turns (round robin over the operations), and together have so many bytes with the
-//! shards at a time: whatever a host asks for at once, its volume takes no more memory and drives than that, and others have
+//! shards at a time: however much a host requests at a time, its volume uses no more memory and drives than that, and others have
 //! their turn in between. The parts of one operation have slices of its memory; a copy would take as much memory as hosts
-//! like. The first error ends an operation, and so does the end of who asked for it: parts that have not begun by then are
+//! like. The first error ends an operation, and so does the disconnection of its client: parts that have not begun by then are
 //! left out.
 
 use super::volume::Ports;
@@ -15,18 +15,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::CHUNK;
 use units::mutation::{Mutation, is_on};
 
-/// Reads and writes of more bytes are long.
+/// Reads and writes of more bytes than this are long.
 pub const LONG: u64 = 64 << 10;
 /// Bytes of parts that the shards have of one volume at a time: more than a drive's bandwidth times its latency, and a few
 /// milliseconds of work, for which operations of others wait.
 const BYTES: u64 = 4 << 20;
-/// What a part of a discard or a write of zeroes, which has no data, counts for.
+/// Bytes that a part of a discard or a write of zeroes, which has no data, counts as.
 const NO_DATA_BYTES: u64 = BYTES / 8;
 /// Most long operations of a volume at a time.
 const MOST: usize = 1024;
 
 /// Where the part that begins at `from` ends. Reads and writes of no more than a chunk's length are one part, so that they
-/// count as what they are.
+/// are counted as single operations.
 fn end_of_part(kind: OpKind, from: u64, end: u64, whole: u64) -> u64 {
     let within = match kind {
         OpKind::Read | OpKind::Write if whole > CHUNK as u64 => CHUNK as u64,
@@ -64,7 +64,7 @@ struct Operation {
     len: u64,
     done: Arc<dyn CompletionSink>,
     memory: Memory,
-    /// First byte that was not given to a shard yet.
+    /// First byte that was not passed to a shard yet.
     next: u64,
     end: u64,
     under_way: usize,
@@ -109,7 +109,7 @@ impl Operation {
     /// The next part that is to be done.
     fn next(&mut self) -> Option<Next> {
         if self.next < self.end && !self.done.is_wanted() {
-            let text = "who asked for it has disconnected";
+            let text = "the client has disconnected";
             self.error
                 .get_or_insert_with(|| IoError::new(ErrorKind::Gone, text));
         }
@@ -130,7 +130,7 @@ impl Operation {
         })
     }
 
-    /// A part has come back, with its memory.
+    /// A part has returned, with its memory.
     fn ended(&mut self, result: Result<(), IoError>, buf: IoBuf) {
         self.under_way -= 1;
         if let Memory::Whole(whole) = &mut self.memory {
@@ -150,7 +150,7 @@ impl Operation {
             Memory::Whole(buf) => buf,
             Memory::Cut(cut, slices) => {
                 drop(slices);
-                // Each part has come back with its memory, so that none is left.
+                // Each part has returned its memory.
                 cut.rejoin().unwrap_or_default()
             }
         };
@@ -171,12 +171,12 @@ struct State {
     newest: u64,
     /// Bytes of all parts that shards have.
     bytes: u64,
-    /// Somebody gives parts to the shards.
+    /// A thread is passing parts to the shards.
     is_giving: bool,
 }
 
 impl State {
-    /// Whose turn it is, and what for; none while there is no room for another part.
+    /// The next operation and its step; `None` while there is no room for another part.
     fn take(&mut self) -> Option<Turn> {
         while self.bytes < BYTES {
             let number = self.turns.pop_front()?;
@@ -206,18 +206,18 @@ impl State {
 enum Turn {
     /// A part of the operation of a number is to begin.
     Part(u64, Next, Given),
-    /// It was given up, and nothing of it is under way.
+    /// It was cancelled, and none of its parts is in flight.
     Over(Operation),
 }
 
-/// What all parts of an operation have in common.
+/// The common properties of an operation's parts.
 struct Given {
     kind: OpKind,
     flags: OpFlags,
     by: Asker,
 }
 
-/// What a part counts for.
+/// Bytes that a part counts as.
 fn cost(kind: OpKind, len: u64) -> u64 {
     match kind {
         OpKind::Read | OpKind::Write => len,
@@ -249,7 +249,7 @@ impl LongOps {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many have not ended.
+    /// The number of operations that have not ended.
     pub fn count(&self) -> usize {
         self.lock().operations.len()
     }
@@ -272,7 +272,7 @@ impl LongOps {
         Ok(())
     }
 
-    /// Gives parts to the shards as long as there is room.
+    /// Passes parts to the shards while there is room.
     fn give(self: &Arc<Self>) {
         let mut state = self.lock();
         // A closed shard completes a part inside `push`, which comes here again: the loop below takes what that freed.

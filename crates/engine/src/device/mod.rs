@@ -1,4 +1,4 @@
-//! A volume as front ends see it: checks, routing to shards, joining what was split; who asks.
+//! A volume as front ends see it: checks, routing to shards, joining of split operations; initiators.
 //!
 //! Leaves out: everything that happens inside a shard.
 

@@ -1,6 +1,6 @@
-//! A volume as somebody has it open: with each operation goes who asks for it.
+//! An open volume: adds export and initiator to each operation.
 //!
-//! Leaves out: what becomes of that, which shards decide and count (`shard/dispatch.rs`).
+//! Leaves out: what shards decide and count by them (`shard/dispatch.rs`).
 
 use super::initiator::Initiator;
 use super::volume::VolumeDevice;
@@ -9,7 +9,7 @@ use block::{BlockDevice, Geometry, Op};
 use std::sync::Arc;
 use std::task::Waker;
 
-/// The number by which shards know an export. It is given to no other for as long as somebody has this.
+/// The number by which shards know an export. It is not reused while this value exists.
 #[derive(Debug)]
 pub struct ExportNumber(pub u16);
 
@@ -21,7 +21,7 @@ pub struct OpenedDevice {
 }
 
 impl OpenedDevice {
-    /// `device` for whom is known.
+    /// `device`, opened by a known export or initiator.
     pub fn new(
         device: Arc<VolumeDevice>,
         initiator: Option<Initiator>,

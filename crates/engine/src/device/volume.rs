@@ -1,4 +1,4 @@
-//! A volume that operations can be given to.
+//! A volume that accepts operations.
 
 use super::join::Join;
 use super::long::{LONG, LongOps};
@@ -16,10 +16,10 @@ const IN_FLIGHT: usize = 1024;
 /// Longest read or write, in bytes.
 const LONGEST: u64 = 64 << 20;
 
-/// Regions of which one question for a status, or for what has changed, tells at most.
+/// Most regions that one query of status or changes covers.
 const STATUS_REGIONS: u64 = 16;
 
-/// Of each shard its port, with what the volume has in flight there.
+/// The port of each shard, with the volume's operations in flight there.
 pub(super) type Ports = Arc<[(Arc<ShardPort>, InFlight)]>;
 
 /// A volume of an open pool.
@@ -29,7 +29,7 @@ pub struct VolumeDevice {
     root: u32,
     ports: Ports,
     long: Arc<LongOps>,
-    /// All but the size, which every operation looks at.
+    /// Everything but the size, which every operation checks.
     geometry: Geometry,
     size: AtomicU64,
     seen: Seen,
@@ -37,7 +37,7 @@ pub struct VolumeDevice {
     gone: AtomicBool,
 }
 
-/// What there is to be seen through a device, for comparing it with snapshots.
+/// The content visible through a device, for comparing it with snapshots.
 pub struct Seen {
     /// The pool's description.
     pub config: Arc<Mutex<PoolConfig>>,
@@ -79,13 +79,13 @@ impl VolumeDevice {
         self.id
     }
 
-    /// Changes the size (in bytes) and tells the front ends.
+    /// Changes the size (in bytes) and notifies the front ends.
     pub fn resize(&self, size: u64) {
         self.size.store(size, Ordering::Release);
         self.wake_listeners();
     }
 
-    /// Ends the volume for its front ends: no operation is taken any more.
+    /// Ends the volume for its front ends: no further operation is accepted.
     pub fn end(&self) {
         self.gone.store(true, Ordering::Release);
         self.wake_listeners();
@@ -106,7 +106,7 @@ impl VolumeDevice {
         if self.is_gone() {
             return Err(IoError::new(
                 ErrorKind::Gone,
-                "it was deleted, or its pool closed",
+                "it was deleted, or its pool was closed",
             ));
         }
         if op.kind == OpKind::Flush {
@@ -126,23 +126,23 @@ impl VolumeDevice {
             .checked_add(op.len)
             .is_none_or(|end| end > self.size.load(Ordering::Acquire))
         {
-            return invalid("past the end of the volume");
+            return invalid("beyond the end of the volume");
         }
         let reads = matches!(op.kind, OpKind::Read | OpKind::Status | OpKind::Changed(_));
         if geometry.read_only && !reads {
             return Err(IoError::new(
                 ErrorKind::ReadOnly,
-                "it is a snapshot: clone it",
+                "it is a read-only snapshot: clone it to write",
             ));
         }
         let is_whole = |bytes| div_rem(bytes, lba).1 == 0;
         if op.len == 0 || !is_whole(op.offset) || !is_whole(op.len) {
-            return invalid("not whole logical blocks");
+            return invalid("not a multiple of the logical block size");
         }
         if matches!(op.kind, OpKind::Read | OpKind::Write)
             && (op.buf.len() as u64 != op.len || op.len > LONGEST)
         {
-            return invalid("the buffer does not fit, or the request is too long");
+            return invalid("the buffer has another length, or the request is too long");
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl VolumeDevice {
         });
     }
 
-    /// Begins an operation, as [`BlockDevice::submit`] does, of somebody who is known.
+    /// Begins an operation of a known export or initiator, as [`BlockDevice::submit`] does.
     ///
     /// # Errors
     /// The operation, when too many are in flight.

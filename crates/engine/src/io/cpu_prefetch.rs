@@ -1,8 +1,8 @@
 //! Memory that the operations of a batch will need, fetched by the processor while those before them are
 //! carried out: the page that says where a block lies, what the policy knows of it, and the block itself, where
 //! a drive or the engine has it in memory. Without that an operation mostly waits for
-//! memory. A block is too much to be fetched at once: wherever an operation is on its way and a little time
-//! has gone by, it has some of the next one's fetched (`fetching.some()`).
+//! memory. A block is too large to be prefetched in one go: wherever an operation is on its way and a little time
+//! has passed, it has some of the next one's prefetched (`fetching.some()`).
 
 use crate::map::page::MapPage;
 use crate::shard::dispatch::ShardOp;
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use units::{BLOCK, CHUNK, Coming, EXTENT_BLOCKS, Place, prefetch};
 
-/// Operations ahead of the present one whose pages are looked for.
+/// How many operations ahead of the present one pages are looked up.
 const STEPS: usize = 4;
 
 /// The page of an operation's first block. No layer changes before the batch is carried out.
@@ -27,7 +27,7 @@ pub(crate) struct Seen {
     reads: bool,
 }
 
-/// How far was looked, in numbers of operations.
+/// How far ahead lookups are, in operations.
 #[derive(Default)]
 pub(crate) struct Ahead {
     /// The first operation of the batch that is left.
@@ -39,7 +39,7 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// The first operation was taken out of the batch: what was seen of it.
+    /// The first operation was taken out of the batch: returns its lookup.
     pub fn taken(&mut self) -> Option<Seen> {
         let seen = self.seen[self.front % STEPS].take();
         self.front += 1;
@@ -48,7 +48,7 @@ impl Ahead {
 }
 
 impl Shard {
-    /// Has fetched what the first operations of `batch` need, each a step further than at the last call.
+    /// Prefetches memory that the first operations of `batch` need, each one step further than at the last call.
     pub(crate) fn look_ahead(&self, ahead: &mut Ahead, batch: &VecDeque<ShardOp>) {
         let upto = |steps: usize| ahead.front + steps.min(batch.len());
         let (found, asked, read) = (upto(STEPS), upto(STEPS - 1), upto(STEPS - 2));
@@ -85,13 +85,13 @@ impl Shard {
                 }
                 continue;
             }
-            // Where it goes is written past the processor's caches.
+            // The destination is written with non-temporal stores.
             state.access.prefetch_entry(seen.chunk, seen.block);
         }
         (ahead.found, ahead.asked, ahead.read) = (found, asked, read);
     }
 
-    /// Where a block at a place lies in a drive's memory.
+    /// Where a block at a place is in a drive's memory.
     pub(super) fn coming_at(&self, place: Place) -> Coming {
         match self.vdrive(place.vdrive()) {
             Ok(vdrive) if place.is_some() => vdrive.coming(place.block()),

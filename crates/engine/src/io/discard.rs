@@ -17,20 +17,20 @@ use units::invariant::check;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK};
 
-/// Runs of one answer to a status question.
+/// Most runs in one response to a status query.
 const STATUS_EXTENTS: usize = 1024;
-/// Chunks looked at for one answer.
+/// Chunks examined for one response.
 const STATUS_CHUNKS: u32 = 4096;
-/// Chunks looked at without a pause.
+/// Chunks examined without a pause.
 const STATUS_TURN: usize = 64;
 
-/// What becomes of part of a block when zeroing it needs space and the pool is full, as of one that a
-/// snapshot has, too.
+/// What to do with a part of a block when zeroing it needs space and the pool is full, as with one that a
+/// snapshot also has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WhenFull {
-    /// It stays as it is: a discard is a hint.
+    /// Leave it as it is: a discard is a hint.
     Skip,
-    /// The operation fails.
+    /// Fail the operation.
     Refuse,
 }
 
@@ -50,7 +50,7 @@ impl Shard {
     ) -> Result<(), IoError> {
         let mut mapped = Some(0);
         for piece in pieces(offset, len) {
-            // What no layer has a page of is zeroes: of a large volume that is most.
+            // Chunks without a page in any layer are zeroes: most chunks of a large volume.
             if mapped.is_some_and(|mapped| mapped < piece.chunk) {
                 mapped = self.next_mapped(by.volume, piece.chunk).await?;
             }
@@ -60,7 +60,7 @@ impl Shard {
                 Some(_) => {}
             }
             self.trim_piece(by, piece, when_full).await?;
-            // What waits for no drive would keep others waiting.
+            // Work that waits for no drive would starve others.
             self.handle.yield_now().await;
         }
         Ok(())
@@ -92,7 +92,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Discards a range (in bytes) of a volume that front ends cannot reach any more.
+    /// Discards a range (in bytes) of a volume that front ends cannot reach any longer.
     ///
     /// # Errors
     /// As a write's.
@@ -151,7 +151,7 @@ impl Shard {
             if looked % STATUS_TURN == STATUS_TURN - 1 {
                 self.handle.yield_now().await;
             }
-            // What no layer has a page of is a hole, and was one then.
+            // A chunk without a page in any layer is a hole, and was one then.
             if mapped.is_some_and(|mapped| mapped < piece.chunk) {
                 mapped = self.next_mapped(volume, piece.chunk).await?;
             }
@@ -190,7 +190,7 @@ impl Shard {
             loop {
                 let found = self.next_chunks(layer, from).await?;
                 for chunk in found.iter().filter(|chunk| **chunk < chunks.end) {
-                    // A home that some work has is not given up by a discard.
+                    // A discard does not free a home that is in use by other work.
                     while let Some((_, map_page)) = self.trimmable(volume, *chunk).await?
                         && map_page.busy.get()
                     {
@@ -213,7 +213,7 @@ impl Shard {
     /// Frees everything of a layer.
     ///
     /// # Errors
-    /// What a drive said, or `Gone` when it was told to end. The volume stays marked; calling again goes on.
+    /// A drive's error, or `Gone` when the shard is closing. The volume stays marked; calling again continues.
     pub(crate) async fn free_chunks(
         &self,
         volume: u32,
@@ -261,7 +261,7 @@ impl Shard {
         }
     }
 
-    /// No operation of the layer is admitted any more.
+    /// No further operation of the layer is admitted.
     pub fn end_volume(&self, volume: u32) {
         if let Some(entry) = self.state.borrow_mut().volumes.get_mut(&volume) {
             entry.gone = true;
@@ -271,7 +271,7 @@ impl Shard {
     /// Forgets a volume whose space was freed; its directory entry goes with the next checkpoint.
     ///
     /// # Errors
-    /// `Invalid` when something of it is still stored.
+    /// `Invalid` if blocks of it are still stored.
     pub fn forget_volume(&self, volume: u32) -> Result<(), IoError> {
         let mut state = self.state.borrow_mut();
         let Some(entry) = state.volumes.get(&volume) else {

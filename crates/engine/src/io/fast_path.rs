@@ -1,6 +1,6 @@
-//! Operations that wait for nothing: what lies in memory, the engine's or a drive's, is read and written as
-//! they arrive, straight from and to the host's memory, without a task. Whatever cannot be done so is left as
-//! it was, for a task (`dispatch.rs`).
+//! Operations that complete without waiting: data in memory, the engine's or a drive's, is read and written as
+//! they arrive, straight from and to the host's memory, without a task. Operations that cannot be done so are left as
+//! they were, for a task (`dispatch.rs`).
 
 use super::cpu_prefetch::Seen;
 use super::read::slow_path::{Served, is_right, overlap};
@@ -20,23 +20,23 @@ use smallvec::SmallVec;
 use std::rc::Rc;
 use units::{BLOCK, CHUNK, EXTENT_BLOCKS, Place};
 
-/// While a block of a longer read is copied, memory of the one so many further on is fetched. The next one's alone was no better
-/// than none (docs/benchmarks-log.md).
+/// While a block of a longer read is copied, the one this many blocks later is prefetched. Prefetching only the next one was no better
+/// than nothing (docs/benchmarks-log.md).
 const AHEAD: usize = 2;
 
-/// What a look at one block came to. It is small, as it comes back from each read.
+/// Result of a lookup of one block. It is small, since each read returns one.
 pub(crate) enum Block {
-    /// It is in the buffer.
+    /// The block is in the buffer.
     Served(Served),
-    /// A fast drive has it, and not in memory, or not as it was written there.
+    /// A fast drive has it, but not in memory, or with a wrong checksum.
     Left,
-    /// Others are to look for it: nothing has changed.
+    /// The slow path has to look it up: nothing has changed.
     Elsewhere,
 }
 
 impl Shard {
-    /// Reads one whole block whose page is in memory, as most reads of hosts are: what [`Shard::try_read`] does for
-    /// any, in half of the instructions.
+    /// Reads one whole block whose page is in memory, the most frequent kind of read: the same as [`Shard::try_read`] for
+    /// any range, in half of the instructions.
     pub(super) fn try_read_block(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Block {
         let (map_page, block) = (&seen.map_page, seen.block);
         if map_page.freed.get() {
@@ -80,7 +80,7 @@ impl Shard {
         if !is_right {
             return Block::Left;
         }
-        // What was never written lies nowhere: there is nothing to place.
+        // Unwritten blocks have no location: there is nothing to place.
         if served.zero == 0 {
             state.access.note_use_of(by, seen.chunk, block);
         }
@@ -91,8 +91,8 @@ impl Shard {
         Block::Served(served)
     }
 
-    /// Copies blocks that a fast drive has in memory, and takes them off `todo`: those that are right. Returns how many
-    /// there were.
+    /// Copies blocks that a fast drive has in memory, and removes those with correct checksums from `todo`. Returns how many
+    /// were copied.
     pub(super) fn serve_in_place(
         &self,
         (map_page, piece): (&Rc<MapPage>, Piece),
@@ -133,7 +133,7 @@ impl Shard {
         served.count() as u32
     }
 
-    /// The same of blocks of which summaries say where they lie.
+    /// The same for blocks whose locations are in page summaries.
     pub(super) fn serve_placed(
         &self,
         state: &mut State,
@@ -157,7 +157,7 @@ impl Shard {
     }
 
     /// Copies `count` blocks of a chunk from `first` on out of a place in a drive's memory, and adds those that
-    /// are right to `served`. `crc` is asked for a block's checksum just before that is copied.
+    /// are right to `served`. `crc` returns a block's checksum just before it is copied.
     fn copy_in_place(
         &self,
         piece: Piece,
@@ -185,8 +185,8 @@ impl Shard {
         });
     }
 
-    /// Writes whole blocks to a drive's memory, if nothing has to be waited for and they are not so many that others would
-    /// have to. False when not all of it is written: what is will be once more. The caller sees to [`Shard::written`].
+    /// Writes whole blocks to a drive's memory, if that needs no wait and they are not so many that others would
+    /// have to wait. False if not all of it is written: the written part is then written again. The caller calls [`Shard::written`].
     pub(crate) fn write_now(
         &self,
         by: By,
@@ -198,7 +198,7 @@ impl Shard {
                 .all(|piece| self.try_write_piece(by, piece, buf, seen.take()))
     }
 
-    /// The same of what lies in one chunk; false when nothing has changed.
+    /// The same for one chunk; false if nothing has changed.
     fn try_write_piece(&self, by: By, piece: Piece, buf: &IoBuf, seen: Option<Seen>) -> bool {
         let Some((layer, map_page)) = self.try_writable(by.volume, piece.chunk, seen) else {
             return false;
@@ -226,7 +226,7 @@ impl Shard {
         wrote
     }
 
-    /// Slots for a write of a host, if it need not wait its turn for them.
+    /// Slots for a host's write, if it need not wait for its turn.
     fn try_take_slots(&self, count: usize, runs: &mut Vec<Run>) -> bool {
         let class = self.tiers.for_writes();
         let State { alloc, pacing, .. } = &mut *self.state.borrow_mut();
@@ -242,7 +242,7 @@ impl Shard {
         false
     }
 
-    /// Copies what a host writes to slots in a drive's memory; the blocks' checksums, of what arrived there.
+    /// Copies a host's data to slots in a drive's memory; returns the checksums of the copied blocks.
     fn copy_to_slots(
         &self,
         runs: &[Run],
@@ -282,7 +282,7 @@ impl Shard {
         {
             return None;
         }
-        // A layer that stands on no other is not being merged with it: it takes its writes itself.
+        // A layer that is based on no other is not being merged with it: it takes its writes itself.
         if let Some(seen) = seen.filter(|seen| seen.is_alone && !seen.map_page.freed.get()) {
             return Some((seen.chunk.0, seen.map_page));
         }
@@ -310,7 +310,7 @@ mod tests {
             let buf = |fill, blocks: usize| {
                 IoBuf::from_bytes(vec![fill; blocks * BLOCK].into_boxed_slice())
             };
-            // The chunks' pages are there afterwards.
+            // The chunks' pages are in memory afterwards.
             shard.write(by, 0, &buf(1, 600)).await.unwrap();
             let at = (CHUNK - 3 * BLOCK) as u64;
             assert!(shard.write_now(by, (at, &buf(2, 8)), None));

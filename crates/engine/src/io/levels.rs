@@ -1,10 +1,10 @@
-//! Who gets what is short first: room on the fast tier and in the journal, by the levels of those who wait.
+//! Priorities for scarce resources: space on the fast tier and in the journal is granted by the levels of the waiters.
 //!
 //! Two means, both only while the pool has policies. A **reserve**: of what hosts may take, an eighth is not for everyone;
 //! each level leaves a part of it to the levels above, so that a flood of a low one does not make a high one wait
 //! ([`left_to_others`]). And a **line** ([`Line`]) for those who wait for slots: the highest level goes first, and of one
-//! level who came first. Nobody starves: of a hundred writes one is of whoever has waited for longest, and a reserve
-//! delays, it refuses nobody.
+//! level who came first. No write starves: one in a hundred is the one that has waited longest, and a reserve
+//! delays, it never refuses.
 //!
 //! Leaves out: waiting, and taking (`io/write/slow_path.rs`, `wal/log.rs`); how fast room is taken that is short (`io/write/admission.rs`).
 
@@ -14,12 +14,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use units::mutation::{Mutation, is_on};
 
-/// Part of what hosts may take that is for some alone.
+/// The share of what hosts may take that is reserved by level.
 const RESERVE: u64 = 8;
-/// Of so many that go, one is who has waited for longest.
+/// One in this many grants goes to the longest waiter.
 const ELDEST: u64 = 100;
 
-/// What somebody who is due so leaves of `all` that hosts may take.
+/// The part of `all` that an operation with this priority has to leave to others.
 fn left_to_others(all: u64, due: Due) -> u64 {
     match is_on(Mutation::RoomUndue) {
         true => 0,
@@ -30,13 +30,13 @@ fn left_to_others(all: u64, due: Due) -> u64 {
 /// Those who wait for slots.
 #[derive(Default)]
 pub(crate) struct Line {
-    /// By rank, and by when they came.
+    /// By rank, then by arrival.
     waiting: RefCell<BTreeSet<(usize, u64)>>,
-    /// Their ranks, by when they came.
+    /// Their ranks, by arrival.
     came: RefCell<BTreeMap<u64, usize>>,
     numbers: Cell<u64>,
     went: Cell<u64>,
-    /// It is the turn of who came first, whatever the rank.
+    /// It is the turn of the first arrival, whatever its rank.
     eldest: Cell<bool>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct InLine<'a> {
 }
 
 impl Line {
-    /// Who is due so takes a place.
+    /// Enqueues an operation with this priority.
     pub fn join(&self, due: Due) -> InLine<'_> {
         let number = self.numbers.get() + 1;
         self.numbers.set(number);
@@ -63,13 +63,13 @@ impl Line {
         }
     }
 
-    /// Whether somebody who is due so may take slots without a place in the line.
+    /// Whether an operation with this priority may take slots without queueing.
     pub fn may_pass(&self, due: Due) -> bool {
         let first = self.waiting.borrow().first().copied();
         first.is_none_or(|(rank, _)| due.rank() < rank && !is_on(Mutation::RoomUndue))
     }
 
-    /// Somebody has taken slots.
+    /// Slots were taken.
     pub fn went(&self) {
         if self.waiting.borrow().is_empty() {
             return;
@@ -80,27 +80,27 @@ impl Line {
         }
     }
 
-    /// Whether anybody waits.
+    /// Whether the line is not empty.
     pub fn is_empty(&self) -> bool {
         self.waiting.borrow().is_empty()
     }
 }
 
 impl InLine<'_> {
-    /// It is the next one to go, by its rank or as it has waited for longest.
+    /// It is next, by its rank or as the longest waiter.
     pub fn is_next(&self) -> bool {
         let first = self.line.waiting.borrow().first().copied();
         first == Some(self.place) || self.is_eldest()
     }
 
-    /// It goes now, whatever its rank.
+    /// It is granted now, whatever its rank.
     pub fn is_eldest(&self) -> bool {
         let came = self.line.came.borrow();
         let first = came.first_key_value().map(|(number, _)| *number);
         self.line.eldest.get() && first == Some(self.place.1)
     }
 
-    /// It has what it waited for.
+    /// Its wait is over.
     pub fn goes(self) {
         if self.is_eldest() {
             self.line.eldest.set(false);
@@ -117,7 +117,7 @@ impl Drop for InLine<'_> {
 }
 
 impl Shard {
-    /// What somebody who is due so leaves of `all` that hosts may take: nothing without policies.
+    /// The part of `all` that an operation with this priority has to leave to others: nothing without policies.
     #[inline]
     pub(crate) fn kept_for_others(&self, all: u64, due: Due) -> u64 {
         match self.has_policies() {

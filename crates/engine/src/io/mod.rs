@@ -1,8 +1,8 @@
 //! Hosts' operations within one shard: reads, writes, discards, allocation status.
 //!
-//! An operation is tried on the **fast path** first, synchronously as it arrives: data that lies in this process's
+//! An operation is tried on the **fast path** first, synchronously as it arrives: data that is in this process's
 //! memory is copied straight from or to the host's, and a map lookup, a checksum and a journal record in memory are all
-//! that it takes. What has to wait for a drive, for a page or for space goes to the **slow path**, a task of its own, which
+//! that it takes. Operations that must wait for a drive, for a page or for space go to the **slow path**, a task of its own, which
 //! does the same for any range.
 //!
 //! Writes are never in place: data goes to free blocks (log-structured allocation), and one journal record makes it visible.

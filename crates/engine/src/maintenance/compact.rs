@@ -1,6 +1,6 @@
-//! Compaction: what lies scattered is moved together, so that groups become empty.
+//! Compaction: scattered blocks are moved together, so that groups become free.
 //!
-//! Slots go into slots of other groups, homes into homes. What is valid in a home of which little is goes into
+//! Slots go into slots of other groups, homes into homes. The blocks of a home that is mostly invalid go into
 //! slots; so the home is free. Leaves out: when it is wanted (`maintenance/rebalance.rs`).
 
 use super::upkeep::Throttle;
@@ -18,28 +18,28 @@ use format::{BlockMask, BlockState, ChunkPage};
 use std::rc::Rc;
 use units::CHUNK_BLOCKS;
 
-/// Work on the shard's chunks, as far as it is still to do.
+/// Remaining work on the shard's chunks.
 struct Compaction<'a> {
     shard: &'a Shard,
-    /// Slots that are to leave their groups.
+    /// Slots to move out of their groups.
     slots: u64,
-    /// Homes that are to leave theirs.
+    /// Homes to move out of theirs.
     homes: u64,
-    /// Homes that are to be dissolved, of those with at most so many valid blocks.
+    /// Homes to dissolve, with at most this many valid blocks.
     sparse: (u64, usize),
-    /// Homes that were.
+    /// Dissolved homes.
     dissolved: u64,
-    /// It is only about slots of the fast tier.
+    /// Only slots of the fast tier are concerned.
     fast_alone: bool,
     pace: Throttle<'a>,
 }
 
 impl Shard {
-    /// Empties groups into the shard's other groups, up to `most` of each kind. At a pace that hosts do
-    /// not feel, unless one waits for space.
+    /// Empties groups into the shard's other groups, up to `most` of each kind. At a rate that does not
+    /// disturb hosts, unless one waits for space.
     ///
     /// # Errors
-    /// What a drive said; what has moved by then has moved.
+    /// A drive's error; data moved before stays moved.
     pub(super) async fn move_together(&self, most: usize) -> Result<(), IoError> {
         let (fast, slow, homes) = {
             let alloc = &mut self.state.borrow_mut().alloc;
@@ -54,7 +54,7 @@ impl Shard {
             ..Compaction::new(self)
         };
         let result = work.all_layers().await;
-        // What was there comes free when nobody needs it any more.
+        // The old space is freed once it is no longer needed.
         let settled = self.barrier().await;
         self.state.borrow_mut().alloc.reopen();
         result.and(settled)
@@ -64,7 +64,7 @@ impl Shard {
     /// one group at least, or none, and for `most` groups at most. Returns how many.
     ///
     /// # Errors
-    /// What a drive said; what has moved by then has moved.
+    /// A drive's error; data moved before stays moved.
     pub(super) async fn dissolve_homes(&self, valid: usize, most: usize) -> Result<u64, IoError> {
         let wanted = {
             let state = self.state.borrow();
@@ -85,7 +85,7 @@ impl Shard {
         result.map(|()| work.dissolved)
     }
 
-    /// Blocks of homes where nothing is valid.
+    /// Blocks of homes without valid blocks.
     fn wasted_homes(&self, state: &State) -> u64 {
         let layers = state.volumes.values();
         let valid = layers.map(|layer| layer.counts.home + layer.counts.clean);
@@ -145,7 +145,7 @@ impl<'a> Compaction<'a> {
         let Ok(Some(map_page)) = self.shard.map_page(layer, chunk, false).await else {
             return Ok(());
         };
-        // What other work has stays where it is: its group is not empty, this time.
+        // Blocks in use by other work stay: their group is not freed this time.
         let mut worked = match ChunkLock::try_new(&map_page) {
             Some(_busy) => self.home(layer, chunk, &map_page).await?,
             None => false,
@@ -169,7 +169,7 @@ impl<'a> Compaction<'a> {
         }
     }
 
-    /// Moves a home or dissolves it, where it is to be.
+    /// Moves a home, or dissolves it.
     async fn home(
         &mut self,
         layer: u32,
@@ -200,7 +200,7 @@ impl<'a> Compaction<'a> {
             }
         };
         match moved {
-            // There is no room for more; it is as far as it gets.
+            // There is no room for more: it ends here.
             Err(error) if error.kind == ErrorKind::NoSpace => self.sparse.0 = 0,
             Err(error) if error.kind == ErrorKind::Medium => {}
             other => drop(other?),
@@ -208,7 +208,7 @@ impl<'a> Compaction<'a> {
         Ok(true)
     }
 
-    /// Moves slots of a tier that are to leave their groups, and gives up copies there.
+    /// Moves slots of a tier out of their groups, and evicts clean copies there.
     async fn slots(
         &mut self,
         (layer, chunk): (u32, u32),
@@ -239,7 +239,7 @@ impl<'a> Compaction<'a> {
         Ok(true)
     }
 
-    /// Slots of a tier that are to leave their groups: copies of what is at home, and blocks that are nowhere else.
+    /// Slots of a tier to move out of their groups: clean copies, and blocks that are nowhere else.
     fn here(&self, page: &ChunkPage, class: Class) -> (BlockMask, Vec<Moving>) {
         let state = self.shard.state.borrow();
         let (mut copies, mut blocks) = (BlockMask::default(), Vec::new());

@@ -10,31 +10,31 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use units::CHUNK_BLOCKS;
 
-/// How often it is looked whether space is still being given up for other shards, in nanoseconds, and how often
-/// an audit begins anew because that began meanwhile.
+/// Interval of checking whether space is still being released for other shards, in nanoseconds, and how often
+/// an audit begins again because that began meanwhile.
 const LOOK_NS: u64 = 10_000_000;
 const TRIES: usize = 10;
 
-/// How soon it is seen that nothing moves any more, in nanoseconds.
+/// Interval of checking whether moves have ended, in nanoseconds.
 const MOVES_NS: u64 = 1_000_000;
 
-/// What an audit found.
+/// Result of an audit.
 #[derive(Clone, Default, Debug)]
 pub struct Audit {
     /// Blocks that volumes store in this shard.
     pub mapped: u64,
-    /// Of those, each layer's.
+    /// The same by layer.
     pub layers: BTreeMap<u32, u64>,
     /// Those of them that are on the fast tier.
     pub fast: BTreeMap<u32, u64>,
-    /// What is wrong, a sentence each; of many only the first.
+    /// Errors, one sentence each; the first ones of many.
     pub wrong: Vec<String>,
-    /// How much is wrong.
+    /// Number of errors.
     pub count: usize,
 }
 
 impl Audit {
-    /// The shards' findings together; `mapped` blocks is what the pool counts.
+    /// The shards' findings together; `mapped`: the pool's count of blocks.
     pub fn sum(shards: impl IntoIterator<Item = Self>, mapped: i64) -> Self {
         let mut sum = Self::default();
         for audit in shards {
@@ -51,8 +51,9 @@ impl Audit {
         if mapped != sum.mapped as i64 {
             sum.count += 1;
             let has = sum.mapped;
-            sum.wrong
-                .push(format!("the pool counts {mapped} blocks stored of {has}"));
+            sum.wrong.push(format!(
+                "the pool counts {mapped} blocks as stored, and {has} are"
+            ));
         }
         sum
     }
@@ -60,8 +61,8 @@ impl Audit {
 
 impl Shard {
     /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation and nothing
-    /// that is demoted because it was written. Checkpoints, the mover and what comes up because it is pinned wait; what the
-    /// shard gives up for others, which it does at rest too, is waited for.
+    /// left to demote. Checkpoints, the mover and the promotion of pinned data wait; the
+    /// release of space for other shards, which also happens at rest, is waited for.
     ///
     /// # Errors
     /// When the shard has failed, or a page cannot be loaded.
@@ -85,7 +86,7 @@ impl Shard {
         }
     }
 
-    /// Nothing moves by itself for as long as this is kept: neither the mover's rounds nor what is pinned.
+    /// Pauses all moves while it exists: the mover's rounds and the promotion of pinned data.
     ///
     /// # Errors
     /// Why the shard has failed.
@@ -110,7 +111,7 @@ impl Shard {
             let state = self.state.borrow();
             let known = state.volumes.get(&volume).map(|entry| entry.counts);
             if known != Some(counts) {
-                books.note(|| format!("volume {volume} counts {known:?} and has {counts:?}"));
+                books.note(|| format!("volume {volume} counts {known:?}, and has {counts:?}"));
             }
         }
         let state = self.state.borrow();
@@ -168,9 +169,10 @@ impl Shard {
             books.note(|| format!("chunk {chunk} of volume {volume} has valid blocks and no home"));
         }
         let counts = self.count(&page);
-        // Writes of what the fast tier has alone go by that.
+        // Overwrites of dirty blocks depend on that.
         if counts.fast > 0 && !state.tier_index.is_dirty(&(volume, chunk)) {
-            books.note(|| format!("chunk {chunk} of volume {volume} is not known to be dirty"));
+            books
+                .note(|| format!("chunk {chunk} of volume {volume} is missing in the dirty index"));
         }
         counts
     }

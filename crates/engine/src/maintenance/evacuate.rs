@@ -15,26 +15,26 @@ use std::sync::atomic::Ordering;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place, VdriveId};
 
-/// Passes over the volumes before evacuation gives up: each sees what the last one could not move.
+/// Passes over the volumes before evacuation fails: each retries what the last one could not move.
 const PASSES: usize = 8;
-/// Times that a chunk is tried while other work has it.
+/// Retries of a chunk that is in use by other work.
 const TRIES: usize = 2000;
 
-/// Why what moves is told to have moved.
+/// The logged reason of these moves.
 const CLEARED: [Cause; 2] = [Cause::ClearedFast, Cause::ClearedSlow];
 
-/// What came of emptying a vdrive.
+/// Result of evacuating a vdrive.
 #[derive(Clone, Debug)]
 pub enum Evacuated {
     /// Nothing is left on it.
     Empty,
     /// It was cancelled.
     Cancelled,
-    /// Blocks of it cannot be read; the rest has gone.
+    /// Blocks of it cannot be read; the rest was moved.
     UnreadableBlocks(UnreadableBlocks),
 }
 
-/// What a pass over the volumes could not move.
+/// Blocks that a pass over the volumes could not move.
 #[derive(Default)]
 struct Pass {
     failure: Option<IoError>,
@@ -42,10 +42,10 @@ struct Pass {
 }
 
 impl Shard {
-    /// Moves everything off a vdrive that gives no new space any more.
+    /// Moves everything off a vdrive on which no new space is allocated.
     ///
     /// # Errors
-    /// `NoSpace` when the rest of the pool cannot take it, or what a drive said.
+    /// `NoSpace` when the rest of the pool cannot take it, or a drive's error.
     pub async fn evacuate(
         &self,
         vdrive: VdriveId,
@@ -64,7 +64,7 @@ impl Shard {
                 }
             }
             self.barrier().await?;
-            // A checkpoint lets go of groups that were empty since before the one before it.
+            // A checkpoint releases groups that have been empty since before the previous one.
             for _ in 0..3 {
                 self.checkpoint().await?;
             }
@@ -162,7 +162,7 @@ impl Shard {
         Ok(moved)
     }
 
-    /// Moves a home to another vdrive, or what is valid there into slots. The caller holds no room in the journal.
+    /// Moves a home to another vdrive, or its valid blocks into slots. The caller holds no room in the journal.
     pub(crate) async fn move_home(
         &self,
         volume: u32,
@@ -174,7 +174,7 @@ impl Shard {
         let old = map_page.page.borrow().home();
         let data = match self.read_home(map_page, old).await {
             Ok(data) => data,
-            // What can be read of it goes by itself.
+            // Readable blocks of it are moved one by one.
             Err(error) if is_of_blocks(error) => {
                 drop(room);
                 return self.dissolve_home(volume, chunk, map_page, unread).await;
@@ -187,7 +187,7 @@ impl Shard {
             return self.dissolve_home(volume, chunk, map_page, unread).await;
         };
         if let Err(error) = self.write_moved(new, data).await {
-            // A write that may still land keeps its space until the pool is opened again.
+            // A write that may still reach the drive keeps its space until the pool is opened again.
             if error != DriveError::Timeout {
                 self.state.borrow_mut().alloc.give_home(new);
             }
@@ -220,7 +220,7 @@ impl Shard {
                 .map(|block| page.home_valid(block).then(|| page.crc(block)))
                 .collect()
         };
-        // A block that is written meanwhile is stale at home whatever is copied.
+        // The home copy of a block that is written meanwhile is stale in any case.
         let check = |index: usize, bytes: &[u8]| {
             expected[index]
                 .is_none_or(|crc| crc32c(bytes) == crc || !map_page.page.borrow().home_valid(index))
@@ -237,10 +237,10 @@ impl Shard {
         }
     }
 
-    /// What is valid at home goes into slots of any tier, in one piece. The caller holds no room in the journal.
+    /// Moves a home's valid blocks into slots of any tier, in one step. The caller holds no room in the journal.
     ///
     /// # Errors
-    /// `NoSpace` when there are not so many slots, or what a drive said: then nothing has moved.
+    /// `NoSpace` if there are not enough slots, or a drive's error: then nothing has moved.
     pub(super) async fn dissolve_whole(
         &self,
         volume: u32,
@@ -250,7 +250,7 @@ impl Shard {
         let _room = self.journal_room(Work::Mover).await?;
         let home = map_page.page.borrow().home();
         let valid: Vec<usize> = map_page.page.borrow().home_mask().blocks().collect();
-        let cannot = |error| drive_error(error, "a home cannot be dissolved");
+        let cannot = |error| drive_error(error, "a home location cannot be dissolved");
         let mut moved = 0;
         if !valid.is_empty() {
             let data = self.read_home(map_page, home).await.map_err(cannot)?;
@@ -262,8 +262,8 @@ impl Shard {
             if !self.try_slots(Class::Slow, valid.len(), &mut runs)
                 && !self.try_slots(Class::Fast, valid.len(), &mut runs)
             {
-                // No host's write has failed by that: the pool does not count as full.
-                let text = "there are not so many slots as a home has blocks";
+                // No host's write has failed because of it: the pool does not count as full.
+                let text = "there are fewer free slots than the home location has blocks";
                 return Err(IoError::new(ErrorKind::NoSpace, text));
             }
             if let Err(error) = self.write_runs(&runs, &packed, Purpose::Upkeep).await {
@@ -276,7 +276,7 @@ impl Shard {
         Ok(moved)
     }
 
-    /// Records what went from a home into slots, unless it was written meanwhile.
+    /// Records the move of blocks from a home into slots, unless they were written meanwhile.
     fn settle_dissolved(
         &self,
         volume: u32,
@@ -352,7 +352,7 @@ impl Shard {
     }
 
     /// Moves one block into another slot; its home, if it was valid, is stale afterwards. One that
-    /// cannot be read stays, and is noted.
+    /// cannot be read stays, and is recorded.
     async fn move_slot(
         &self,
         (volume, chunk): (u32, u32),

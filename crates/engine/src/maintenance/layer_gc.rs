@@ -1,4 +1,4 @@
-//! Layers that nobody names any more give back what they have, at a pace that hosts do not feel.
+//! Garbage collection of layers: the space of unreferenced layers is freed, at a rate that does not disturb hosts.
 
 use super::progress::Progress;
 use super::upkeep::Throttle;
@@ -8,10 +8,10 @@ use format::Reap;
 use std::sync::atomic::Ordering;
 use units::CHUNK;
 
-/// When the next chunk's turn is.
+/// Time of the next chunk's turn.
 pub(crate) struct Turns<'a> {
     throttle: Throttle<'a>,
-    /// Told of each chunk that is done, and says whether the next one is to follow.
+    /// Called after each chunk; returns whether to continue.
     progress: &'a Progress,
 }
 
@@ -23,11 +23,11 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// A chunk is done; waits for the next one's turn. Hosts that wait for space wait for this: then it is at
-    /// once, also while it is paused.
+    /// A chunk is done; waits for the next one's turn. If hosts wait for space, the turn is
+    /// immediate, also while it is paused.
     ///
     /// # Errors
-    /// `Gone` when none is to follow.
+    /// `Gone` if it was cancelled.
     pub async fn next(&mut self, shard: &Shard) -> Result<(), IoError> {
         self.progress
             .done
@@ -36,7 +36,7 @@ impl<'a> Turns<'a> {
         if self.progress.is_cancelled() {
             return Err(IoError::new(
                 ErrorKind::Gone,
-                "it goes on when the pool is opened again",
+                "it continues when the pool is opened again",
             ));
         }
         match shard.space_waiters.are_any() || shard.lifecycle.is_closing() {
@@ -55,10 +55,10 @@ impl<'a> Turns<'a> {
 
 impl Shard {
     /// Empties layers, one after the other: frees what they have, or merges it into the one beneath.
-    /// Reports each chunk that is done, rests when it is paused and ends when it is cancelled. Durable with the next checkpoint.
+    /// Reports each chunk that is done, and can be paused and cancelled. Durable with the next checkpoint.
     ///
     /// # Errors
-    /// What a drive said, or `Gone` when it was told to end, of each; calling again goes on.
+    /// A drive's error, or `Gone` if it was cancelled, for each; calling again continues.
     pub async fn empty_layers(
         &self,
         layers: &[Reap],

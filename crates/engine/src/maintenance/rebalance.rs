@@ -1,7 +1,7 @@
 //! Space that one shard has and another needs.
 //!
-//! Responsible for: asking the pool's other shards for groups when there is none to be had, and giving
-//! up groups for others: those that are empty, and those that can be emptied, by giving up what is kept for reads
+//! Responsible for: asking the pool's other shards for groups when none is free, and
+//! releasing groups for others: those that are empty, and those that can be emptied, by evicting what is kept for reads
 //! alone and by compaction.
 
 use crate::shard::state::Shard;
@@ -15,38 +15,38 @@ use units::CHUNK_BLOCKS;
 
 /// How long a write waits for other shards, in nanoseconds.
 const PATIENCE_NS: u64 = 20_000_000_000;
-/// And how often it looks, in nanoseconds.
+/// Its polling interval, in nanoseconds.
 const LOOK_NS: u64 = 2_000_000;
-/// How often shards are asked in a row while nothing comes of it, and the time between, in nanoseconds.
+/// Number of unsuccessful requests to shards in a row, and the time between them, in nanoseconds.
 const TRIES: u64 = 3;
 const AGAIN_NS: u64 = 100_000_000;
-/// How long copies are given up for others, in nanoseconds.
+/// Time for which copies are evicted for others, in nanoseconds.
 const EVICTING_NS: u64 = 2_000_000_000;
-/// Passes of eviction that bring nothing before the rest stays: hot copies cool by half in each.
+/// Unsuccessful passes of eviction before the rest is kept: the heat of hot copies is halved in each.
 const PASSES: usize = 8;
-/// Groups of each kind that are given up at once.
+/// Groups of each kind that are released at a time.
 const GROUPS: usize = 8;
-/// Homes with at most so many blocks that are valid are dissolved; the next number counts when nothing could be given
-/// up by then.
+/// Homes with at most this many valid blocks are dissolved; the next number applies if nothing could be
+/// released by then.
 const SPARSE: [usize; 4] = [
     CHUNK_BLOCKS / 2,
     CHUNK_BLOCKS * 3 / 4,
     CHUNK_BLOCKS * 15 / 16,
     CHUNK_BLOCKS - 1,
 ];
-/// Checkpoints after which a group that is empty belongs to nobody.
+/// Checkpoints after which an empty group is returned to the pool.
 const CHECKPOINTS: usize = 3;
 
-/// What shards of a pool ask of one another.
+/// Space requests between the shards of a pool.
 #[derive(Default, Debug)]
 pub struct Asking {
-    /// Times that one found no space while the pool should have some.
+    /// Number of requests: a shard found no space while the pool should have some.
     asked: AtomicU64,
-    /// How many of those each shard has done something about.
+    /// The number of requests that each shard has served.
     acked_requests: Mutex<BTreeMap<u16, u64>>,
-    /// Times that something came of it.
+    /// Number of successful requests.
     worked: AtomicU64,
-    /// Writes that wait for it.
+    /// Waiting writes.
     waiting: AtomicU64,
 }
 
@@ -83,7 +83,7 @@ impl Asking {
         acked_requests.insert(shard, asked);
     }
 
-    /// Whether so many shards have done what they could.
+    /// Whether this many shards have done what they could.
     fn is_acked(&self, asked: u64, shards: usize) -> bool {
         let acked_requests = self
             .acked_requests
@@ -98,7 +98,7 @@ impl Asking {
 }
 
 impl Shard {
-    /// Takes slots once all shards have given up what they can, for a write that the pool has space
+    /// Takes slots once all shards have released what they can, for a write that the pool has space
     /// for. False when that does not bring enough.
     pub(crate) async fn slots_given_up(
         &self,
@@ -126,7 +126,7 @@ impl Shard {
                 self.handle.sleep(LOOK_NS).await;
                 continue;
             }
-            // Others may have been quicker, and what came of it may be enough for more; what is demoted may be on its way.
+            // Others may have been faster, and the released space may suffice for more; demotion may be in progress.
             let worked = asking.worked.load(Ordering::Acquire);
             in_vain = if worked == asked.1 { in_vain + 1 } else { 0 };
             if in_vain == TRIES {
@@ -145,7 +145,7 @@ impl Shard {
         self.space_waiters.are_any() || self.shared.asking.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// Takes up what other shards have asked for, and asks them before a write has to.
+    /// Serves requests of other shards, and sends requests before a write has to.
     pub(crate) fn look_for_others(&self) {
         let asking = &self.shared.asking;
         let now = self.handle.now_ns();
@@ -170,7 +170,7 @@ impl Shard {
         own < self.config.spare_groups * group && rest > own.min(group) as i64
     }
 
-    /// Gives up groups for other shards, for as long as the shard runs.
+    /// Releases groups for other shards while the shard runs.
     pub(crate) async fn spare_loop(self: Rc<Self>) {
         while !self.lifecycle.is_closing() {
             let wake = self.requests.until_asked();
@@ -181,7 +181,7 @@ impl Shard {
                     Ok(true) => drop(asking.worked.fetch_add(1, Ordering::AcqRel)),
                     Ok(false) => {}
                     Err(error) => {
-                        tracing::warn!(shard = self.config.shard.0, %error, "space was not given up");
+                        tracing::warn!(shard = self.config.shard.0, %error, "space was not released");
                     }
                 }
                 asking.heed(self.config.shard.0, asked);
@@ -191,11 +191,11 @@ impl Shard {
         }
     }
 
-    /// Does for other shards what it can: copies for reads go, slots are moved together, and groups that are
-    /// empty are everybody's. Whether anything came of it.
+    /// Serves requests of other shards: clean copies are evicted, slots are compacted, and empty groups
+    /// are returned to the pool. Returns whether any space was released.
     ///
     /// # Errors
-    /// What a drive said.
+    /// A drive's error.
     async fn heed(&self) -> Result<bool, IoError> {
         self.check()?;
         self.requests.spare(self.handle.now_ns());
@@ -207,7 +207,7 @@ impl Shard {
         Ok(given? || worked)
     }
 
-    /// Empties groups and gives them up, with homes dissolved where nothing else helps. Whether anything came of it.
+    /// Empties groups and releases them, dissolving homes if nothing else helps. Returns whether any space was released.
     async fn give_groups(&self) -> Result<bool, IoError> {
         self.move_together(GROUPS).await?;
         let mut given = self.give_empty().await?;
@@ -234,7 +234,7 @@ impl Shard {
         Ok(true)
     }
 
-    /// Until so much is free that it can give. Whether any went.
+    /// Evicts until enough is free to release. Returns whether any copy was evicted.
     async fn give_up_copies(&self) -> Result<bool, IoError> {
         let mut worked = false;
         let until = self.handle.now_ns() + EVICTING_NS;

@@ -1,4 +1,4 @@
-//! Bringing a mirror's member up to date: each shard copies what lies in its own groups.
+//! Bringing a mirror's member up to date: each shard copies what is in its own groups.
 
 use super::progress::Progress;
 use super::upkeep::Kind;
@@ -20,7 +20,7 @@ const RANGE: u64 = 256;
 pub type MemberPlace = (VdriveId, usize);
 
 impl Shard {
-    /// A part lies on this drive from now on, or on none.
+    /// Attaches a part to this drive, or to none.
     ///
     /// # Errors
     /// When this thread cannot reach the drive.
@@ -41,7 +41,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Before a member returns: what it may have lost is told to its map.
+    /// Before a member returns: records in its map what it may have lost.
     ///
     /// # Errors
     /// When there is no such vdrive.
@@ -81,7 +81,7 @@ impl Shard {
         Ok((own + used) * BLOCK as u64)
     }
 
-    /// Copies what is in use in stale regions with these numbers; false when it was cancelled.
+    /// Copies the used blocks of stale regions with these numbers; false when it was cancelled.
     ///
     /// # Errors
     /// When the member has gone out again.
@@ -109,7 +109,7 @@ impl Shard {
             !last && window.contains(&(first / region)) && io.member(member).stale.covers(*first)
         });
         for (key, _) in stale {
-            // What comes into use from here on goes to the member by itself.
+            // Blocks used from here on are written to the member anyway.
             let runs = self.state.borrow().alloc.used_runs(key);
             for run in runs {
                 let (block, count) = (run.place.block(), run.count as u64);
@@ -143,10 +143,10 @@ impl Shard {
         Ok(true)
     }
 
-    /// Makes what a member has durable.
+    /// Flushes a member.
     ///
     /// # Errors
-    /// When it fails, or is not being brought up to date any more.
+    /// If it fails, or is no longer being resynced.
     pub async fn flush_member(&self, (vdrive, member): MemberPlace) -> Result<(), IoError> {
         let io = self.vdrive(vdrive)?;
         if io.member(member).state() != MemberState::Syncing {
@@ -157,7 +157,7 @@ impl Shard {
             .map_err(|error| member_failed(&error))
     }
 
-    /// What a shard has in the metadata region besides groups: its journal and checkpoints.
+    /// A shard's space in the metadata region besides groups: its journal and checkpoints.
     fn own_ranges(&self, vdrive: VdriveId) -> Vec<(u64, u64)> {
         if vdrive != VdriveId(0) || is_on(Mutation::ResyncJournal) {
             return Vec::new();
@@ -171,6 +171,6 @@ impl Shard {
 }
 
 fn member_failed(error: &DriveError) -> IoError {
-    let text = format!("the drive that is brought up to date has failed: {error}");
+    let text = format!("the drive being resynced has failed: {error}");
     IoError::new(ErrorKind::Device, text)
 }

@@ -12,28 +12,28 @@
 use reactor::Event;
 use std::cell::Cell;
 
-/// After a request was in vain no other write asks for so long, in nanoseconds. Before one has to, a shard asks no more
-/// often than that either.
+/// Time without requests by writes after an unsuccessful one, in nanoseconds. Early requests of a shard are no more
+/// frequent either.
 const BACKOFF_NS: u64 = 10_000_000_000;
 /// How long space counts as short after a shard has asked, in nanoseconds.
 const SPARING_NS: u64 = 60_000_000_000;
 
-/// A shard's requests for space, and what it does for those of others.
+/// A shard's requests for space, and its work for those of others.
 #[derive(Default)]
 pub(crate) struct SpaceRequests {
-    /// What other shards have asked for and this one has taken up.
+    /// Requests of other shards that this one has taken up.
     taken_up: Cell<u64>,
     came: Event,
     /// No write asks other shards for space before this moment.
     backoff_until_ns: Cell<u64>,
-    /// This one last asked without having to at this moment.
+    /// Time of this shard's last early request.
     asked_early_ns: Cell<u64>,
     is_compacting: Cell<bool>,
     sparing_until_ns: Cell<u64>,
 }
 
 impl SpaceRequests {
-    /// Which requests this shard has taken up: all up to this one.
+    /// The last request that this shard has taken up.
     pub fn taken_up(&self) -> u64 {
         self.taken_up.get()
     }
@@ -43,7 +43,7 @@ impl SpaceRequests {
         self.taken_up.replace(asked) != asked
     }
 
-    /// There may be a request: the task that serves them looks.
+    /// There may be a request: wakes the task that serves them.
     pub fn wake(&self) {
         self.came.notify();
     }
@@ -58,37 +58,37 @@ impl SpaceRequests {
         now_ns >= self.backoff_until_ns.get()
     }
 
-    /// A write has asked in vain.
+    /// A write's request was unsuccessful.
     pub(super) fn back_off(&self, now_ns: u64) {
         self.backoff_until_ns.set(now_ns + BACKOFF_NS);
     }
 
-    /// Whether the shard, which is short of groups, may ask now though no write has to.
+    /// Whether the shard, which is short of groups, may send an early request.
     pub(super) fn may_ask_early(&self, now_ns: u64) -> bool {
         now_ns >= self.asked_early_ns.get() + BACKOFF_NS
     }
 
-    /// It has.
+    /// It has sent one.
     pub(super) fn asked_early(&self, now_ns: u64) {
         self.asked_early_ns.set(now_ns);
     }
 
-    /// Whether groups of homes are being emptied: none is taken by what is demoted.
+    /// Whether groups of homes are being emptied: demotion takes none.
     pub fn is_compacting(&self) -> bool {
         self.is_compacting.get()
     }
 
-    /// They are from now on, or are not any more.
+    /// Sets that state.
     pub(super) fn set_compacting(&self, is_compacting: bool) {
         self.is_compacting.set(is_compacting);
     }
 
-    /// Whether space is short: what is demoted takes no home that it would leave empty in large part.
+    /// Whether space is short: demotion takes no homes that would be mostly empty.
     pub fn is_sparing(&self, now_ns: u64) -> bool {
         now_ns < self.sparing_until_ns.get()
     }
 
-    /// Space counts as short for a while.
+    /// Space counts as short for some time.
     pub(super) fn spare(&self, now_ns: u64) {
         self.sparing_until_ns.set(now_ns + SPARING_NS);
     }

@@ -1,12 +1,12 @@
 //! Background work: one scheduler for all that a shard does without a host waiting for it.
 //!
-//! Each kind of it has its own way to find out how much hosts leave it: write-back takes a share of what they ask for
-//! ([`WritebackRate`]), scrubs and deletions measure what hosts feel ([`Throttle`]), the others go as fast as drives let them.
-//! Above that stands what volumes were promised. Background work is a tenant of the lowest level: while somebody in the pool
-//! misses what its policy promises ([`Upkeep::hurt`], told by the gates), each kind goes down to its floor, so that it
+//! Each kind has its own way to determine how much hosts leave to it: write-back takes a share of what they request
+//! ([`WritebackRate`]), scrubs and deletions measure hosts' latency ([`Throttle`]), the others run as fast as the drives allow.
+//! Guarantees of volumes take precedence. Background work is a tenant of the lowest level: while a volume of the pool
+//! misses its guarantee ([`Upkeep::hurt`], reported by the gates), each kind is reduced to its floor, so that it
 //! ends all the same, and runs at its usual rate again once no promise has been missed for a while.
 //!
-//! Leaves out: what a kind does. What makes room that hosts wait for is no background work: nothing here delays it.
+//! Leaves out: what a kind does. Work that frees space for waiting hosts is not background work: nothing here delays it.
 
 mod throttle;
 mod writeback_rate;
@@ -22,31 +22,31 @@ use throttle::Meters;
 use units::mutation::{Mutation, is_on};
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// For how long somebody counts as hurt after that was seen: five ticks of a gate.
+/// Time for which a missed guarantee is in effect: five ticks of a gate.
 const HURT_NS: u64 = 100_000_000;
-/// How soon who waits sees that nobody is hurt any more, in nanoseconds.
+/// Polling interval of waiters for its end, in nanoseconds.
 const STEP_NS: u64 = 20_000_000;
 const MIB: u64 = 1 << 20;
 
-/// Kinds of background work. Scrubs, and what is deleted or merged, have floors in units of their own ([`Throttle`]).
+/// Kinds of background work. Scrubs, deletions and merges have floors in units of their own ([`Throttle`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Write-back that nobody waits for.
+    /// Write-back that no host waits for.
     Demotion,
-    /// Copies for the fast tier.
+    /// Promotion.
     Promotion,
-    /// Bringing a mirror's member up to date.
+    /// Resync of a mirror's member.
     Resync,
 }
 
-/// Bytes a second, in one shard, below which a kind does not go: what keeps a volume safe goes fastest.
+/// Minimum rate of each kind in bytes per second and shard: resync, which restores redundancy, is fastest.
 const FLOORS: [(Kind, u64); 3] = [
     (Kind::Demotion, 4 * MIB),
     (Kind::Promotion, MIB),
     (Kind::Resync, 8 * MIB),
 ];
 
-/// Until when somebody counts as hurt, in all shards of a pool.
+/// End of the effect of a missed guarantee, in all shards of a pool.
 #[derive(Default, Debug)]
 pub struct HurtUntil(AtomicU64);
 
@@ -55,7 +55,7 @@ pub(crate) struct Upkeep {
     handle: Handle,
     meters: Meters,
     hurt_until: Arc<HurtUntil>,
-    /// When each kind may go on, at its floor.
+    /// When each kind may continue, at its floor.
     next_ns: [Cell<u64>; FLOORS.len()],
 }
 
@@ -70,12 +70,12 @@ impl Upkeep {
         }
     }
 
-    /// `count` operations of hosts took so long each.
+    /// Records `count` host operations of the same latency.
     pub fn note(&self, took_ns: u64, count: usize) {
         self.meters.note(took_ns, count);
     }
 
-    /// Somebody with a policy missed what that promises.
+    /// A volume has missed its guarantee.
     pub fn hurt(&self, now_ns: u64) {
         if !is_on(Mutation::UpkeepUndue) {
             let until_ns = now_ns + HURT_NS;
@@ -83,9 +83,9 @@ impl Upkeep {
         }
     }
 
-    /// Whether a promise was missed recently.
+    /// Whether a guarantee was missed recently.
     pub fn is_hurt(&self) -> bool {
-        // Most pools have no policies, and the clock is not asked for them.
+        // Most pools have no policies, and the clock is not read for them.
         let until_ns = self.hurt_until.0.load(Ordering::Relaxed);
         until_ns != 0 && self.handle.now_ns() < until_ns
     }
@@ -96,12 +96,12 @@ impl Upkeep {
         found.map_or((0, MIB), |(at, (_, floor))| (at, *floor))
     }
 
-    /// Whether some of a kind may be done now.
+    /// Whether work of a kind may be done now.
     pub fn may(&self, kind: Kind) -> bool {
         !self.is_hurt() || self.next_ns[Self::row(kind).0].get() <= self.handle.now_ns()
     }
 
-    /// So much of a kind was done, or is about to be.
+    /// Counts work of a kind that was done, or is about to be.
     pub fn did(&self, kind: Kind, bytes: u64) {
         if !self.is_hurt() {
             return;
@@ -112,7 +112,7 @@ impl Upkeep {
         self.next_ns[at].set(begins.saturating_add(takes as u64));
     }
 
-    /// Waits until some of a kind may be done, and counts so many bytes of it. At once while nobody is hurt.
+    /// Waits until work of a kind may be done, and counts its bytes. Immediate while no guarantee is missed.
     pub async fn wait(&self, kind: Kind, bytes: u64) {
         while !self.may(kind) {
             self.handle.sleep(STEP_NS).await;

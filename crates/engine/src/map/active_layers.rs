@@ -3,8 +3,8 @@
 //! A volume's writes go to the layer with its number until a snapshot switches them to another one; only those that were
 //! switched are here. Group snapshots go in three steps (docs/snapshots.md): volumes are **quiesced** (their pages do not
 //! change), **switched**, and **resumed**. A write that finds its volume quiesced waits for [`ActiveLayers::until_resumed`],
-//! asked for in the same borrow, and looks again. Invariant: from quiesce to resume a volume's active layer changes by the
-//! switch alone, and a layer that was merged into the one beneath is nobody's.
+//! requested in the same borrow, and checks again. Invariant: from quiesce to resume a volume's active layer changes by the
+//! switch alone, and a layer that was merged into the one beneath belongs to no volume.
 
 use reactor::Event;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ impl ActiveLayers {
         self.switched.insert(volume, layer);
     }
 
-    /// They go to the layer with the volume's number again, or a snapshot is not read any more.
+    /// They go to the layer with the volume's number again, or a snapshot is not read any longer.
     pub(super) fn forget(&mut self, volume: u32) {
         self.switched.remove(&volume);
     }
@@ -72,7 +72,7 @@ impl ActiveLayers {
         self.resumed.wait()
     }
 
-    /// Who waits looks again.
+    /// Waiters check again.
     pub fn wake(&self) {
         self.resumed.notify();
     }

@@ -1,5 +1,5 @@
 //! Loading the pages of many chunks at once, for recovery: a journal may change tens of thousands
-//! all over a map, and read one by one they are what an opening takes longest for.
+//! all over a map, and reading them one by one would dominate the time of an opening.
 
 use super::layer_table::layer_entry;
 use super::radix::Lookup;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use units::Place;
 use units::mutation::{Mutation, is_on};
 
-/// Pages that nobody asked for and that are read all the same, so that one read does.
+/// Unneeded pages that are read along, so that one read suffices.
 const GAP: u64 = 4;
 /// Pages of one read.
 const RUN: u64 = 64;
@@ -26,7 +26,7 @@ impl Shard {
     /// Loads the pages of these chunks (layer and number), where there are any.
     ///
     /// # Errors
-    /// What a drive said, or `Medium` when no copy of a page is right.
+    /// A drive's error, or `Medium` if no copy of a page is intact.
     pub(crate) async fn load_chunks(&self, chunks: &[(u32, u32)]) -> Result<(), IoError> {
         // Level by level: what is loaded tells where the next ones lie.
         for _ in 0..=TREE_TOP {
@@ -51,7 +51,7 @@ impl Shard {
         Ok(())
     }
 
-    /// What has to be read next for these chunks, by place.
+    /// The next reads for these chunks, by place.
     fn missing_pages(&self, chunks: &[(u32, u32)]) -> BTreeMap<Place, Wanted> {
         let mut state = self.state.borrow_mut();
         let mut pages = BTreeMap::new();

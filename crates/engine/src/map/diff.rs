@@ -1,4 +1,4 @@
-//! What a volume or a snapshot has otherwise than a snapshot that it stands on (docs/snapshots.md).
+//! Differences between a volume or a snapshot and a snapshot that it is based on (docs/snapshots.md).
 //!
 //! Layers are merged meanwhile, chunk by chunk. So what is inherited from where is looked up for a
 //! chunk without waiting in between, and a snapshot is known by its epoch, which stays with what it
@@ -12,23 +12,23 @@ use format::BlockMask;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Chunks that are looked at for one answer.
+/// Chunks that are examined for one answer.
 const CHUNKS: usize = 64;
 
-/// What is not as it was in a chunk.
+/// The changed blocks of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChangedChunk {
     /// Chunk.
     pub chunk: u32,
     /// Blocks that were written or discarded.
     pub changed: BlockMask,
-    /// Those of them that are not zeroes now.
+    /// Those of them that are not zeroes at present.
     pub data: BlockMask,
 }
 
 /// Chunks that may differ, and what they were found by.
 struct Candidates {
-    /// The layer that was looked at, and the one that it is compared with.
+    /// The layer that was examined, and the one that it is compared with.
     layers: (u32, u32),
     chunks: Vec<u32>,
     /// Where the next ones are looked for.
@@ -36,7 +36,7 @@ struct Candidates {
 }
 
 impl State {
-    /// The layer of epoch `since` that `layer` stands on, or itself; 0 when `since` is.
+    /// The layer of epoch `since` that `layer` is based on, or itself; 0 when `since` is.
     fn base(&self, layer: u32, since: u32) -> Result<u32, IoError> {
         if since == 0 {
             return Ok(0);
@@ -51,7 +51,7 @@ impl State {
             at = entry.parent;
         }
         let text =
-            "it does not stand on the snapshot that it is compared with, which may be deleted";
+            "it does not descend from the snapshot that it is compared with, which may be deleted";
         Err(IoError::new(ErrorKind::Invalid, text))
     }
 
@@ -62,7 +62,7 @@ impl State {
         Ok((layer, self.base(layer, since)?))
     }
 
-    /// What a layer has otherwise than the one beneath that it is compared with; 0: than nothing.
+    /// The differences between a layer and the lower one that it is compared with; 0: an empty one.
     fn changed(&self, (layer, base): (u32, u32), chunk: u32) -> Result<ChangedChunk, Missing> {
         let all = BlockMask::ALL;
         let floor = self.volumes.get(&base).map_or(0, |entry| entry.epoch);
@@ -113,7 +113,7 @@ impl State {
 }
 
 impl Shard {
-    /// What a chunk of a volume, or of a snapshot that is open, has otherwise than the snapshot of
+    /// The differences between a chunk of a volume, or of an open snapshot, and the snapshot of
     /// epoch `since`; 0: than nothing.
     ///
     /// # Errors

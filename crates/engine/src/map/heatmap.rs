@@ -9,11 +9,11 @@ use format::{BlockMask, BlockState};
 use std::ops::{Range, RangeInclusive};
 use units::{BLOCK, CHUNK, EXTENT_BLOCKS};
 
-/// Chunks looked at for each part of a map, and for all of it, at least and at most; of a bigger volume, every n-th.
+/// Chunks examined for each part of a map, and for all of it, at least and at most; of a bigger volume, every n-th.
 const CELL_CHUNKS: u32 = 4;
 const MAP_CHUNKS: RangeInclusive<u32> = 4 * 1024..=16 * 1024;
 
-/// Chunks looked at before others of the loop have their turn.
+/// Chunks examined before others of the loop have their turn.
 const AT_ONCE: usize = 16;
 
 impl Shard {
@@ -21,7 +21,7 @@ impl Shard {
     /// length. A chunk counts where it begins.
     ///
     /// # Errors
-    /// What a drive said.
+    /// A drive's error.
     pub async fn map(
         &self,
         volume: u32,

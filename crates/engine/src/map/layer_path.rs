@@ -1,4 +1,4 @@
-//! The layers that a layer stands on, in a row: where what is inherited from an epoch is, is found in a
+//! The chain of layers that a layer is based on: where blocks inherited from an epoch are is found in a
 //! few steps then, and not by walking through a thousand snapshots.
 
 use crate::shard::state::Volume;
@@ -31,7 +31,7 @@ impl Paths {
         (covered < epoch_of(volumes, found)).then_some(owner)
     }
 
-    /// What stands on what has changed.
+    /// The parents of layers have changed.
     pub fn forget(&self) {
         self.0.borrow_mut().clear();
     }

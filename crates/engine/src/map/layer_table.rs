@@ -16,7 +16,7 @@ const CHUNKS: usize = 64;
 /// A page that has to be loaded first: layer, level, first key, and where it lies.
 pub(crate) type Missing = (u32, u8, u32, PagePtr);
 
-/// What is needed of pages that are not in memory.
+/// Pages that are needed and not in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pages {
     /// The pages.
@@ -30,7 +30,7 @@ pub(crate) enum Pages {
 pub(crate) struct Owned {
     /// Layer, page and blocks; what the page says counts for these.
     pub parts: SmallVec<[(u32, Rc<MapPage>, BlockMask); 2]>,
-    /// Blocks that no page tells of.
+    /// Blocks that no page covers.
     pub zero: BlockMask,
     /// Blocks that were not followed further down.
     pub beneath: BlockMask,
@@ -82,7 +82,7 @@ impl State {
         self.active.of(volume)
     }
 
-    /// The page that tells of a chunk of a layer: its own, or that of the nearest layer beneath.
+    /// The page for a chunk of a layer: its own, or that of the nearest layer beneath.
     ///
     /// # Errors
     /// The page that has to be loaded first.
@@ -154,7 +154,7 @@ impl State {
         // Mostly one layer at a time has all: no allocation then.
         let mut todo: SmallVec<[(u32, BlockMask); 4]> = smallvec![(layer, blocks)];
         while let Some((layer, mut blocks)) = todo.pop() {
-            // Of what is inherited the page was mostly given up: its summary is found sooner than that.
+            // Pages of inherited blocks are mostly evicted: a summary is found sooner.
             if pages == Pages::OrSummaries && layer != top {
                 blocks = self.without_placed((layer, chunk), blocks, &mut owned.placed);
                 if blocks.is_empty() {
@@ -192,7 +192,7 @@ impl State {
                 left = left.and_not(same);
                 match self.paths.owner(&self.volumes, (layer, found), epoch) {
                     Some(owner) => todo.push((owner, same)),
-                    // No layer beneath covers it any more: what is here counts.
+                    // No layer beneath covers it any longer: what is here counts.
                     None => owned.zero = owned.zero.or(same),
                 }
             }
@@ -228,7 +228,7 @@ impl State {
         left
     }
 
-    /// The page that a new one of `layer` begins with, where that stands on others.
+    /// The page that a new one of `layer` begins with, where that is based on others.
     ///
     /// # Errors
     /// The page that has to be loaded first.
@@ -287,11 +287,11 @@ impl Shard {
         .await
     }
 
-    /// What is found in the state once no page is missing for it: those that are get loaded, and it is
-    /// looked at anew.
+    /// The result of `find` once no page is missing for it: missing ones are loaded, and the state is
+    /// examined again.
     ///
     /// # Errors
-    /// What `find` says, or the drive's error.
+    /// The error of `find`, or the drive's.
     pub(crate) async fn look<T>(
         &self,
         find: impl Fn(&State) -> Result<Result<T, Missing>, IoError>,
@@ -386,7 +386,7 @@ impl Shard {
         }
     }
 
-    /// Those of these volumes that write to the layers beside them.
+    /// Those of these volumes whose active layers are the given ones.
     pub fn are_live(&self, volumes: &[(u32, u32)]) -> Vec<u32> {
         let state = self.state.borrow();
         let live = volumes
@@ -435,7 +435,7 @@ impl Shard {
         self.resume_volumes(volumes.iter().map(|(volume, _)| *volume));
     }
 
-    /// The number under which a snapshot's layer is read; no layer: it is not any more.
+    /// The number under which a snapshot's layer is read; no layer: it is not any longer.
     pub fn set_reader(&self, id: u32, layer: Option<u32>) {
         let active = &mut self.state.borrow_mut().active;
         match layer {
@@ -478,7 +478,7 @@ fn page_of(entry: &Volume, layer: u32, chunk: u32) -> Result<Option<&Rc<MapPage>
 }
 
 /// The layer whose page of a chunk takes writes that are meant for `layer`: while that is being
-/// merged and has none any more, the one beneath.
+/// merged and has none any longer, the one beneath.
 pub(crate) fn writer(state: &State, layer: u32, chunk: u32) -> Result<u32, Missing> {
     let Some(entry) = state.volumes.get(&layer).filter(|entry| entry.merging) else {
         return Ok(layer);

@@ -1,4 +1,4 @@
-//! Where a volume's blocks lie, for whoever looks at the drives itself instead of reading them.
+//! Locations of a volume's blocks, for callers that access the drives directly.
 
 use super::layer_table::Owned;
 use super::page::live;

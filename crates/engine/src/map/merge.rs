@@ -1,4 +1,4 @@
-//! A layer's pages go into those of the layer that it stands on, which nobody names any more
+//! Merging a layer's pages into those of its parent layer, which is no longer referenced
 //! (docs/snapshots.md).
 //!
 //! A chunk is merged without waiting in between, and never while a checkpoint collects pages: a
@@ -29,7 +29,7 @@ impl Shard {
     /// page go to the one beneath.
     ///
     /// # Errors
-    /// What a drive said, or `Gone` when it was told to end. Calling again goes on.
+    /// A drive's error, or `Gone` when the shard is closing. Calling again continues.
     pub(crate) async fn merge_layer(
         &self,
         upper: u32,
@@ -100,7 +100,7 @@ impl Shard {
                 self.dissolve_home(upper, chunk, &up, &mut unread).await?;
                 if unread.count > 0 {
                     let text = format!(
-                        "{} blocks of chunk {chunk} cannot be read and so cannot be moved",
+                        "{} blocks of chunk {chunk} cannot be read and therefore cannot be moved",
                         unread.count
                     );
                     return Err(IoError::new(ErrorKind::Medium, text));
@@ -217,7 +217,7 @@ impl Shard {
     /// survive) is left out: the upper page then still hides the lower one.
     ///
     /// # Errors
-    /// What a drive said.
+    /// A drive's error.
     pub(crate) async fn replay_merge(
         &self,
         lower: u32,

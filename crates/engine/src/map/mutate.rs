@@ -106,7 +106,7 @@ impl Shard {
     /// Blocks from `first` on have new content in `run`, which the next barrier makes durable.
     ///
     /// # Errors
-    /// When the journal takes no record any more.
+    /// When the journal takes no record any longer.
     pub(crate) fn apply_write(
         &self,
         volume: u32,
@@ -253,7 +253,7 @@ impl Shard {
         Ok(())
     }
 
-    /// The chunk gives up a home where nothing is valid.
+    /// Frees the chunk's home without valid blocks.
     ///
     /// # Errors
     /// As [`Shard::apply_write`].
@@ -321,7 +321,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Blocks that are valid at home give up their slots.
+    /// Frees the slots of blocks that are valid at home.
     ///
     /// # Errors
     /// As [`Shard::apply_write`].
@@ -403,7 +403,7 @@ impl Shard {
     #[inline]
     pub(crate) fn free_slots(&self, state: &mut State, old: &[Place]) {
         for place in old.iter().filter(|place| place.is_some()) {
-            // The next checkpoint keeps the slot as free, whether it is let go by then or not.
+            // The next checkpoint records the slot as free, whether it is released by then or not.
             state.alloc.touch(*place);
             self.devices.check_unwritten(*place, 1);
             state.deferred_frees.slots(*place, 1);

@@ -16,7 +16,7 @@ use units::mutation::{Mutation, is_on};
 const ROOM_NS: u64 = 5_000_000_000;
 const LOOK_NS: u64 = 10_000_000;
 
-/// The page of a chunk in memory. Whoever holds it keeps it there.
+/// The page of a chunk in memory. It stays there while it is referenced.
 pub struct MapPage {
     pub page: RefCell<ChunkPage>,
     /// Differs from what is on the drive.
@@ -33,7 +33,7 @@ pub struct MapPage {
     pub ram: [Cell<u32>; CHUNK_EXTENTS],
     /// When a block was last written, on the loop's clock.
     pub written_ns: Cell<u64>,
-    /// What the page on the drive says.
+    /// The content of the page on the drive.
     pub disk_counts: Cell<BlockCounts>,
 }
 
@@ -57,7 +57,7 @@ impl MapPage {
     }
 }
 
-/// What looking for a chunk's page found.
+/// Result of looking up a chunk's page.
 pub(crate) enum Found {
     /// It is in memory, or there is none.
     MapPage(Option<Rc<MapPage>>),
@@ -158,7 +158,7 @@ impl Shard {
                         return Ok(());
                     }
                 }
-                // What work under way may take it gives back when it ends.
+                // What work in progress may take it gives back when it ends.
                 let until = self.handle.now_ns() + ROOM_NS;
                 while self.has_room_alone() && self.handle.now_ns() < until {
                     self.check()?;
@@ -171,14 +171,13 @@ impl Shard {
                         return Ok(());
                     }
                 }
-                let advice =
-                    "the metadata region is full: delete snapshots, clones or volumes, or discard";
+                let advice = "the metadata region is full: delete snapshots, clones or volumes, or discard data";
                 Err(IoError::new(ErrorKind::NoSpace, advice))
             }
         }
     }
 
-    /// Whether pages wait for a checkpoint, or what one freed for being let go.
+    /// Whether pages wait for a checkpoint, or space that one freed waits for its release.
     pub(crate) fn checkpoint_gives_room(&self) -> bool {
         let state = self.state.borrow();
         let changed = state.dirty_pages.unplaced() + state.dirty_pages.nodes().count();
@@ -222,7 +221,7 @@ impl Shard {
         Ok(Found::MapPage(Some(map_page)))
     }
 
-    /// Loads one page of a volume's tree; two who need the same one load it once.
+    /// Loads one page of a volume's tree; concurrent callers load it once.
     pub(crate) async fn load(
         &self,
         volume: u32,
@@ -256,7 +255,7 @@ impl Shard {
     /// is there by now.
     ///
     /// # Errors
-    /// `Medium` when it says that data lies where the pool has no space.
+    /// `Medium` when it says that data is where the pool has no space.
     pub(super) fn install_page(
         &self,
         state: &mut State,
@@ -287,7 +286,7 @@ impl Shard {
         Ok(())
     }
 
-    /// What a page says, by tier.
+    /// A page's blocks, by tier.
     pub(crate) fn count(&self, page: &ChunkPage) -> BlockCounts {
         let (slots, home) = (page.slot_mask(), page.home_mask());
         let dirty = slots.and_not(home);

@@ -1,10 +1,10 @@
 //! Which map pages are in memory, which are being loaded, and which leave.
 //!
-//! Eviction is a clock (second chance): pages are looked at in a ring, and one that was used since the last time, is changed,
+//! Eviction is a clock (second chance): pages are examined in a ring, and one that was used since the last time, is changed,
 //! or is in use stays. Of a page that left a **summary** may stand in for it ([`PageSummaries`]); pages of frozen layers
 //! leave for one even while there is room.
 //!
-//! [`PageCache`] owns the ring, the summaries and the loads under way; pages themselves hang in their layers' trees. Its
+//! [`PageCache`] owns the ring, the summaries and the loads in progress; pages themselves hang in their layers' trees. Its
 //! invariants: a page is in the ring once while its tree has it (a key whose page is gone is taken out when the
 //! hand comes to it); a summary exists only while its page is not in memory, so it is never older than that; two who need
 //! one page load it once.
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use units::Place;
 
-/// Pages that are looked at in a row for summaries: less than a tenth of a millisecond.
+/// Pages that are examined in a row for summaries: less than a tenth of a millisecond.
 const STEPS: usize = 256;
 /// The same for room, by every operation that loads a page.
 const TRIM_STEPS: usize = 64;
@@ -35,15 +35,15 @@ type NodeKey = (u32, u8, u32);
 
 /// A shard's pages in memory.
 pub(crate) struct PageCache {
-    /// Chunks' pages in the order in which they are looked at for eviction.
+    /// Chunks' pages in the order in which they are examined for eviction.
     clock: VecDeque<Key>,
     summaries: PageSummaries,
-    /// Pages that are being loaded, and those who wait for the same ones.
+    /// Pages that are being loaded, with waiters for the same ones.
     loading: BTreeMap<NodeKey, Event>,
 }
 
 impl PageCache {
-    /// Summaries take so many bytes at most.
+    /// Maximum bytes of summaries.
     pub fn new(summaries: usize) -> Self {
         Self {
             clock: VecDeque::new(),
@@ -91,7 +91,7 @@ impl PageCache {
         self.summaries.used(key);
     }
 
-    /// What a page's summary said could not be read.
+    /// Blocks at the locations of a summary could not be read.
     pub fn summary_failed(&mut self, key: Key) {
         self.summaries.forget(key);
     }
@@ -107,7 +107,7 @@ impl PageCache {
         }
     }
 
-    /// A page was read, or could not be: who waits for it looks again.
+    /// A page was read, or could not be: waiters check again.
     pub(super) fn end_load(&mut self, page: NodeKey) {
         if let Some(event) = self.loading.remove(&page) {
             event.notify();
@@ -119,12 +119,12 @@ impl PageCache {
 struct Candidate {
     key: (u32, u32),
     map_page: Rc<MapPage>,
-    /// Another layer stands on its own.
+    /// Another layer is based on its own.
     frozen: bool,
 }
 
 impl Shard {
-    /// Keeps the number of pages in memory at what it may be: drops clean ones that nobody uses.
+    /// Limits the number of pages in memory: evicts clean unused ones.
     pub(crate) fn trim_pages(&self) {
         let mut state = self.state.borrow_mut();
         for _ in 0..TRIM_STEPS {
@@ -142,8 +142,8 @@ impl Shard {
         }
     }
 
-    /// Gives up pages of frozen layers of which summaries have all that a read needs: it is found sooner there than
-    /// in pages, a hundred of which share what one page has of a volume without snapshots. Looks at
+    /// Evicts pages of frozen layers whose summaries have all that a read needs: it is found sooner there than
+    /// in pages, a hundred of which share what one page has of a volume without snapshots. Examines
     /// some of all pages, and at the next ones the next time.
     pub(crate) fn make_summaries(&self) {
         let mut state = self.state.borrow_mut();
@@ -196,7 +196,7 @@ impl Shard {
 }
 
 impl Candidate {
-    /// It is as it lies on the drive, and nobody has it but its tree and what of it is in RAM.
+    /// It is clean, and only referenced by its tree and its extents in RAM.
     fn is_idle(&self) -> bool {
         let users = Rc::strong_count(&self.map_page) - 2 - self.map_page.ram_extents();
         !self.map_page.dirty.get() && users == 0

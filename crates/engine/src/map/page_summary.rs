@@ -1,4 +1,4 @@
-//! What stays in memory of a page that was given up: where its blocks lie.
+//! Page summaries: the locations of an evicted page's blocks, which stay in memory.
 //!
 //! Behind a hundred snapshots what a volume inherits is spread over as many pages, each of which has a
 //! few blocks. A summary has those blocks' places on the fast tier in a few bytes each, so that reading
@@ -17,7 +17,7 @@ use units::mutation::{Mutation, is_on};
 const MOST: usize = 64;
 /// Blocks that lie beside the summary's key, so that they are found without another look into memory.
 const BESIDE: usize = 8;
-/// Bytes that a summary takes with so many blocks: itself, its two keys, and what the table and the allocator
+/// Bytes of a summary with a number of blocks: itself, its two keys, and what the table and the allocator
 /// need.
 const OVERHEAD: usize = 224;
 
@@ -47,12 +47,12 @@ impl Entry {
 /// Blocks in order of their numbers.
 type Entries = SmallVec<[Entry; BESIDE]>;
 
-/// The blocks of a page that are its own and lie on the fast tier.
+/// The blocks of a page that are its own and are on the fast tier.
 struct PageSummary {
     entries: Entries,
     /// Looked at since the hand last passed.
     touched: bool,
-    /// Its number: the queue tells of this one, and not of an earlier one of the page.
+    /// Its number: the queue refers to this one, and not to an earlier one of the page.
     number: u64,
 }
 
@@ -66,7 +66,7 @@ impl PageSummary {
     }
 }
 
-/// What a page's summary has, when that is little and not nothing.
+/// The content of a page's summary, if it is small and not empty.
 fn entries_of(map_page: &MapPage, is_fast: impl Fn(Place) -> bool) -> Option<Entries> {
     let page = map_page.page.borrow();
     let slots = page.slot_mask();
@@ -89,7 +89,7 @@ fn entries_of(map_page: &MapPage, is_fast: impl Fn(Place) -> bool) -> Option<Ent
 #[derive(Default)]
 pub(crate) struct PageSummaries {
     known: Table<(u32, u32), PageSummary>,
-    /// In the order in which they are looked at for eviction; some may be gone.
+    /// In the order in which they are examined for eviction; some may be gone.
     queue: VecDeque<((u32, u32), u64)>,
     made: u64,
     bytes: usize,
@@ -105,7 +105,7 @@ impl PageSummaries {
         }
     }
 
-    /// Keeps what a page says that is given up, when that is little. `is_fast`: a place is on the fast tier.
+    /// Keeps a summary of an evicted page, if it is small. `is_fast`: a place is on the fast tier.
     pub fn keep(&mut self, key: (u32, u32), map_page: &MapPage, is_fast: impl Fn(Place) -> bool) {
         let Some(entries) = entries_of(map_page, is_fast) else {
             return;
@@ -182,7 +182,7 @@ impl PageSummaries {
     }
 
     /// A clock hand over the summaries: those that were not used since it last passed go. Also what the
-    /// queue tells of and is gone, so that it stays at most twice as long as what there is.
+    /// queue refers to and is gone, so that its length is at most twice the number of summaries.
     fn trim(&mut self) {
         while self.bytes > self.limit || self.queue.len() > 2 * self.known.len() + 64 {
             let Some((key, number)) = self.queue.pop_front() else {

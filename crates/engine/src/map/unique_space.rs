@@ -1,7 +1,7 @@
-//! What a snapshot alone has: blocks that no other snapshot or volume sees (docs/snapshots.md).
+//! Unique space of a snapshot: blocks that no other snapshot or volume refers to (docs/snapshots.md).
 //!
-//! They are what deleting it would free. Nothing counts them as they come about, since a deleted
-//! snapshot between two others changes them without any write: whoever asks looks at the pages.
+//! Deleting it would free them. They are not counted as they arise, since a deleted
+//! snapshot between two others changes them without any write: they are determined from the pages on request.
 
 use super::layer_table::Missing;
 use crate::shard::state::{Shard, State};
@@ -50,7 +50,7 @@ impl State {
         Ok(seen.own.and_not(seen.others))
     }
 
-    /// Which of these blocks of the layer `of` a layer that stands on it does not hide.
+    /// Which of these blocks of the layer `of` a layer that is based on it does not hide.
     fn inherited_of(
         &self,
         layer: u32,

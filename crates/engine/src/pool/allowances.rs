@@ -1,4 +1,4 @@
-//! What is counted for volumes with a quota or a reservation, and by which layers.
+//! Space accounting of volumes with a quota or a reservation, and of their layers.
 
 use super::limits::has_limits;
 use super::shards::ask_all;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::BLOCK;
 
-/// What volumes with limits may still store, by the volumes' numbers.
+/// Remaining space of volumes with limits, by volume number.
 #[derive(Clone, Default)]
 pub(crate) struct Allowances(BTreeMap<u32, Arc<Allowance>>);
 
@@ -22,7 +22,7 @@ pub(super) fn limit(volume: &VolumeConfig) -> i64 {
     }
 }
 
-/// Blocks that a volume is promised.
+/// Blocks reserved for a volume.
 pub(super) fn promise(volume: &VolumeConfig) -> i64 {
     match volume.thick {
         true => blocks(volume.size),
@@ -35,7 +35,7 @@ fn blocks(bytes: u64) -> i64 {
 }
 
 impl Allowances {
-    /// Of a pool that is being opened: nothing counts yet, and what was promised is kept.
+    /// For a pool that is being opened: nothing is counted yet, and reservations are kept.
     pub fn new(config: &PoolConfig, space: &SpaceShared) -> Self {
         let limited = config.volumes.iter().filter(|volume| has_limits(volume));
         let made = |volume: &VolumeConfig| {
@@ -46,7 +46,7 @@ impl Allowances {
         Self(limited.map(|volume| (volume.id, made(volume))).collect())
     }
 
-    /// By the layers that count for them.
+    /// By the layers that count towards them.
     pub fn of_layers(&self, config: &PoolConfig) -> BTreeMap<u32, Arc<Allowance>> {
         if self.0.is_empty() {
             return BTreeMap::new();
@@ -57,7 +57,7 @@ impl Allowances {
             .collect()
     }
 
-    /// Compares what is counted for each volume, and what is free, with what shards found.
+    /// Compares the counts of each volume, and of free space, with the shards' findings.
     pub fn audit(&self, config: &PoolConfig, space: &SpaceShared, audit: &mut Audit) {
         let limited = config.volumes.iter().filter(|volume| has_limits(volume));
         let holders = config.holders();
@@ -99,7 +99,7 @@ pub(super) fn held(holders: &BTreeMap<u32, u32>, volume: u32, shards: &[ShardSta
 /// Blocks that a volume and its snapshots have.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Has {
-    /// In all.
+    /// In total.
     pub stored: u64,
     /// On the fast tier.
     pub fast: u64,
@@ -129,8 +129,8 @@ fn counts<'a>(
 }
 
 impl Pool {
-    /// Tells the shards which layers count for which volumes, by whose limits and settings they go. Whatever
-    /// changes that, in the pool's description, is followed by this.
+    /// Tells the shards which layers belong to which volumes, whose limits and settings apply. Every change of
+    /// that in the pool's description is followed by this.
     pub(super) fn tell_holders(&self) -> Result<()> {
         self.tell_settings()?;
         self.tell_allowances()
@@ -153,18 +153,18 @@ impl Pool {
         .map(drop)
     }
 
-    /// What is counted for a volume; none when it has no limits.
+    /// The counters of a volume; `None` without limits.
     pub(super) fn allowance(&self, volume: u32) -> Option<Arc<Allowance>> {
         lock(&self.allowances).0.get(&volume).cloned()
     }
 
-    /// Bytes that a volume is promised and does not store.
+    /// Bytes that are reserved for a volume and not used.
     pub(super) fn unused_promise(&self, volume: u32) -> u64 {
         let kept = self.allowance(volume).map_or(0, |known| known.kept());
         kept.max(0) as u64 * BLOCK as u64
     }
 
-    /// Counts what a volume holds from now on.
+    /// Starts counting a volume's blocks.
     pub(super) fn begin_to_count(&self, volume: u32, allowance: Arc<Allowance>) -> Result<()> {
         let all = {
             let mut all = lock(&self.allowances);
@@ -174,7 +174,7 @@ impl Pool {
         self.tell(&all)
     }
 
-    /// Counts what a volume holds no more, and gives back what it was promised.
+    /// Stops counting a volume's blocks, and releases its reservation.
     pub(super) fn end_count(&self, volume: &VolumeConfig) -> Result<()> {
         let left = {
             let mut all = lock(&self.allowances);

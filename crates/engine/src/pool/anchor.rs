@@ -1,16 +1,16 @@
-//! The end of the daemon's log of changes, kept in the labels (docs/access.md). What it says is of no concern here.
+//! The end of the daemon's log of changes, kept in the labels (docs/access.md). Its content is opaque here.
 
 use super::{Pool, Result, error, lock};
 use crate::control::types::ErrorCode;
 use format::ANCHOR_MAX;
 
 impl Pool {
-    /// What was kept last.
+    /// The stored anchor.
     pub fn anchor(&self) -> Option<String> {
         lock(&self.config).audit_anchor.clone()
     }
 
-    /// Keeps it in place of what was kept before.
+    /// Replaces the stored anchor.
     ///
     /// # Errors
     /// `Invalid` when it is too long, or when no drive takes the label.
@@ -18,7 +18,7 @@ impl Pool {
         if anchor.len() > ANCHOR_MAX {
             return error(
                 ErrorCode::Invalid,
-                format!("the end of a log is kept in at most {ANCHOR_MAX} bytes"),
+                format!("the anchor of a log has at most {ANCHOR_MAX} bytes"),
             );
         }
         let _changing = lock(&self.changing);

@@ -30,7 +30,7 @@ pub(crate) struct Blueprint {
 }
 
 impl Blueprint {
-    /// For a vdrive of the pool; its parts that are not in `table` yet are added.
+    /// Builds it for a vdrive of the pool; adds parts that are missing in `table`.
     pub fn new(
         id: u8,
         layout: LayoutConfig,
@@ -49,7 +49,7 @@ impl Blueprint {
                 return error(
                     ErrorCode::Damaged,
                     format!(
-                        "the pool names a drive {} that it does not have",
+                        "the pool refers to a drive {} that it does not have",
                         part.drive
                     ),
                 );
@@ -139,13 +139,13 @@ pub(crate) fn blueprints(
     Ok(all)
 }
 
-/// The drive that a part lies on, if the pool has it.
+/// The drive that a part is on, if the pool has it.
 fn drive_of<'a>(part: &PartConfig, pool_drives: &'a [PoolDrive]) -> Option<&'a PoolDrive> {
     let id: DriveId = part.drive.parse().ok()?;
     pool_drives.iter().find(|pool_drive| pool_drive.id == id)
 }
 
-/// Members that a label says are out, or whose drive is not here.
+/// Members that are out according to a label, or whose drive is missing.
 fn mark_absent(config: &PoolConfig, pool_drives: &[PoolDrive], members: &Members) {
     let meta = config.meta.parts.iter().enumerate().map(|part| (0, part));
     let data = config.vdrives.iter().flat_map(|vdrive| {
@@ -187,7 +187,7 @@ pub(crate) fn space_of(
     }
 }
 
-/// What all shards share, with every group free.
+/// The state that all shards share, with every group free.
 pub(crate) fn shared(
     config: &PoolConfig,
     blueprints: &[Blueprint],
@@ -211,10 +211,10 @@ pub(crate) fn shared(
     Arc::new(PoolShared::new(Arc::new(table), policy, members.clone()))
 }
 
-/// Bytes of a shard's log of moves at most: of some twenty thousand.
+/// Maximum size of a shard's log of moves in bytes: some twenty thousand.
 const LEDGER_MOST: u64 = 1 << 20;
 
-/// What a shard of the pool is started with.
+/// Parameters for starting a shard of the pool.
 pub(crate) fn shard_config(
     pool: PoolId,
     shard: ShardId,
@@ -249,7 +249,7 @@ pub(crate) fn vdrives(
     built.collect()
 }
 
-/// Puts every shard on its thread, with what was left of its journal in memory; none has loaded anything yet.
+/// Starts every shard on its thread, with its journal's left tail; none has loaded anything yet.
 pub(crate) fn place_shards(
     id: PoolId,
     (config, blueprints, shared): (&PoolConfig, &[Blueprint], &Arc<PoolShared>),
@@ -280,7 +280,7 @@ pub(crate) fn place_shards(
             shards.iter().for_each(ShardHandle::remove);
             return error(
                 ErrorCode::Io,
-                format!("a drive cannot be reached from the engine: {failed}"),
+                format!("the engine cannot attach to a drive: {failed}"),
             );
         }
     }

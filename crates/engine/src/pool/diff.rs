@@ -1,4 +1,4 @@
-//! What a volume or a snapshot has otherwise than a snapshot that it stands on.
+//! Differences between a volume or a snapshot and a snapshot that it is based on.
 
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, ShardHandle, error};
@@ -9,9 +9,9 @@ use format::VolumeConfig;
 use std::collections::BTreeMap;
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS};
 
-/// Most ranges of one answer.
+/// Most ranges in one response.
 const RANGES_MAX: usize = 65_536;
-/// Questions to shards for one answer: it may come with fewer ranges than it could.
+/// Most queries to shards for one response, which may therefore have fewer ranges.
 const ROUNDS: usize = 64;
 
 /// Ranges that are collected in order.
@@ -21,7 +21,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    /// Adds a block at `offset` (bytes); false when it needs a range too many.
+    /// Adds a block at `offset` (bytes); false if that exceeds the number of ranges.
     fn add(&mut self, offset: u64, data: bool) -> bool {
         let len = BLOCK as u64;
         if let Some(last) = self.found.last_mut()
@@ -39,7 +39,7 @@ impl Ranges {
     }
 
     /// Adds a chunk's blocks within `start` and `end` (bytes). Returns the first one that has no
-    /// place any more.
+    /// room any longer.
     fn add_chunk(&mut self, changed: &ChangedChunk, start: u64, end: u64) -> Option<u64> {
         let first = u64::from(changed.chunk) * CHUNK as u64;
         let of = |block: usize| first + (block * BLOCK) as u64;
@@ -52,12 +52,12 @@ impl Ranges {
 }
 
 impl Pool {
-    /// What is otherwise in a volume, or in its snapshot `to`, than in the snapshot `from`, or than
-    /// nothing: from `start` (bytes) on, at most `limit` ranges, perhaps fewer.
+    /// The differences between a volume, or its snapshot `to`, and the snapshot `from`, or
+    /// an empty volume: from `start` (bytes) on, at most `limit` ranges, perhaps fewer.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when it does not stand on that snapshot, or `start` or `limit` is none;
-    /// what a drive said.
+    /// `NotFound`; `Invalid` if it does not descend from that snapshot, or `start` or `limit` is invalid;
+    /// a drive's error.
     pub fn diff(
         &self,
         volume: &str,
@@ -74,12 +74,12 @@ impl Pool {
         let size = device.geometry().size;
         if !start.is_multiple_of(BLOCK as u64) || start > size {
             let text = format!(
-                "a difference begins at a multiple of 4096 of the {size} bytes, not at {start}"
+                "a difference begins at a multiple of 4096 below {size} bytes, not at {start}"
             );
             return error(ErrorCode::Invalid, text);
         }
         if !(1..=RANGES_MAX).contains(&limit) {
-            let text = format!("an answer has 1 to {RANGES_MAX} ranges, not {limit}");
+            let text = format!("a response has 1 to {RANGES_MAX} ranges, not {limit}");
             return error(ErrorCode::Invalid, text);
         }
         let since = match from {
@@ -98,7 +98,7 @@ impl Pool {
         })
     }
 
-    /// The epoch of a snapshot that something stands on, which is one of `bases`.
+    /// The epoch of a snapshot that something is based on, which is one of `bases`.
     fn find_base(
         &self,
         volume: &VolumeConfig,
@@ -120,14 +120,14 @@ impl Pool {
             None => format!("volume {}", volume.name),
         };
         let text = format!(
-            "{what} does not stand on snapshot {from}: a difference goes from a snapshot to a later \
-             one of the same volume, to the volume, or to a clone; see `convect snapshot list`"
+            "{what} does not descend from snapshot {from}: compare a snapshot with a later \
+             one of the same volume, with the volume, or with a clone; see `convect snapshot list`"
         );
         error(ErrorCode::Invalid, text)
     }
 
-    /// Collects from `start` to `size` (bytes) what a device has otherwise than the snapshot of an
-    /// epoch. Returns where to go on, in bytes, unless that was all.
+    /// Collects from `start` to `size` (bytes) the differences between a device and the snapshot of an
+    /// epoch. Returns where to continue, in bytes, unless that was all.
     fn collect(
         &self,
         (id, since): (u32, u32),
@@ -136,7 +136,7 @@ impl Pool {
         ranges: &mut Ranges,
     ) -> Result<Option<u64>> {
         let chunks = size.div_ceil(CHUNK as u64) as u32;
-        // From where on each shard is still to be asked: its chunks before are in `pending`, or done.
+        // Where each shard's queries continue: its chunks before are in `pending`, or done.
         let mut known_to = vec![(start / CHUNK as u64) as u32; self.shards.len()];
         let mut pending: BTreeMap<u32, ChangedChunk> = BTreeMap::new();
         for _ in 0..ROUNDS {
@@ -176,7 +176,7 @@ impl Pool {
 fn not_compared(failed: &IoError) -> EngineError {
     match failed.kind {
         ErrorKind::Gone | ErrorKind::Invalid => {
-            let text = "what was compared was deleted or rolled back meanwhile: see \
+            let text = "a compared snapshot or volume was deleted or rolled back meanwhile: see \
                         `convect snapshot list`";
             EngineError::new(ErrorCode::NotFound, text)
         }

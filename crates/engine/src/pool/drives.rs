@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use units::{DriveId, VdriveId};
 
-/// Stale regions copied between two records of how far a member is.
+/// Stale regions copied between two records of a member's progress.
 const WINDOW: usize = 64;
 
-/// A member that is being brought up to date, and what it was then.
+/// A member that is being resynced, and its state at the start.
 #[derive(Clone, Copy)]
 struct Returning {
     id: MemberId,
@@ -78,20 +78,26 @@ impl Pool {
         }
     }
 
-    /// Takes a drive out of its mirrors and lets it go, until it is brought back.
+    /// Takes a drive out of its mirrors and closes it, until it is brought online.
     ///
     /// # Errors
-    /// When nothing else has what it holds.
+    /// If no other drive has its data.
     pub fn offline_drive(&self, text: &str) -> Result<()> {
         let _changing = lock(&self.changing);
         let pool_drive = self.known_drive(text)?;
         self.refuse_resync(&pool_drive)?;
-        self.refuse_needed(&pool_drive, "bring its mirror's other drive back first")?;
+        self.refuse_needed(
+            &pool_drive,
+            "bring the other drive of its mirror online first",
+        )?;
         if !self
             .members
-            .take_drive_out(pool_drive.id, "taken offline by hand", false)
+            .take_drive_out(pool_drive.id, "taken offline manually", false)
         {
-            return self.refuse_needed(&pool_drive, "bring its mirror's other drive back first");
+            return self.refuse_needed(
+                &pool_drive,
+                "bring the other drive of its mirror online first",
+            );
         }
         let id = pool_drive.id.to_string();
         *lock(&self.keeper.leaving) = Some(pool_drive.id);
@@ -111,13 +117,13 @@ impl Pool {
 
     fn refuse_resync(&self, pool_drive: &PoolDrive) -> Result<()> {
         if self.jobs.is_running("resync", &self.name, &pool_drive.spec) {
-            let what = format!("{} is being brought up to date", pool_drive.spec);
+            let what = format!("{} is being resynced", pool_drive.spec);
             return Err(crate::control::busy(&what));
         }
         Ok(())
     }
 
-    /// No new request of the pool goes to the drive, which is given back.
+    /// Stops new requests of the pool to the drive, which is returned.
     fn let_drive_go(&self, id: &str) -> Result<Option<Arc<dyn OpenDrive>>> {
         let (pool_drive, drive) = {
             let mut pool_drives = lock(&self.pool_drives);
@@ -132,7 +138,7 @@ impl Pool {
         self.attach(&pool_drive).map(|()| drive)
     }
 
-    /// All shards reach the drive's parts through what the drive of the pool has now.
+    /// Attaches all shards to the drive's parts through its present handle.
     fn attach(&self, pool_drive: &PoolDrive) -> Result<()> {
         self.tell_tails();
         let places = self.members_on(pool_drive.id);
@@ -154,19 +160,16 @@ impl Pool {
         })?;
         let attached: std::result::Result<(), String> = attached.into_iter().collect();
         attached.map_err(|failed| {
-            let text = format!(
-                "{} cannot be reached from the engine: {failed}",
-                pool_drive.spec
-            );
+            let text = format!("the engine cannot attach to {}: {failed}", pool_drive.spec);
             EngineError::new(ErrorCode::Io, text)
         })
     }
 
-    /// Brings a drive back into its mirrors; returns the job that copies what it lacks. With
+    /// Brings a drive online in its mirrors; returns the resync job. With
     /// `force` also one that was used without the others: all of it is overwritten.
     ///
     /// # Errors
-    /// When it is not there, or is not the drive that it was.
+    /// If it is missing, or is not the same drive.
     pub fn online_drive(self: &Arc<Self>, text: &str, force: bool) -> Result<u64> {
         let _changing = lock(&self.changing);
         let mut pool_drive = match self.find_drive(text) {
@@ -181,7 +184,7 @@ impl Pool {
         if members.iter().all(|id| state(id) == Some(MemberState::In)) {
             return error(
                 ErrorCode::Invalid,
-                format!("{} is online already", pool_drive.spec),
+                format!("{} is already online", pool_drive.spec),
             );
         }
         if members.iter().all(|id| state(id) == Some(MemberState::Out)) {
@@ -218,14 +221,14 @@ impl Pool {
             None => error(
                 ErrorCode::NotFound,
                 format!(
-                    "{text} is no drive that pool {} misses: see `convect pool status {}`",
+                    "{text} is not a missing drive of pool {}: see `convect pool status {}`",
                     self.name, self.name
                 ),
             ),
         }
     }
 
-    /// Opens a drive of which nothing counts anew: it may have been taken away and put back.
+    /// Reopens a drive that is out: it may have been detached and attached.
     fn reopen(&self, pool_drive: &PoolDrive, force: bool) -> Result<()> {
         let id = pool_drive.id.to_string();
         self.let_drive_go(&id).map(ended)?;
@@ -236,7 +239,7 @@ impl Pool {
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "{} is not the drive that it was: it bears another label or none; use `convect pool replace` to take it as a new one",
+                    "{} is not the drive it was: it has another label or none; use `convect pool replace` to use it as a new drive",
                     pool_drive.spec
                 ),
             );
@@ -250,7 +253,7 @@ impl Pool {
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "{}: give it its size back, or put another in its place with `convect pool replace`",
+                    "{}: restore its size, or replace it with `convect pool replace`",
                     super::evidence::shortage(&short)
                 ),
             );
@@ -260,7 +263,7 @@ impl Pool {
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "{} was used without the pool's other drives since it left them: use --force to overwrite all of it with what they hold",
+                    "{} was used separately from the pool's other drives: use --force to overwrite it with their data",
                     pool_drive.spec
                 ),
             );
@@ -285,11 +288,11 @@ impl Pool {
         self.attach(&returned)
     }
 
-    /// Puts a new drive in another one's place; returns the job that fills it.
+    /// Replaces a drive by a new one; returns the resync job.
     ///
     /// # Errors
-    /// When nothing else has what the old one holds, or the new one is too small or bears
-    /// something.
+    /// If no other drive has the old one's data, or the new one is too small or contains
+    /// data.
     pub fn replace_drive(
         self: &Arc<Self>,
         host: &Host<'_>,
@@ -313,14 +316,12 @@ impl Pool {
         let _changing = lock(&self.changing);
         let old = self.known_drive(old)?;
         self.refuse_resync(&old)?;
-        let advice = "a drive is replaced in a mirror; add a vdrive and remove this one instead";
+        let advice =
+            "only a drive of a mirror can be replaced: add a vdrive and remove this one instead";
         self.refuse_needed(&old, advice)?;
         let new = new_drive(host, new, force, &lock(&self.pool_drives).clone())?;
         self.refuse_small(&old, &new)?;
-        if !self
-            .members
-            .take_drive_out(old.id, "it is being replaced", true)
-        {
+        if !self.members.take_drive_out(old.id, "being replaced", true) {
             return self.refuse_needed(&old, advice).and(Ok(0));
         }
         let (members, id) = (self.members_on(old.id), old.id.to_string());
@@ -358,7 +359,7 @@ impl Pool {
         if let Some(drive) = &old.drive
             && let Err(failed) = labels::clear(&self.remote, drive, old.size)
         {
-            tracing::warn!(error = %failed, "a drive that was replaced keeps its label");
+            tracing::warn!(error = %failed, "the label of a replaced drive could not be removed");
         }
         self.start_resync(new.id)
     }
@@ -370,7 +371,7 @@ impl Pool {
             return error(
                 ErrorCode::Invalid,
                 format!(
-                    "{} is too small: it has to be as large as {}, {}",
+                    "{} is too small: it must be at least as large as {}, {}",
                     new.spec,
                     old.spec,
                     units::format_bytes(old.size)
@@ -380,7 +381,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Brings back drives whose members were out and that are here, after an opening.
+    /// Brings drives online whose members were out and that are present, after an opening.
     pub(super) fn resume_resyncs(self: &Arc<Self>) {
         let pool_drives = lock(&self.pool_drives).clone();
         for pool_drive in pool_drives
@@ -393,18 +394,18 @@ impl Pool {
             if members.iter().any(behind)
                 && let Err(failed) = self.start_resync(pool_drive.id)
             {
-                tracing::warn!(drive = pool_drive.spec, error = %failed, "a drive stays out");
+                tracing::warn!(drive = pool_drive.spec, error = %failed, "a drive could not be brought online");
             }
         }
     }
 
-    /// From here on the drive's members take writes; the job copies what they lack.
+    /// From here on the drive's members take writes; the job resyncs them.
     fn start_resync(self: &Arc<Self>, drive: DriveId) -> Result<u64> {
         self.begin_resync(drive)
             .inspect_err(|failed| self.give_up(drive, &failed.message))
     }
 
-    /// Members that are being brought up to date are out again.
+    /// Takes members out again that are being resynced.
     fn give_up(&self, drive: DriveId, why: &str) {
         for id in self.members_on(drive) {
             let member = self.members.get(id);
@@ -452,7 +453,7 @@ impl Pool {
             lock(&pool.resyncs).remove(&drive);
             match &result {
                 Ok(true) => {}
-                Ok(false) => pool.give_up(drive, "bringing it up to date was cancelled"),
+                Ok(false) => pool.give_up(drive, "the resync was cancelled"),
                 Err(failed) => pool.give_up(drive, &failed.message),
             }
             result
@@ -501,7 +502,7 @@ impl Pool {
             {
                 return error(
                     ErrorCode::Io,
-                    "the drive went out again while it was brought up to date: see the pool's state",
+                    "the drive failed again during its resync: see `convect pool status`",
                 );
             }
         }
@@ -514,7 +515,7 @@ impl Pool {
         if !recorded {
             return error(
                 ErrorCode::Io,
-                "the labels cannot be written: see the pool's state",
+                "the labels cannot be written: see `convect pool status`",
             );
         }
         Ok(true)
@@ -551,7 +552,7 @@ impl Pool {
         })
     }
 
-    /// How far a drive is, in per cent, while it is brought up to date.
+    /// Resync progress of a drive, in per cent.
     pub(super) fn synced_percent(&self, drive: DriveId) -> Option<u8> {
         let resyncs = lock(&self.resyncs);
         let (progress, total) = resyncs.get(&drive)?;
@@ -566,7 +567,7 @@ fn ended(drive: Option<Arc<dyn OpenDrive>>) {
         && !wait_for(|| Arc::strong_count(&drive) == 1)
     {
         let spec = block::Drive::info(&*drive).spec;
-        tracing::error!(%spec, "a drive that left its pool is locked until its last request ends");
+        tracing::error!(%spec, "a drive that was removed from its pool stays locked until its last request ends");
     }
 }
 

@@ -1,7 +1,7 @@
-//! What the drives of a pool prove before it is opened, and refusing to open what would not be as it was.
+//! Evidence on the drives of a pool before it is opened, and refusal to open a pool that has lost writes.
 //!
-//! Responsible for: copies of a drive, drives that went their own way, drives and metadata that were put back to an earlier
-//! state, drives that were cut short, and drives that are missing. Labels are judged in `format`. Leaves out: drives that
+//! Responsible for: copies of a drive, drives that were used separately, drives and metadata that were restored to an earlier
+//! state, truncated drives, and drives that are missing. Labels are judged in `format`. Leaves out: drives that
 //! have lost their labels (`stale_drive.rs`).
 
 use super::scan::Found;
@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 use units::format_bytes;
 use units::mutation::{Mutation, is_on};
 
-/// What is to be done about a pool of which something is old.
-const OLD_ADVICE: &str = "bring back the drives as they were last (an image, a snapshot of the storage, the other members of \
-     a mirror), or use --accept-old to open what there is: what was written since is lost, and the pool says so until \
+/// How to handle a pool with outdated drives.
+const OLD_ADVICE: &str = "attach the drives in their latest state (an image, a snapshot of the storage, the other members of \
+     a mirror), or use --accept-old to open the pool as it is: later writes are lost, and the pool reports so until \
      it has been scrubbed";
 
-/// Judges the pool's drives by its newest description, of `generation`, and notes in that which members of mirrors do not
+/// Judges the pool's drives by its newest description, of `generation`, and records in it which members of mirrors do not
 /// count.
 ///
 /// # Errors
@@ -70,7 +70,7 @@ pub(super) fn weigh(
         return error(
             ErrorCode::Refused,
             format!(
-                "{spec} was used without the pool's other drives, and they without it: import one side alone with --degraded, look at it, and bring the other side back with `convect pool online --force`, which overwrites it"
+                "{spec} and the pool's other drives were used separately (split brain): import one side alone with --degraded, inspect it, and bring the other side online with `convect pool online --force`, which overwrites it"
             ),
         );
     }
@@ -91,7 +91,7 @@ pub(super) fn weigh(
         return error(
             ErrorCode::Refused,
             format!(
-                "pool {pool} is older than it was: {}: {OLD_ADVICE}",
+                "pool {pool} is in an earlier state: {}: {OLD_ADVICE}",
                 old.join("; ")
             ),
         );
@@ -99,7 +99,7 @@ pub(super) fn weigh(
     for old in &evidence.old {
         let (spec, generation, expected) = (&old.spec, old.generation, old.expected);
         let pool = pool.as_str();
-        tracing::warn!(pool, %spec, generation, expected, "a drive was put back to an earlier state");
+        tracing::warn!(pool, %spec, generation, expected, "a drive was restored to an earlier state");
     }
     let mut accepted: Vec<OldConfig> = Vec::new();
     accepted.extend(evidence.lost().map(|old| OldConfig {
@@ -120,7 +120,7 @@ pub(super) fn weigh(
     Ok(evidence)
 }
 
-/// Notes what the pool is opened with though it is old. A scrub that has begun before does not count.
+/// Records the outdated state that the pool is opened with. A scrub that began before does not count.
 fn accept(config: &mut PoolConfig, accepted: Vec<OldConfig>) {
     if accepted.is_empty() || is_on(Mutation::OldUnsaid) {
         return;
@@ -145,7 +145,7 @@ fn refuse_twins(mine: &[Found]) -> Result<()> {
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "{} and {} are copies of one drive: name the right one of them only",
+                    "{} and {} are copies of the same drive: name only one of them",
                     twin.spec, one.spec
                 ),
             );
@@ -154,7 +154,7 @@ fn refuse_twins(mine: &[Found]) -> Result<()> {
     Ok(())
 }
 
-/// A sentence's part about a drive that was cut short.
+/// Part of a sentence about a truncated drive.
 pub(super) fn shortage(short: &ShortDrive) -> String {
     format!(
         "{} is {} bytes shorter than when it joined ({} now)",
@@ -164,7 +164,7 @@ pub(super) fn shortage(short: &ShortDrive) -> String {
     )
 }
 
-/// Refuses to open without drives that nothing can stand in for. `missing`: how those are called that are not there.
+/// Refuses to open without drives that cannot be substituted. `missing`: names of the missing ones.
 pub(super) fn check_missing(
     config: &PoolConfig,
     pool_drives: &[PoolDrive],
@@ -200,18 +200,18 @@ pub(super) fn check_missing(
     let (pool, names, cut) = (&config.name, missing.join(", "), cut.join(", "));
     let message = match (is_lost, missing.is_empty()) {
         (true, true) => format!(
-            "pool {pool} cannot be opened: {cut}, and no other drive has what it held there: give it its size back \
-             as it was, or copy the volumes out with `convect restore`"
+            "pool {pool} cannot be opened: {cut}, and no other drive has the missing data: restore its size \
+             and content, or copy the volumes out with `convect restore`"
         ),
         (true, false) => format!(
-            "pool {pool} cannot be opened without {names}: no other drive has what they hold; attach them and name them with --drive{}",
+            "pool {pool} cannot be opened without {names}: no other drive has their data; attach them and name them with --drive{}",
             also(&cut)
         ),
         (false, true) => format!(
-            "pool {pool}: {cut}; the others can do without: use --degraded to open it so, and replace the drive"
+            "pool {pool}: {cut}; the pool can run without: use --degraded to open it, and replace the drive"
         ),
         (false, false) => format!(
-            "pool {pool} is missing {names}; the others can do without: use --degraded to open it so; what was written while {names} ran alone would be left behind{}",
+            "pool {pool} is missing {names}; the pool can run without: use --degraded to open it; data written only to {names} would be lost{}",
             also(&cut)
         ),
     };
@@ -230,10 +230,10 @@ fn also(cut: &str) -> String {
 }
 
 impl Pool {
-    /// Compares how far shards' metadata is, once journals were played, with what the newest label says.
+    /// Compares the progress of the shards' metadata, after the replay of journals, with the newest label.
     ///
     /// # Errors
-    /// When it says more, unless old metadata is accepted: that is noted.
+    /// If the label is ahead, unless old metadata is accepted: that is recorded.
     pub(super) fn check_marks(&self, accept_old: bool) -> Result<()> {
         let found = ask_all(&self.shards, |shard| async move { shard.found() })?;
         let found: BTreeMap<u16, CheckpointMark> = found.into_iter().collect();
@@ -272,7 +272,7 @@ impl Pool {
         Ok(())
     }
 
-    /// What the pool was opened with though it is old, as people call it.
+    /// The outdated state that the pool was opened with, in words.
     pub(super) fn old_status(&self, config: &PoolConfig) -> Vec<OldStatus> {
         let status = |old: &OldConfig| {
             let (found, expected) = (old.generation, old.expected);
@@ -281,7 +281,7 @@ impl Pool {
                 return Some(OldStatus {
                     drive: None,
                     message: format!(
-                        "the metadata of shard {shard} is of checkpoint {found} and was at {expected}"
+                        "the metadata of shard {shard} is at checkpoint {found} and was at {expected} before"
                     ),
                 });
             }
@@ -290,7 +290,7 @@ impl Pool {
             Some(OldStatus {
                 drive: Some(drive.spec.clone()),
                 message: format!(
-                    "drive {} was put back to an earlier state: its label was {found}, and {expected} at least before",
+                    "drive {} was restored to an earlier state: its label is {found} and was at least {expected} before",
                     drive.spec
                 ),
             })
@@ -308,7 +308,7 @@ impl Pool {
         });
         let told = short.map(|short| {
             format!(
-                "{}: labels at its end are gone, and nothing is written there: give it its size back, or replace it",
+                "{}: the labels at its end are missing, and nothing is written there: restore its size, or replace it",
                 shortage(&short)
             )
         });
@@ -316,7 +316,7 @@ impl Pool {
     }
 }
 
-/// The error of an import, with why drives were passed over that it may lack.
+/// The error of an import, with the reasons for skipping drives that it may lack.
 pub(crate) fn because_of(
     failed: EngineError,
     passed_over: &[super::scan::PassedOver],
@@ -328,12 +328,12 @@ pub(crate) fn because_of(
         .iter()
         .map(|why| why.error.message.as_str())
         .collect();
-    // A drive that is in use is there: the pool is not to be opened without it.
+    // A drive that is in use exists: the pool must not be opened without it.
     let mut passed = passed_over.iter();
     let busy = passed.find(|why| why.error.code == ErrorCode::Exists);
     let code = busy.map_or(failed.code, |busy| busy.error.code);
     EngineError::new(
         code,
-        format!("{}; passed over: {}", failed.message, reasons.join("; ")),
+        format!("{}; skipped: {}", failed.message, reasons.join("; ")),
     )
 }

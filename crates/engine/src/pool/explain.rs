@@ -1,4 +1,4 @@
-//! Why a volume's block lies where it does, and how often the pool moved what for which cause.
+//! Why a volume's block is where it is, and counts of the pool's moves by reason.
 
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, error};
@@ -9,16 +9,16 @@ use crate::shard::LayerNames;
 use units::{BLOCK, CHUNK};
 
 impl Pool {
-    /// Where the block of a volume lies that has a logical block of its, and why.
+    /// Where the block with a logical block of a volume is, and why.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when `lba` is beyond the volume's end; what a drive said.
+    /// `NotFound`; `Invalid` when `lba` is beyond the volume's end; a drive's error.
     pub fn explain(&self, name: &str, lba: u64) -> Result<Explanation> {
         let volume = self.find_volume(name)?;
         let lbas = volume.size / u64::from(volume.lba_size);
         if lba >= lbas {
             let text = format!(
-                "volume {name} has the logical blocks 0 to {} of {} bytes, and no {lba}",
+                "volume {name} has logical blocks 0 to {} of {} bytes, not {lba}",
                 lbas - 1,
                 volume.lba_size
             );
@@ -37,7 +37,7 @@ impl Pool {
         answer.map_err(|failed| EngineError::new(code_of(&failed), failed.to_string()))
     }
 
-    /// How often the pool moved what for each cause, since it was opened.
+    /// The pool's moves by reason, since it was opened.
     ///
     /// # Errors
     /// When the pool is closing.
@@ -58,7 +58,7 @@ impl Pool {
         Ok(sums)
     }
 
-    /// What people call the layers that are a volume's or a snapshot's.
+    /// Names of the layers that belong to a volume or a snapshot.
     fn layer_names(&self) -> LayerNames {
         let config = self.config();
         let volumes = config.volumes.iter();

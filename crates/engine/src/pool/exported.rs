@@ -1,6 +1,6 @@
-//! The numbers by which shards know exports, so that what comes by each can be counted where it is done.
+//! Numbers by which shards know exports, so that operations are counted by export where they are executed.
 //!
-//! A number is an export's for as long as the pool keeps the export or somebody has a volume open by it. Then shards forget
+//! A number is an export's for as long as the pool has the export or a volume is open by it. Then shards forget
 //! what they counted, and another export may get it.
 
 use crate::control::look::ExportLook;
@@ -9,15 +9,15 @@ use crate::shard::ExportTotals;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
-/// Exports of a pool that are counted; what comes by more is not.
+/// Most exports of a pool that are counted.
 const EXPORTS_MAX: u16 = 4096;
 
-/// The exports that were opened, by name: their numbers, and whether somebody has a volume open by them.
+/// The exports that were opened, by name: their numbers, and whether a volume is open by them.
 #[derive(Default)]
 pub(crate) struct Exported(BTreeMap<String, (u16, Weak<ExportNumber>)>);
 
 impl Exported {
-    /// The number of an export that is opened; none when there are too many.
+    /// The number of an export that is opened; `None` if there are too many.
     pub fn number(&mut self, name: &str) -> Option<Arc<ExportNumber>> {
         let known = self.0.get(name);
         if let Some(open) = known.and_then(|(_, open)| open.upgrade()) {
@@ -40,7 +40,7 @@ impl Exported {
         self.0.values().map(|(number, _)| *number).collect()
     }
 
-    /// The numbers of exports that the pool keeps, or somebody has open.
+    /// The numbers of exports that the pool has, or that are open.
     pub fn kept(&self, is_kept: impl Fn(&str) -> bool) -> BTreeSet<u16> {
         let all = self.0.iter();
         all.filter(|(name, (_, open))| open.strong_count() > 0 || is_kept(name))
@@ -55,7 +55,7 @@ impl Exported {
         self.0.retain(|_, (number, open)| is_there(number, open));
     }
 
-    /// What came by each, as the shards told.
+    /// Statistics of each, from the shards.
     pub fn looks(&self, shards: &[BTreeMap<u16, ExportTotals>]) -> Vec<ExportLook> {
         let look = |(name, (number, _)): (&String, &(u16, _))| {
             let mut look = ExportLook {
@@ -84,19 +84,19 @@ mod tests {
         assert_eq!((one.0, two.0), (1, 2));
         assert!(Arc::ptr_eq(&one, &exported.number("a").unwrap()));
         drop((one, two));
-        // Closed, and still an export: its next session goes on.
+        // Closed, and still an export: its next session continues.
         let kept = exported.kept(|name| name == "a");
         assert!(kept.iter().eq(&[1]));
         exported.forget(&kept);
         assert_eq!(exported.number("a").unwrap().0, 1);
-        // Gone; but somebody has it open yet.
+        // Deleted, but still open.
         let three = exported.number("c").unwrap();
         assert_eq!(three.0, 2);
         let kept = exported.kept(|_| false);
         assert!(kept.iter().eq(&[2]));
         exported.forget(&kept);
         assert_eq!(exported.number("d").unwrap().0, 1);
-        // Opened while shards were asked to forget: what it counts is its own.
+        // Opened while the shards forgot old numbers: its counters are its own.
         let kept = exported.kept(|_| false);
         let four = exported.number("e").unwrap();
         exported.forget(&kept);

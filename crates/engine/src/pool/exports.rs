@@ -25,7 +25,7 @@ impl Pool {
     /// Replaces the exports kept in the pool.
     ///
     /// # Errors
-    /// When an export names a volume that is not there, or an initiator that cannot be, or the labels cannot
+    /// If an export refers to a missing volume or an invalid initiator, or the labels cannot
     /// be written.
     pub fn set_exports(&self, exports: Vec<ExportRecord>) -> Result<()> {
         let _changing = lock(&self.changing);
@@ -41,10 +41,7 @@ impl Pool {
                 if !devices.has(&export.volume) {
                     return error(
                         ErrorCode::NotFound,
-                        format!(
-                            "export {}: there is no volume '{}'",
-                            export.name, export.volume
-                        ),
+                        format!("export {}: no volume '{}'", export.name, export.volume),
                     );
                 }
             }
@@ -60,19 +57,19 @@ impl Pool {
         })
     }
 
-    /// Has the RAM tier hold so many bytes at most.
+    /// Limits the RAM cache to a number of bytes.
     pub fn set_ram(&self, bytes: u64) {
         let each = bytes / self.shards.len().max(1) as u64;
         self.shared.ram_bytes.store(each, Ordering::Relaxed);
     }
 
-    /// Writes everything back to its slow home and forgets every copy.
+    /// Writes all dirty data back to the slow tier and evicts all clean copies.
     ///
     /// # Errors
-    /// What a drive said, `NoSpace` when the slow tier has no room, `Busy` when hosts have some of
-    /// it in use all the time, or `Damaged` with the blocks that cannot be read.
+    /// A drive's error, `NoSpace` if the slow tier has no room, `Busy` if hosts keep some data
+    /// in use all the time, or `Damaged` with the blocks that cannot be read.
     pub fn cool(&self) -> Result<()> {
-        let what = "the pool cannot be cooled";
+        let what = "the pool's fast tier cannot be flushed and dropped";
         let mut unread = UnreadableBlocks::default();
         let mut busy = 0;
         for result in ask_all(&self.shards, |shard| async move { shard.cool().await })? {
@@ -85,12 +82,12 @@ impl Pool {
         }
         if unread.count > 0 {
             let blocks = self.name_unread(&unread);
-            return error(ErrorCode::Damaged, format!("{what} as a whole: {blocks}"));
+            return error(ErrorCode::Damaged, format!("{what} completely: {blocks}"));
         }
         if busy > 0 {
             let text = format!(
-                "{what} as a whole: hosts, or other work, have {busy} chunks of 1 MiB in use all the \
-                 time; try again when less goes on"
+                "{what} completely: hosts or background work keep {busy} chunks of 1 MiB in use all the \
+                 time; try again under less load"
             );
             return error(ErrorCode::Busy, text);
         }
@@ -118,7 +115,7 @@ impl<'a> Devices<'a> {
         }
     }
 
-    /// Whether there is such a volume, or with `volume@snapshot` such a snapshot.
+    /// Whether a volume, or with `volume@snapshot` a snapshot, exists.
     fn has(&self, name: &str) -> bool {
         match name.split_once('@') {
             None => self.volumes.contains_key(name),

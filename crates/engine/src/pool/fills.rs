@@ -1,4 +1,4 @@
-//! How full a pool's parts are, and at which levels it is to be warned of it.
+//! Usage of a pool's parts, and warning levels.
 
 use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, FillPart, FillStatus, SpacePolicy, Tier, VdriveStatus};
@@ -7,8 +7,8 @@ use format::BlockCounts;
 use units::{BLOCK, VdriveId};
 
 impl Pool {
-    /// Sets the levels, in per cent, at which it is warned that a part of the pool fills; none: it
-    /// is not warned.
+    /// Sets the warning levels for the usage of the pool's parts, in per cent; empty:
+    /// no warnings.
     ///
     /// # Errors
     /// `Invalid`, or when no drive takes the label.
@@ -24,7 +24,7 @@ impl Pool {
     }
 
     /// The parts that can fill: what volumes store, the metadata, and where there are two tiers
-    /// those. A fast tier that is to be full, with copies or by its policy, is not one of them.
+    /// those. A fast tier that is meant to be full, with copies or by its policy, is not one of them.
     pub(super) fn fills(
         &self,
         shards: &[ShardStatus],

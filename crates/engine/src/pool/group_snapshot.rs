@@ -1,7 +1,7 @@
 //! Taking snapshots (docs/snapshots.md).
 //!
 //! Hosts wait from the moment at which the first shard quiesces its volumes until the last one has switched them. So
-//! all of it is one task on the loop of the labels: no other thread has to come to the processor in between.
+//! all of it is one task on the loop of the labels: no other thread must be scheduled in between.
 
 use super::labels::on_loop;
 use super::shards::{all, ask_all, code_of};
@@ -15,27 +15,27 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use units::mutation::{Mutation, is_on};
 
-/// Volumes of one group.
+/// Most volumes of one group.
 pub(super) const GROUP_MAX: usize = 256;
 
 /// Volumes, and the layers that are to take their writes.
 type Switches = Vec<(u32, u32)>;
 
-/// A snapshot that is to be.
+/// A snapshot to take.
 pub(super) struct NewSnapshot {
     pub name: String,
-    /// The schedule that it is of, or none.
+    /// The schedule that takes it, if any.
     pub schedule: String,
     /// Seconds since 1970.
     pub created_s: u64,
 }
 
 impl Pool {
-    /// Takes a snapshot of several volumes at one moment, each by the same name: what was answered
-    /// before is in it, what is asked for later is not. `now_s`: seconds since 1970.
+    /// Takes an atomic snapshot of several volumes, each with the same name: what was acknowledged
+    /// before is in it, later requests are not. `now_s`: seconds since 1970.
     ///
     /// # Errors
-    /// `NotFound`, `Exists` or `Refused`, and nothing has happened; what a drive said, and then there
+    /// `NotFound`, `Exists` or `Refused`, and nothing is changed; a drive's error, and then there
     /// is no snapshot.
     pub fn snapshot(
         self: &Arc<Self>,
@@ -52,8 +52,8 @@ impl Pool {
         self.take(volumes, new, |_| {})
     }
 
-    /// The same, by a caller that keeps others from changing the pool. `note` changes what else the label
-    /// says from then on.
+    /// The same, for a caller that holds the pool's lock. `note` changes other parts of the label
+    /// in the same step.
     pub(super) fn take(
         self: &Arc<Self>,
         volumes: &[String],
@@ -63,7 +63,7 @@ impl Pool {
         plan::check_name("snapshot", &new.name)?;
         if volumes.is_empty() || volumes.len() > GROUP_MAX {
             let count = volumes.len();
-            let text = format!("a snapshot is of 1 to {GROUP_MAX} volumes, not {count}");
+            let text = format!("a snapshot covers 1 to {GROUP_MAX} volumes, not {count}");
             return error(ErrorCode::Invalid, text);
         }
         let mut of: Vec<VolumeConfig> = Vec::new();
@@ -93,7 +93,7 @@ impl Pool {
         Ok(taken.map(status).collect())
     }
 
-    /// Quiesces volumes in all shards, which know the layers that are to take their writes; labels tell of those.
+    /// Quiesces volumes in all shards, which know their next active layers; labels list those.
     async fn quiesce(&self, handle: &Handle, of: &[VolumeConfig]) -> Result<Switches> {
         let mut ahead = BTreeSet::new();
         let mut known = of.iter().all(|volume| volume.next != 0);
@@ -109,7 +109,7 @@ impl Pool {
             };
             let switches: Switches = match known || is_on(Mutation::SnapshotUnreserved) {
                 true => announce(&mut lock(&self.config))?,
-                // They are there before anything is written to them.
+                // They exist before anything is written to them.
                 false => self.update_on_loop(handle, announce).await?,
             };
             ahead = self.quiesce_if_ready(&switches).await?;
@@ -139,10 +139,10 @@ impl Pool {
             async move { shard.resume_volumes(volumes.into_iter()) }
         })
         .await?;
-        // What is written after a snapshot needs pages of its own: none is taken when there would soon be none left
+        // Writes after a snapshot need pages of their own: no snapshot is taken if there would soon be none left
         // for writes.
         if answers.contains(&Ready::Full) {
-            let text = "the metadata region is nearly full, and what is written after a snapshot needs \
+            let text = "the metadata region is nearly full, and writes after a snapshot need \
                         room there: delete snapshots, clones or volumes first";
             return error(ErrorCode::NoSpace, text);
         }
@@ -153,7 +153,7 @@ impl Pool {
         Ok(ahead.flatten().collect())
     }
 
-    /// Has shards write to volumes' new layers, all from one moment on, and makes durable what was written before:
+    /// Switches all shards to the volumes' new layers atomically, and makes earlier writes durable:
     /// the inner error says that it could not be.
     async fn switch_layers(&self, switches: Switches) -> Result<Result<()>> {
         let switch = move |shard: std::rc::Rc<crate::shard::Shard>| {
@@ -173,12 +173,12 @@ impl Pool {
         }
         let durable: std::result::Result<(), _> = results.into_iter().collect();
         Ok(durable.or_else(|failed| {
-            let text = format!("what is in the snapshot cannot be made durable: {failed}");
+            let text = format!("the snapshot's data cannot be made durable: {failed}");
             error(code_of(&failed), text)
         }))
     }
 
-    /// The label says that the new layers are the volumes', and, when all is `durable`, that there is a snapshot.
+    /// Records in the label that the new layers belong to the volumes, and, if all is `durable`, the snapshot.
     async fn name_snapshot(
         &self,
         handle: &Handle,
@@ -217,7 +217,7 @@ impl Pool {
         durable.and(named)
     }
 
-    /// Those of the volumes whose announced layers take writes already.
+    /// The volumes whose announced layers already take writes.
     fn written_ahead(&self, of: &[VolumeConfig]) -> Result<BTreeSet<u32>> {
         let announced: Switches = of
             .iter()
@@ -231,8 +231,8 @@ impl Pool {
         Ok(ahead.into_iter().flatten().collect())
     }
 
-    /// Takes back what was announced for a volume, since it is to be deleted. When that has writes, it is
-    /// the live one.
+    /// Withdraws the announced layer of a volume that is to be deleted. If it has writes, it is
+    /// the active one.
     pub(super) fn settle_announced(&self, volume: &VolumeConfig) -> Result<()> {
         let written = self.written_ahead(std::slice::from_ref(volume))?;
         let withdrawn = self.update_soon(|config| match written.is_empty() {
@@ -248,7 +248,7 @@ impl Pool {
         .map(drop)
     }
 
-    /// Tells the shards of layers, and of those that they stand on.
+    /// Informs the shards of layers and their parents.
     pub(super) fn tell_layers(&self, layers: impl Iterator<Item = u32>) -> Result<()> {
         let told = self.layers_to_tell(layers);
         ask_all(&self.shards, move |shard| {

@@ -1,4 +1,4 @@
-//! Who has volumes open by name, and which of them volumes bypass.
+//! Initiators that have volumes open, and which of them volumes bypass.
 
 use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, IoCounters};
@@ -8,12 +8,12 @@ use format::{PoolConfig, VolumeConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The initiators of the volumes that somebody has opened by name, by the volumes' numbers.
+/// The initiators of open volumes, by volume number.
 #[derive(Default)]
 pub(crate) struct AllInitiators(BTreeMap<u32, Arc<Initiators>>);
 
 impl AllInitiators {
-    /// Follows a pool's description.
+    /// Applies a pool's description.
     pub fn follow(&mut self, config: &PoolConfig) {
         let mut known = std::mem::take(&mut self.0);
         for volume in &config.volumes {
@@ -31,7 +31,7 @@ impl AllInitiators {
         initiators.clone()
     }
 
-    /// Adds what was bypassed of one volume, or of all.
+    /// Adds counts of bypassed operations of one volume, or of all.
     pub fn add_to(&self, sum: &mut IoCounters, volume: Option<u32>) {
         let all = self.0.iter();
         let asked = all.filter(|(id, _)| volume.is_none_or(|volume| volume == **id));
@@ -40,19 +40,19 @@ impl AllInitiators {
 }
 
 impl Pool {
-    /// What was bypassed of a volume, and nothing else.
+    /// Counts of bypassed operations of a volume.
     pub(super) fn bypassed(&self, volume: u32) -> IoCounters {
         let mut sum = IoCounters::default();
         lock(&self.initiators).add_to(&mut sum, Some(volume));
         sum
     }
 
-    /// The volume, or with `volume@snapshot` that snapshot of it, for a front end that knows who uses it,
-    /// or does not; `export`: the name of the export whose operations come through this device, if they are to be
+    /// The volume, or with `volume@snapshot` that snapshot of it, for a front end that may know the initiator;
+    /// `export`: the name of the export whose operations come through this device, if they are to be
     /// counted for one.
     ///
     /// # Errors
-    /// When there is none of that name, or `Invalid` when nobody can be called so.
+    /// `NotFound`, or `Invalid` for an invalid initiator's name.
     pub fn open_volume_for(
         &self,
         name: &str,
@@ -72,7 +72,7 @@ impl Pool {
         }
         let volume = name.split_once('@').map_or(name, |(volume, _)| volume);
         let initiators = {
-            // Nobody changes what is bypassed meanwhile.
+            // The set of bypassed initiators does not change meanwhile.
             let config = lock(&self.config);
             let Some(volume) = config.volumes.iter().find(|known| known.name == volume) else {
                 let text = format!("volume {volume} was deleted meanwhile");

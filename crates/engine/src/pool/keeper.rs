@@ -1,8 +1,8 @@
 //! The pool's description in its labels, kept up to date.
 //!
-//! Responsible for: writing labels one generation after the other, whoever asks, and writing at
-//! once what barriers wait for: members that went out and what they lack. What is asked often goes to
-//! the drives that bear metadata, without which no pool opens, and to the others soon after. Runs on
+//! Responsible for: writing labels one generation after the other, whatever the caller, and writing immediately
+//! what barriers wait for: members that went out and what they lack. Frequent requests go to
+//! the drives with metadata, without which no pool can be opened, and to the others soon after. Runs on
 //! the pool's first loop. Leaves out: what a label looks like on a drive.
 
 mod follow;
@@ -24,7 +24,7 @@ use std::task::{Poll, Waker};
 use units::mutation::{Mutation, is_on};
 use units::{DriveId, PoolId};
 
-/// Time that drives without metadata have an older label than the others for, at least: a label
+/// Minimum time for which drives without metadata have an older label than the others: a label
 /// moves a disk's heads to both of its ends.
 const FOLLOW_AFTER_NS: u64 = 1_000_000_000;
 
@@ -36,15 +36,15 @@ pub(crate) struct Keeper {
     pub generation: Arc<AtomicU64>,
     pub pool_drives: Arc<Mutex<Vec<PoolDrive>>>,
     pub members: Arc<Members>,
-    /// How far shards' metadata is.
+    /// Progress of the shards' metadata.
     marks: Arc<Marks>,
-    /// A drive that is let go by hand: its own label tells that it does not count any more.
+    /// A drive that is being taken offline manually: its own label records that it is out.
     pub leaving: Mutex<Option<DriveId>>,
     /// The newest label that each drive is known to have, by generation.
     labelled: Mutex<BTreeMap<DriveId, u64>>,
     /// The right to write to drives whose labels are older; taken before `turn`.
     following: Mutex<Turn>,
-    /// A task brings those up to date.
+    /// A task is updating those labels.
     will_follow: AtomicBool,
     turn: Mutex<Turn>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Labelled {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
     All,
-    /// Those that bear metadata.
+    /// Those with metadata.
     Leading,
 }
 
@@ -74,7 +74,7 @@ struct Turn {
     waiting: Vec<Waker>,
 }
 
-/// The right to do what others wait for; given back when dropped.
+/// Exclusive right to a step that others wait for; released on drop.
 struct Taken<'a>(&'a Mutex<Turn>);
 
 impl Drop for Taken<'_> {
@@ -97,10 +97,10 @@ async fn take(turn: &Mutex<Turn>) -> Taken<'_> {
     .await
 }
 
-/// What one generation's labels came to.
+/// Result of writing one generation of labels.
 struct Round {
     taken: BTreeSet<DriveId>,
-    /// Drives that were not asked, as nothing on them counted.
+    /// Drives that were skipped, since they are out.
     left_out: BTreeSet<DriveId>,
     /// Drives whose turn is the next generation: this one would have gone over their newest label.
     passed_over: BTreeSet<DriveId>,
@@ -132,11 +132,11 @@ impl Keeper {
         })
     }
 
-    /// Writes what barriers wait for, until the pool is closed.
+    /// Writes labels that barriers wait for, until the pool is closed.
     pub async fn run(self: Arc<Self>, handle: Handle) {
         while self.members.changed().await {
             let writing = self.level(&handle).await;
-            // Somebody else's labels may have told of it meanwhile: the last before a close stays.
+            // Another task's labels may have recorded it meanwhile: the last before a close stays.
             if !self.members.is_behind() {
                 continue;
             }
@@ -153,28 +153,28 @@ impl Keeper {
         }
     }
 
-    /// Writes a new description to every drive, which counts once any drive has it: the newest label
+    /// Writes a new description to every drive. It is valid once any drive has it: the newest label
     /// wins.
     ///
     /// # Errors
-    /// When no drive took it: nothing has changed then.
+    /// If it could not be written to any drive: nothing has changed then.
     pub async fn save(&self, handle: &Handle, config: PoolConfig, exported: bool) -> Result<()> {
         let _writing = self.level(handle).await;
         self.write(handle, config, exported).await.map(drop)
     }
 
-    /// Writes a new description to the drives that bear metadata, and to the others within seconds.
-    /// Where anything is amiss it does what [`Keeper::save`] does.
+    /// Writes a new description to the drives with metadata, and to the others within seconds.
+    /// After any failure it does the same as [`Keeper::save`].
     ///
     /// # Errors
-    /// When no drive took it: nothing has changed then.
+    /// If it could not be written to any drive: nothing has changed then.
     pub async fn save_soon(self: &Arc<Self>, handle: &Handle, config: PoolConfig) -> Result<()> {
         if self.members.all().iter().all(|(_, member)| member.is_in()) && !self.members.is_behind()
         {
             let _writing = take(&self.turn).await;
             let round = self.write_round(handle, &config, false, Scope::Leading);
             let round = round.await;
-            // A drive that has metadata and an older label would be older than what was answered.
+            // A drive that has metadata and an older label would be older than acknowledged writes.
             let all = round.passed_over.is_empty();
             if round.failure.is_none() && !round.taken.is_empty() && all {
                 if !self.will_follow.swap(true, Ordering::AcqRel) {
@@ -186,7 +186,7 @@ impl Keeper {
         self.save(handle, config, false).await
     }
 
-    /// Waits until nobody writes labels; nobody does any more when the pool was closed before.
+    /// Waits until no task writes labels; none starts any more once the pool was closed.
     pub async fn settled(&self) {
         let _following = take(&self.following).await;
         drop(take(&self.turn).await);
@@ -206,7 +206,7 @@ impl Keeper {
         }
     }
 
-    /// Drives of the pool that are here and count, and those that do not count.
+    /// Present drives of the pool that are valid, and those that are out.
     fn targets(&self) -> (Vec<Target>, BTreeSet<DriveId>) {
         let leaving = *lock(&self.leaving);
         let mut left_out = BTreeSet::new();
@@ -240,9 +240,9 @@ impl Keeper {
         join_all(writes).await
     }
 
-    /// One generation, and another one when drives failed it and went out for that, or when a drive that has to
-    /// know could not be asked. False when a pool that is opened from any drives that suffice is not sure to see
-    /// it, and will not be.
+    /// Writes one generation, and another one if drives failed and went out for that, or if a drive that has to
+    /// get it could not be written. False if a later opening from any sufficient drives might not see
+    /// it.
     async fn write(&self, handle: &Handle, config: PoolConfig, exported: bool) -> Result<bool> {
         loop {
             let wanted = self.members.wanted();
@@ -258,7 +258,7 @@ impl Keeper {
                 continue;
             }
             let lacking = self.lacking(&round.taken);
-            // It is asked now, and nobody is passed over twice in a row but for a failure in between.
+            // It is written now: no drive is skipped twice in a row except after a failure in between.
             if !lacking.is_disjoint(&round.passed_over) {
                 continue;
             }
@@ -278,16 +278,16 @@ impl Keeper {
         exported: bool,
         scope: Scope,
     ) -> Round {
-        // Before the drives are: one that counts by then has every checkpoint that is named, or all of a later one.
+        // Before those of the drives: a valid drive then has every named checkpoint, or all of a later one.
         let marks = self.marks.all();
         let (mut pool_drives, mut left_out) = self.targets();
         pool_drives.retain(|(id, _, _)| scope == Scope::All || leads(config, *id));
-        // A drive that does not answer would hold up everything that is done to the pool.
+        // A drive that does not respond would block all changes of the pool.
         let silent = |shared: &DriveShared| shared.silent.load(Ordering::Relaxed);
         for (id, _, _) in pool_drives.iter().filter(|(_, _, shared)| silent(shared)) {
             if self
                 .members
-                .take_drive_out(*id, "it does not answer", false)
+                .take_drive_out(*id, "it is not responding", false)
             {
                 left_out.insert(*id);
             }
@@ -328,7 +328,7 @@ impl Keeper {
                     round.taken.insert(id);
                 }
                 Err(failed) if leaving == Some(id) => {
-                    tracing::warn!(pool = self.name, error = %failed.error, "a drive that leaves does not know it");
+                    tracing::warn!(pool = self.name, error = %failed.error, "the label of a removed drive could not be updated");
                 }
                 Err(failed) => {
                     let error = failed.error;
@@ -362,7 +362,7 @@ impl Keeper {
         lock(&self.labelled).get(&drive).is_some_and(over)
     }
 
-    /// Writes down which members are not in, since which generation, and what they lack.
+    /// Records which members are out, since which generation, and what they lack.
     fn tell_members(&self, config: &mut PoolConfig, generation: u64) {
         for ((vdrive, part), member) in self.members.all() {
             let Some(part) = part_of(config, vdrive, part) else {
@@ -386,7 +386,7 @@ impl Keeper {
         }
     }
 
-    /// Writes down which label the drives have that do not get this one, or do not have the one before: they failed it.
+    /// Records the labels of drives that do not get this one, or lack the previous one because of a failure.
     fn tell_labelled(&self, config: &mut PoolConfig, asked: &[Target], generation: u64) {
         let labelled = lock(&self.labelled);
         for known in &mut config.drives {
@@ -406,7 +406,7 @@ impl Keeper {
         }
     }
 
-    /// Whether nothing on a drive counts: its label stays as it was when it went out.
+    /// Whether all members on a drive are out: its label stays as it was then.
     pub(super) fn is_out(&self, drive: DriveId) -> bool {
         let members = self.members.all();
         let mut of_drive = members
@@ -416,7 +416,7 @@ impl Keeper {
         of_drive.peek().is_some() && of_drive.all(|(_, member)| member.state() == MemberState::Out)
     }
 
-    /// Drives with a member that can stand in for an absent one and without the label.
+    /// Drives without the label that have a member which can substitute an absent one.
     fn lacking(&self, taken: &BTreeSet<DriveId>) -> BTreeSet<DriveId> {
         let members = self.members.all();
         let absent: BTreeSet<u8> = members
@@ -433,7 +433,7 @@ impl Keeper {
     }
 }
 
-/// Writes down how far shards' metadata is; of shards that are not opened yet as far as it was known before.
+/// Records the progress of the shards' metadata; for shards that are not opened yet, the last known one.
 fn tell_marks(config: &mut PoolConfig, marks: &BTreeMap<u16, CheckpointMark>) {
     let count = usize::from(config.shards);
     config.checkpoints.resize(count, CheckpointMark::default());
@@ -444,7 +444,7 @@ fn tell_marks(config: &mut PoolConfig, marks: &BTreeMap<u16, CheckpointMark>) {
     }
 }
 
-/// Whether a drive bears metadata.
+/// Whether a drive has metadata.
 fn leads(config: &PoolConfig, drive: DriveId) -> bool {
     let drive = drive.to_string();
     config.meta.parts.iter().any(|part| part.drive == drive)

@@ -32,15 +32,15 @@ where
     remote.spawn(move |handle| {
         let future = make(handle);
         async move {
-            // Nobody waits any more only when the caller's thread has ended.
+            // The receiver is only gone if the caller's thread has ended.
             let _ = give.send(future.await);
         }
     });
     control::receive(take).map_err(|_| EngineError::new(ErrorCode::Io, "the engine is stopping"))
 }
 
-/// The same with a limit of time, for a drive that may not answer. What it still has of the
-/// request stays its own.
+/// The same with a time limit, for a drive that may not respond. Memory of a request that it
+/// still has is not reused.
 async fn within<T>(
     handle: Handle,
     limit_ns: u64,
@@ -61,7 +61,7 @@ fn queue(
         .map_err(|failed| DriveError::Os(failed.raw_os_error().unwrap_or(EIO)))
 }
 
-/// What is in one of a drive's four places.
+/// Content of one of a drive's four label locations.
 async fn read_place(
     queue: &Rc<dyn DriveQueue>,
     handle: &Handle,
@@ -77,7 +77,7 @@ async fn read_place(
     }
 }
 
-/// Whether other places of the drive may be readable after that.
+/// Whether other locations of the drive may still be readable.
 fn is_of_the_place(failed: DriveError) -> bool {
     let of_the_drive = matches!(
         failed,
@@ -86,11 +86,11 @@ fn is_of_the_place(failed: DriveError) -> bool {
     !of_the_drive && !is_on(Mutation::LabelPlace)
 }
 
-/// What was found in the places of a drive's labels so far.
+/// Findings in a drive's label locations so far.
 #[derive(Default)]
 struct Look {
     newest: Option<Label>,
-    /// The newest that cannot be followed, by its generation.
+    /// The newest label of an unsupported format, by generation.
     refused: Option<(u64, LabelError)>,
     unreadable: [Option<DriveError>; 4],
 }
@@ -138,7 +138,7 @@ impl Look {
 /// The newest label of a drive that can be read, if it has one.
 ///
 /// # Errors
-/// When the drive cannot be read at all, or its labels are of a newer format.
+/// If the drive cannot be read at all, or its labels are of a newer format.
 pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option<Label>> {
     let info = Drive::info(&**drive);
     let spec = info.spec.clone();
@@ -153,7 +153,7 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
         for place in [0, 1] {
             look.at(&queue, &handle, place, front[place]).await?;
         }
-        // The other end is where it was when the drive joined. What lies at the present end of a drive that has another
+        // The other end is where it was when the drive joined. What is at the present end of a drive that has another
         // size now is data; only where the first labels are gone the end itself has to tell.
         let known = look.newest.as_ref().and_then(Label::own_size);
         let end = label_places(known.unwrap_or(info.size), info.size);
@@ -165,9 +165,9 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
             refused,
             unreadable,
         } = look;
-        // The newest counts, and when that is one that cannot be followed, no older one does.
+        // The newest label is valid, and if its format is unsupported, no older one is.
         let known = newest.as_ref().map(|label| label.generation);
-        // A label lies in two places. When both are lost it may have been the newest.
+        // A label is in two places. When both are lost it may have been the newest.
         for [one, other] in [0, 1].map(label_slots_for) {
             if let (Some(failed), Some(_)) = (unreadable[one], unreadable[other]) {
                 return Err(failed);
@@ -189,11 +189,11 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
     found.map_err(|failed| EngineError::new(ErrorCode::Damaged, format!("{spec}: {failed}")))
 }
 
-/// What is found in a label's place.
+/// Content of a label location.
 pub(super) enum InPlace {
     /// A label of this generation.
     Whole(u64),
-    /// What was one, or cannot be read.
+    /// A damaged or unreadable label.
     Damaged,
     /// None was written here.
     Nothing,
@@ -201,10 +201,10 @@ pub(super) enum InPlace {
     Gone,
 }
 
-/// What is found in the four places of the labels of a drive that had `size` bytes when it joined.
+/// The content of the four label locations of a drive that had `size` bytes when it joined.
 ///
 /// # Errors
-/// When the drive does not answer, or the engine is stopping.
+/// When the drive does not respond, or the engine is stopping.
 pub(super) fn read_all(
     remote: &Remote,
     drive: &Arc<dyn OpenDrive>,
@@ -246,8 +246,8 @@ pub(super) fn read_all(
     })
 }
 
-/// Makes durable what drives hold, each within so many nanoseconds, and says which of them did so: an engine that was killed
-/// may have left labels in their caches, and what the next labels say of those has to stay true when the power goes.
+/// Flushes the drives, each within a time limit in nanoseconds, and returns those that succeeded: an engine that was killed
+/// may have left labels in their caches, and statements of the next labels about those must hold after a power cut.
 ///
 /// # Errors
 /// When the engine is stopping.
@@ -266,7 +266,7 @@ pub(super) fn flush_all(
                     Ok(()) => Some(id),
                     Err(failed) => {
                         let spec = Drive::info(&*drive).spec;
-                        tracing::warn!(spec, error = %failed, "a drive's cache cannot be written: what its label says may not stay");
+                        tracing::warn!(spec, error = %failed, "a drive's cache cannot be flushed: its label may not be durable");
                         None
                     }
                 }
@@ -280,7 +280,7 @@ pub(super) fn flush_all(
 /// Why a label was not written.
 pub(super) struct LabelFailure {
     pub error: EngineError,
-    /// It was the flush: nobody knows what the drive lost.
+    /// The flush failed: it is unknown what the drive lost.
     pub flush: bool,
 }
 
@@ -317,7 +317,7 @@ pub(super) async fn write_one(
         if is_on(Mutation::LabelFlush) {
             return Ok(());
         }
-        // The drive may give up what shards wrote as well.
+        // The drive may lose the shards' writes as well.
         match is_on(Mutation::LabelFlushAlone) {
             true => queue.flush().await,
             false => shared.flush(handle, queue.flush()).await,
@@ -357,7 +357,7 @@ pub(crate) fn clear(remote: &Remote, drive: &Arc<dyn OpenDrive>, size: u64) -> R
 }
 
 impl Pool {
-    /// Writes the pool's description to every drive that counts. It is valid once any drive has
+    /// Writes the pool's description to every valid drive. It is valid once any drive has
     /// it, since the newest label wins; a drive that fails is out where others can stand in.
     ///
     /// # Errors
@@ -376,8 +376,8 @@ impl Pool {
         Ok(value)
     }
 
-    /// As [`Pool::update`], for what is done often and leaves the pool's drives as they are: drives
-    /// without metadata hear of it a little later.
+    /// As [`Pool::update`], for frequent changes that do not affect the pool's drives: drives
+    /// without metadata are updated a little later.
     pub(crate) fn update_soon<T>(
         &self,
         change: impl FnOnce(&mut PoolConfig) -> Result<T>,
@@ -423,7 +423,7 @@ pub(crate) fn refuse_labelled(
         Ok(Some(label)) if !force => error(
             ErrorCode::Refused,
             format!(
-                "{spec} bears: convect pool '{}'; import it, or use --force to lose it",
+                "{spec} contains convect pool '{}': import it, or use --force to destroy it",
                 label.config.name
             ),
         ),

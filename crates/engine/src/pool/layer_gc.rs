@@ -1,4 +1,4 @@
-//! Layers that nobody names any more are freed or merged in the background, one after the other; what
+//! Unreferenced layers are freed or merged in the background, one after the other; what
 //! makes it durable, a checkpoint and a label, is done once for many.
 
 use super::shards::{ask_all, code_of, try_all};
@@ -13,12 +13,12 @@ use units::mutation::{Mutation, is_on};
 
 /// Kind of the job.
 const KIND: &str = "reclaim";
-const NOT_GIVEN_BACK: &str = "what was deleted cannot be given back";
-/// Layers that one checkpoint and one label do for, at most.
+const NOT_GIVEN_BACK: &str = "the space of deleted data cannot be reclaimed";
+/// Most layers per checkpoint and label.
 const TOGETHER: usize = 256;
 
 impl Pool {
-    /// Starts to reclaim what no snapshot and no volume has any more, unless that is under way.
+    /// Starts to reclaim unreferenced layers, unless that is in progress.
     pub(super) fn start_reaping(self: &Arc<Self>) -> Result<()> {
         let mut reaping = lock(&self.reaping);
         if *reaping || self.config().reap().is_empty() {
@@ -37,7 +37,7 @@ impl Pool {
         Ok(())
     }
 
-    /// False when it was cancelled. What cannot be done is told of at the end, after the rest.
+    /// False when it was cancelled. Errors are reported at the end, after the rest.
     fn reap_all(&self, progress: &Arc<Progress>) -> Result<bool> {
         let mut failed: BTreeMap<Reap, EngineError> = BTreeMap::new();
         loop {
@@ -46,7 +46,7 @@ impl Pool {
                 let all = self.config().reap();
                 failed.retain(|reap, _| all.contains(reap));
                 let next = apart(all.into_iter().filter(|reap| !failed.contains_key(reap)));
-                // Who adds to it from here on starts it anew.
+                // Additions from here on start it again.
                 *reaping = !next.is_empty();
                 next
             };
@@ -63,8 +63,8 @@ impl Pool {
         }
     }
 
-    /// Their pages go, in every shard: freed, or into those of the layer beneath. Answers those of which none is left;
-    /// why not is told of the others.
+    /// Frees their pages in every shard, or merges them into the layer beneath. Returns the layers without any pages left;
+    /// for the others the error is logged.
     fn empty_layers(
         &self,
         layers: Vec<Reap>,
@@ -81,12 +81,12 @@ impl Pool {
                 failed.insert(*reap, not_given_back(error));
             }
         }
-        // Its volume may have been deleted meanwhile: then something else is to be done.
+        // Its volume may have been deleted meanwhile: then other work is due.
         let emptied = layers.into_iter().filter(|reap| !failed.contains_key(reap));
         Ok(emptied.collect())
     }
 
-    /// Frees everything that a layer has, in every shard, durably; nothing may see it any more.
+    /// Frees everything that a layer has, in every shard, durably; nothing may refer to it any longer.
     pub(super) fn free_content(&self, layer: u32, progress: &Arc<Progress>) -> Result<()> {
         let mut failed = BTreeMap::new();
         self.empty_layers(vec![Reap::Free(layer)], progress, &mut failed)?;
@@ -98,7 +98,7 @@ impl Pool {
         }
     }
 
-    /// Layers that were emptied are no more: one checkpoint and one label for all of them.
+    /// Removes emptied layers: one checkpoint and one label for all of them.
     fn forget_layers(
         &self,
         emptied: &[Reap],
@@ -108,7 +108,7 @@ impl Pool {
             return Ok(());
         }
         try_all(&self.shards, NOT_GIVEN_BACK, |shard| async move {
-            // From here on no journal tells of the layers.
+            // From here on no journal refers to the layers.
             match is_on(Mutation::MergeForgotten) {
                 true => Ok(()),
                 false => shard.checkpoint().await,
@@ -157,7 +157,7 @@ impl Pool {
         .map(drop)
     }
 
-    /// Whether a layer that was merged has nothing left, in any shard. One that was freed says so itself.
+    /// Whether a merged layer is empty in all shards. Freed ones are known to be.
     fn is_empty(&self, reap: Reap) -> Result<bool> {
         let Reap::Merge { upper, .. } = reap else {
             return Ok(true);
@@ -175,11 +175,11 @@ fn not_given_back(failed: &block::IoError) -> EngineError {
 }
 
 fn not_whole() -> EngineError {
-    let text = "a snapshot was not merged whole: its chunks are still there";
+    let text = "a snapshot was not merged completely: some of its chunks remain";
     EngineError::new(ErrorCode::Busy, text)
 }
 
-/// Those that can be done together: each layer has a part in one alone.
+/// A set that can be done together: each layer takes part in only one.
 fn apart(all: impl Iterator<Item = Reap>) -> Vec<Reap> {
     let mut taken = BTreeSet::new();
     let free = |reap: &Reap| match *reap {

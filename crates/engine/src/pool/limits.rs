@@ -11,15 +11,15 @@ use std::sync::Arc;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, format_bytes};
 
-/// Whether something is counted for a volume. What is being deleted may end, whatever it holds.
+/// Whether a volume's space is counted. A volume that is being deleted has no limits.
 pub(super) fn has_limits(volume: &VolumeConfig) -> bool {
     (volume.quota > 0 || promise(volume) > 0) && !volume.deleting
 }
 
-/// The limits of a volume, in whole blocks, as they are asked for.
+/// The requested limits of a volume, in whole blocks.
 ///
 /// # Errors
-/// `Invalid` when there are none like that, or what is promised would be beyond the quota.
+/// `Invalid` for limits out of range, or a reservation above the quota.
 pub(super) fn check(volume: &mut VolumeConfig) -> Result<()> {
     let name = &volume.name;
     let whole = |what: &str, bytes: u64| match format::whole_limit(what, bytes) {
@@ -34,14 +34,14 @@ pub(super) fn check(volume: &mut VolumeConfig) -> Result<()> {
     let (quota, reservation) = (volume.quota, volume.reservation);
     if volume.thick && reservation > 0 {
         let text = format!(
-            "volume {name} is thick, and all of its {} are promised: a reservation is for thin ones",
+            "volume {name} is thick, so all of its {} are reserved: only thin volumes have reservations",
             format_bytes(volume.size)
         );
         return error(ErrorCode::Invalid, text);
     }
     if volume.thick && quota > 0 && quota < volume.size {
         let text = format!(
-            "volume {name} is thick, and all of its {} are promised, more than a quota of {}: choose \
+            "volume {name} is thick, so all of its {} are reserved, more than a quota of {}: choose \
              a larger quota, or none",
             format_bytes(volume.size),
             format_bytes(quota)
@@ -50,7 +50,7 @@ pub(super) fn check(volume: &mut VolumeConfig) -> Result<()> {
     }
     if quota > 0 && quota < reservation {
         let text = format!(
-            "volume {name} may hold {} and {} would be reserved for it: choose a larger quota or a \
+            "volume {name} has a quota of {}, less than a reservation of {}: choose a larger quota or a \
              smaller reservation",
             format_bytes(quota),
             format_bytes(reservation)
@@ -61,10 +61,10 @@ pub(super) fn check(volume: &mut VolumeConfig) -> Result<()> {
 }
 
 impl Pool {
-    /// What is to be counted for a volume that is new, or gets limits; none when it has none.
+    /// Counters for a new volume, or one that gets limits; `None` without limits.
     ///
     /// # Errors
-    /// `NoSpace` when what it is promised is not there.
+    /// `NoSpace` if its reservation exceeds the free space.
     pub(super) fn new_allowance(&self, volume: &VolumeConfig) -> Result<Option<Arc<Allowance>>> {
         if !has_limits(volume) {
             return Ok(None);
@@ -81,8 +81,8 @@ impl Pool {
         error(
             ErrorCode::NoSpace,
             format!(
-                "{} more cannot be promised: pool {} has {} left that nobody has and nobody was \
-                 promised; choose less, or add a vdrive",
+                "{} more cannot be reserved: pool {} has {} that are neither used nor \
+                 reserved; choose less, or add a vdrive",
                 bytes(more),
                 self.name,
                 bytes(self.shared.space.available())
@@ -90,12 +90,12 @@ impl Pool {
         )
     }
 
-    /// Changes what a volume may take and is promised, its placement, its policy, and what is expected of it.
+    /// Changes a volume's quota and reservation, its placement settings, its policy, and its targets.
     ///
     /// # Errors
-    /// `NotFound`, `Invalid`, `Refused` when it holds more than the quota already or the fast tier has not
-    /// what it is to have for itself, `NoSpace` when the pool has not what is to be promised, or when no
-    /// drive takes the label: all is as it was then.
+    /// `NotFound`, `Invalid`, `Refused` if it already uses more than the quota or the fast tier has less
+    /// than its guaranteed space, `NoSpace` if the pool lacks the space to reserve, or if no
+    /// drive takes the label: nothing is changed then.
     pub fn change_volume(&self, name: &str, change: &VolumeChange) -> Result<VolumeStatus> {
         let _changing = lock(&self.changing);
         let before = self.find_volume(name)?;
@@ -123,7 +123,7 @@ impl Pool {
         Ok(self.volume_status(&self.find_volume(name)?, &shards))
     }
 
-    /// Changes a volume's description, and what is counted for it: all or nothing.
+    /// Changes a volume's description, and its counters: all or nothing.
     pub(super) fn set_limits(&self, before: &VolumeConfig, after: &VolumeConfig) -> Result<()> {
         let allowance = match self.allowance(before.id) {
             Some(known) => known,
@@ -152,7 +152,7 @@ impl Pool {
         if !allowance.change(quota) && !is_on(Mutation::QuotaBelow) {
             let holds = limit(before) - allowance.room();
             let text = format!(
-                "volume {} and its snapshots hold {} already, more than {}: choose a larger quota, \
+                "volume {} and its snapshots already use {}, more than {}: choose a larger quota, \
                  discard data or delete snapshots",
                 before.name,
                 format_bytes(holds.max(0) as u64 * BLOCK as u64),
@@ -162,7 +162,7 @@ impl Pool {
         }
         let more = promise(after) - promise(before);
         if more > 0 && !allowance.promise(more, space) {
-            // Never less room than before: what was written meanwhile stays.
+            // Never less room than before: data written meanwhile is kept.
             allowance.allow(-quota);
             return self.cannot_promise(more);
         }
@@ -217,9 +217,9 @@ impl Pool {
         done
     }
 
-    /// Refuses what would have volumes hold more than their quotas, or promises go beyond what is
-    /// there: `after` says what would count for them. What promises then take is taken here; the caller
-    /// gives it back once shards count by `after`.
+    /// Refuses a change by which volumes would exceed their quotas, or reservations the free
+    /// space: `after` gives the new owners. Additional reservations are claimed here; the caller
+    /// releases them once shards count by `after`.
     ///
     /// # Errors
     /// `Refused`, or when the pool is closing.
@@ -237,7 +237,7 @@ impl Pool {
             needed += unused(holds) - unused(held(&mine, volume.id, &shards));
             if holds > limit(volume) {
                 let text = format!(
-                    "volume {} would hold {}, more than its quota of {}: raise that with \
+                    "volume {} would use {}, more than its quota of {}: raise the quota with \
                      `convect volume set`",
                     volume.name,
                     format_bytes(holds as u64 * BLOCK as u64),
@@ -255,8 +255,8 @@ impl Pool {
                     .map(|volume| volume.name.as_str())
                     .collect();
                 let text = format!(
-                    "what is reserved for volume {} would hold less of its data than before, and the \
-                     pool has not the {} that this takes: make the reservation smaller with `convect \
+                    "the reservation of volume {} would cover less of its data than before, and the \
+                     pool lacks the {} that this takes: reduce the reservation with `convect \
                      volume set`",
                     names.join(" and "),
                     format_bytes(needed as u64 * BLOCK as u64)

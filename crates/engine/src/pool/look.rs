@@ -1,4 +1,4 @@
-//! All that a pool tells of itself and its volumes, of one moment, for which each shard is asked once.
+//! A consistent status of a pool and its volumes, for which each shard is queried once.
 
 use super::allowances::has;
 use super::shards::ask_all;
@@ -9,7 +9,7 @@ use format::VolumeConfig;
 use std::sync::Arc;
 
 impl Pool {
-    /// Looks at everything that counts.
+    /// Collects all counters.
     ///
     /// # Errors
     /// When the pool is closing.

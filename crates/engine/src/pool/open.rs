@@ -35,21 +35,21 @@ pub(super) fn random_drive_id() -> Result<DriveId> {
     random_id().map(DriveId)
 }
 
-/// What opening needs of the engine.
+/// Resources of the engine for an opening.
 pub struct Host<'a> {
     /// Loops.
     pub remotes: &'a [Remote],
     /// Memory.
     pub config: &'a EngineConfig,
-    /// Long work.
+    /// Jobs.
     pub jobs: &'a Arc<Jobs>,
 }
 
 impl Pool {
-    /// Makes a pool and opens it. Drives are labelled last: until then nothing has happened.
+    /// Creates a pool and opens it. Drives are labelled last: until then the pool does not exist.
     ///
     /// # Errors
-    /// A sentence; the drives are as they were, except for space that has no label.
+    /// A sentence; the drives are unchanged, except for space without labels.
     pub fn create(host: &Host<'_>, spec: &PoolSpec) -> Result<Arc<Self>> {
         plan::check_name("pool", &spec.name)?;
         let drives = spec.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
@@ -62,7 +62,7 @@ impl Pool {
         if spec.vdrives.is_empty() {
             return error(
                 ErrorCode::Invalid,
-                "a pool needs at least one vdrive: name a tier and its drives",
+                "a pool needs at least one vdrive: specify a tier and its drives",
             );
         }
         spec.vdrives.iter().try_for_each(plan::check_vdrive)?;
@@ -88,7 +88,7 @@ impl Pool {
         let pool = Self::assemble(host, id, config, 0, pool_drives, (BTreeMap::new(), left))?;
         let made = try_all(
             &pool.shards,
-            "the pool cannot be laid out",
+            "the pool's layout cannot be planned",
             |shard| async move { shard.format().await },
         )
         .and_then(|()| pool.begin_opening(|config| pool.save(config, false)));
@@ -104,7 +104,7 @@ impl Pool {
     ///
     /// # Errors
     /// Names the drives that are missing, or what is damaged. Nothing was changed then but
-    /// checkpoints, and labels that tell which members lack them.
+    /// checkpoints, and labels that record which members lack them.
     pub fn import(
         host: &Host<'_>,
         found: Vec<Found>,
@@ -117,7 +117,10 @@ impl Pool {
             .collect();
         let newest = mine.iter().max_by_key(|drive| drive.label.generation);
         let Some(newest) = newest else {
-            return error(ErrorCode::NotFound, "no drive of the pool is there");
+            return error(
+                ErrorCode::NotFound,
+                "no drive of the pool was found: attach its drives",
+            );
         };
         let (mut config, generation) = (newest.label.config.clone(), newest.label.generation);
         let evidence = evidence::weigh(&mut config, generation, &mine, &options)?;
@@ -127,7 +130,7 @@ impl Pool {
             let id: DriveId = known
                 .id
                 .parse()
-                .map_err(|_| EngineError::new(ErrorCode::Damaged, "a drive's id is no number"))?;
+                .map_err(|_| EngineError::new(ErrorCode::Damaged, "a drive's id is malformed"))?;
             let here = mine.iter().find(|drive| drive.label.drive == id);
             let here = here.filter(|_| !known.offline);
             let cut = evidence.is_cut(&known.id);
@@ -160,7 +163,7 @@ impl Pool {
             .map(|found| (found.label.drive, found.label.generation));
         let labelled = labelled.filter(|(drive, _)| flushed.contains(drive));
         let labelled = labelled.collect();
-        // Who closes the pool waits until nobody has its drives.
+        // The closing waits until the pool's drives are no longer in use.
         drop(mine);
         let left = tails::find(&host.config.lasting, id, &config, &pool_drives)?;
         let pool = Self::assemble(host, id, config, generation, pool_drives, (labelled, left))?;
@@ -175,7 +178,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// What the checkpoints and journals of all shards tell; then new checkpoints of it.
+    /// Recovers all shards from their checkpoints and journals, then writes new checkpoints.
     fn recover(&self, accept_old: bool) -> Result<()> {
         let what = format!("pool {}", self.name);
         let shards = &self.shards;
@@ -187,7 +190,7 @@ impl Pool {
             shard.replay_journal(accept_old).await
         })?;
         self.check_marks(accept_old)?;
-        // A member that is missing, or fails from here on, lacks what is made valid. Until now it has not: as
+        // A member that is missing, or fails from here on, lacks the next valid state. Until now it does not: as
         // long as nothing but the others is damaged, the pool opens with it.
         if !is_on(Mutation::OpeningAlone) {
             self.members.enforce();
@@ -202,7 +205,7 @@ impl Pool {
         )
     }
 
-    /// Begins to use tails of this opening's own, which `save` puts into a label.
+    /// Begins to use new tails of this opening, which `save` records in a label.
     fn begin_opening(&self, save: impl FnOnce(PoolConfig) -> Result<()>) -> Result<()> {
         let mut config = self.config();
         let opening = self.make_tails()?;
@@ -213,7 +216,7 @@ impl Pool {
         self.use_tails()
     }
 
-    /// An opening has failed: what earlier ones left stays, and what it made is nobody's.
+    /// After a failed opening: tails of earlier ones are kept, and its own are dropped.
     fn abandon_opening(&self) {
         self.tails.forget();
         self.drop_shards();
@@ -241,7 +244,7 @@ impl Pool {
         let lost = ask_all(&self.shards, |shard| async move { shard.opening_lost() })?;
         self.begin_opening(|mut config| {
             config.note_opening_lost(lost.iter().sum());
-            // What was cut and not named took writes.
+            // A switched but unnamed layer has taken writes.
             for (volume, layer, deleting) in &announced {
                 if written.contains(layer) {
                     config.advance(*volume);
@@ -313,7 +316,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Starts to serve: volumes, shards' own work, and long work that was left.
+    /// Starts to serve: volumes, background tasks, and unfinished jobs.
     fn serve(self: &Arc<Self>) -> Result<()> {
         self.members.enforce();
         let config = self.config();
@@ -384,10 +387,10 @@ impl Pool {
         format!("{:012x}{volume:08x}", self.id.0 >> 80)
     }
 
-    /// Ends volumes and shards and makes everything durable.
+    /// Closes volumes and shards and makes everything durable.
     ///
     /// # Errors
-    /// What a drive said; the pool is closed all the same, and what was flushed is safe.
+    /// A drive's error; the pool is closed nevertheless, and flushed data is safe.
     pub fn close(&self, exported: bool) -> Result<()> {
         self.jobs.cancel_pool(&self.name);
         let devices: Vec<_> = std::mem::take(&mut *lock(&self.devices))
@@ -397,13 +400,13 @@ impl Pool {
         // Held operations proceed now.
         let none = Arc::default();
         if let Err(failed) = self.give_tenants(none) {
-            tracing::warn!(error = %failed, "shards do not hear of the end");
+            tracing::warn!(error = %failed, "shards could not be notified of the closing");
         }
         if !wait_for(|| devices.iter().all(|device| device.in_flight() == 0)) {
             let pool = self.name.as_str();
             tracing::error!(
                 pool,
-                "hosts' requests that do not end are given up: a drive does not answer them"
+                "hosts' requests are aborted: a drive is not responding"
             );
         }
         self.shards.iter().for_each(|shard| shard.port.close());
@@ -414,12 +417,12 @@ impl Pool {
         );
         let mut config = self.config();
         self.tell_wear(&mut config);
-        // Twice: the second label says that every drive has the first, so that one that is put back to what it is now is known
-        // as old.
+        // Twice: the second label records that every drive has the first, so that a drive restored to the present state is recognised
+        // as outdated.
         let saved = self.save(config, exported);
         let saved = saved.and_then(|()| self.save(self.config(), exported));
         if closed.is_ok() {
-            // Nothing is in them that is not on the drives.
+            // All of their content is on the drives.
             self.tails.forget();
         }
         self.drop_shards();
@@ -434,7 +437,7 @@ impl Pool {
         let _ = ask_all(&self.shards, |shard| async move { shard.close().await });
         self.members.close();
         let keeper = self.keeper.clone();
-        // A label that is being written would come back after it was cleared.
+        // A label that is being written would reappear after the clearing.
         let _ = labels::on_loop(&self.remote, move |_| async move {
             keeper.settled().await;
         });
@@ -442,7 +445,7 @@ impl Pool {
             if let Some(drive) = &pool_drive.drive
                 && let Err(failed) = labels::clear(&self.remote, drive, pool_drive.size)
             {
-                tracing::warn!(error = %failed, "a drive of a destroyed pool keeps its label");
+                tracing::warn!(error = %failed, "the label of a destroyed pool's drive could not be removed");
             }
         }
         self.tails.forget();
@@ -461,7 +464,7 @@ impl Pool {
         if !wait_for(|| drives.iter().all(is_free)) {
             for drive in drives.iter().filter(|drive| !is_free(drive)) {
                 let (pool, spec) = (self.name.as_str(), Drive::info(&**drive).spec);
-                tracing::error!(pool, %spec, "a drive of a closed pool is locked until its last request ends");
+                tracing::error!(pool, %spec, "a drive of a closed pool stays locked until its last request ends");
             }
         }
         self.tails.close();
@@ -484,7 +487,7 @@ pub(super) fn new_drive(
     if others.iter().any(same) {
         return error(
             ErrorCode::Exists,
-            format!("{text} is named twice, or is a drive of this pool already"),
+            format!("{text} is given twice, or is already a drive of this pool"),
         );
     }
     let (spec, drive) = open_drive(text, force)?;

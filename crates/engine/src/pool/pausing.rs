@@ -1,4 +1,4 @@
-//! Jobs of a pool that rest, which the labels tell of: they still do when the pool is opened again.
+//! Paused jobs of a pool, recorded in the labels: they stay paused when the pool is opened again.
 
 use super::labels::on_loop;
 use super::{Pool, Result, lock};
@@ -11,11 +11,11 @@ fn is(paused: &PausedConfig, kind: &str, subject: &str) -> bool {
 }
 
 impl Pool {
-    /// Begins a job of a kind on a subject, of `total` bytes of which `done` were done before; at rest if the labels
+    /// Begins a job of a kind on a subject, of `total` bytes of which `done` were done before; paused if the labels
     /// say so. Returns its number; `work` returns false when it was cancelled.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// If its thread cannot be started.
     pub(super) fn start_job(
         self: &Arc<Self>,
         (kind, subject): (&'static str, &str),
@@ -27,12 +27,12 @@ impl Pool {
         let (pool, of) = (self.clone(), subject.to_owned());
         let run = move |progress: Arc<Progress>| {
             let result = work(progress.clone());
-            // What is paused when its pool is closed is so when it is opened.
+            // A job that is paused when its pool is closed is still paused when it is opened.
             if !progress.is_closing()
                 && pool.is_paused(kind, &of)
                 && let Err(failed) = pool.keep_paused(kind, &of, false)
             {
-                tracing::warn!(error = %failed, "the labels still tell of a paused job that has ended");
+                tracing::warn!(error = %failed, "the labels still list a paused job that has ended");
             }
             result
         };
@@ -59,10 +59,10 @@ impl Pool {
         })
     }
 
-    /// Has a running job rest, or go on, from now on and when the pool is opened again.
+    /// Pauses or resumes a running job, also for when the pool is opened again.
     ///
     /// # Errors
-    /// When no label can be written: then it goes on as before.
+    /// When no label can be written: then it continues as before.
     pub(crate) fn pause_job(
         &self,
         (kind, subject): (&str, &str),
@@ -76,7 +76,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Of what the labels tell of, forgets what is no job: it ended before they could say so.
+    /// Removes entries without a job from the labels: those jobs ended before the labels were updated.
     pub(super) fn forget_paused(&self) {
         let runs = |known: &PausedConfig| {
             self.jobs

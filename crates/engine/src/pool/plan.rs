@@ -9,8 +9,8 @@ use format::{
 use units::{BLOCK, DriveId, format_bytes};
 
 const MIB: u64 = 1 << 20;
-/// The metadata region takes this part of the pool's capacity: one page a chunk, and as much
-/// again and a half for pages that are replaced.
+/// The metadata region takes this part of the pool's capacity: one page per chunk, and one and a half times that
+/// for replaced pages.
 const META_PER_MILLE: u64 = 6;
 
 /// A drive that is to be part of a vdrive.
@@ -24,14 +24,14 @@ pub struct Planned {
     pub size: u64,
 }
 
-/// Sizes that depend on how big a pool is.
+/// Sizes that depend on the size of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scale {
     /// Blocks of a group.
     pub group_blocks: u64,
     /// Blocks of a shard's journal.
     pub journal_blocks: u64,
-    /// Groups of the metadata region at least; by the number of shards where none.
+    /// Minimum groups of the metadata region; `None`: by the number of shards.
     pub meta_groups: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl Scale {
     }
 }
 
-/// Refuses what a vdrive cannot be.
+/// Rejects impossible layouts of a vdrive.
 pub fn check_vdrive(spec: &VdriveSpec) -> Result<()> {
     let count = spec.drives.len();
     match spec.layout {
@@ -71,7 +71,7 @@ pub fn check_vdrive(spec: &VdriveSpec) -> Result<()> {
         LayoutSpec::Mirror if !(2..=3).contains(&count) => error(
             ErrorCode::Invalid,
             format!(
-                "a mirror has 2 or 3 drives and {count} were given: use concat or stripe, or give other drives"
+                "a mirror has 2 or 3 drives, not {count}: use concat or stripe, or other drives"
             ),
         ),
         LayoutSpec::Stripe { .. } if count < 2 => error(
@@ -84,7 +84,7 @@ pub fn check_vdrive(spec: &VdriveSpec) -> Result<()> {
             error(
                 ErrorCode::Invalid,
                 format!(
-                    "a stripe's chunk is a power of two from 4 KiB to 1 MiB, not {}",
+                    "the chunk size of a stripe is a power of two from 4 KiB to 1 MiB, not {}",
                     format_bytes(chunk)
                 ),
             )
@@ -93,7 +93,7 @@ pub fn check_vdrive(spec: &VdriveSpec) -> Result<()> {
     }
 }
 
-/// A name that is fit for files, URLs and shells.
+/// Checks that a name is safe in files, URLs and shells.
 pub fn check_name(kind: &str, name: &str) -> Result<()> {
     let fits = !name.is_empty()
         && name.len() <= 64
@@ -122,8 +122,8 @@ pub fn check_redundancy(spec: &PoolSpec) -> Result<()> {
     if has_slow && bare && !spec.accept_unmirrored {
         return error(
             ErrorCode::Refused,
-            "the fast tier is not mirrored: when one of its drives fails, data of the whole pool is lost; \
-             mirror it, or use --accept-unmirrored if that is meant",
+            "the fast tier is not mirrored: if one of its drives fails, data of the whole pool is lost; \
+             mirror it, or use --accept-unmirrored to accept the risk",
         );
     }
     Ok(())
@@ -139,7 +139,7 @@ fn layout_config(layout: LayoutSpec) -> LayoutConfig {
     }
 }
 
-/// The vdrive `id` over `drives`, of which each gives the bytes from its `start` on.
+/// The vdrive `id` over `drives`, each of which contributes the bytes from its `start` on.
 pub fn vdrive(
     id: u8,
     spec: &VdriveSpec,
@@ -156,7 +156,7 @@ pub fn vdrive(
             return error(
                 ErrorCode::Invalid,
                 format!(
-                    "{} of {} is too small: it has to have at least {} in this pool",
+                    "{} of {} is too small: the minimum in this pool is {}",
                     drive.spec,
                     format_bytes(drive.size),
                     format_bytes(least)
@@ -215,7 +215,7 @@ pub fn meta(
         return error(
             ErrorCode::Invalid,
             format!(
-                "the metadata of this pool takes {} on each of one or two drives of its fastest tier, \
+                "the metadata of this pool needs {} on each of one or two drives of its fastest tier, \
                  and the smallest has {}: use bigger drives or fewer shards",
                 format_bytes(bytes),
                 format_bytes(smallest)
@@ -237,7 +237,7 @@ pub fn meta(
     })
 }
 
-/// Blocks of `total` that volumes can fill: the rest is for writes on their way and for groups
+/// Blocks of `total` that volumes can fill: the rest is for writes in flight and for groups
 /// that are partly used.
 pub fn capacity(total: u64, shards: u16, group_blocks: u64) -> u64 {
     total.saturating_sub(total / 64 + 2 * u64::from(shards) * group_blocks)

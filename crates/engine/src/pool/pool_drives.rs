@@ -14,7 +14,7 @@ use units::DriveId;
 pub struct PoolDrive {
     /// Its id.
     pub id: DriveId,
-    /// How it was opened.
+    /// Its specification.
     pub spec: String,
     /// The drive; none when it is missing.
     pub drive: Option<Arc<dyn OpenDrive>>,
@@ -24,7 +24,7 @@ pub struct PoolDrive {
     pub shared: Arc<DriveShared>,
 }
 
-/// Says a drive's error in the control plane's terms.
+/// Translates a drive's error for the control plane.
 pub(crate) fn open_error(error: &drives::OpenError) -> EngineError {
     let code = match error.kind {
         OpenErrorKind::NotFound => ErrorCode::NotFound,
@@ -38,19 +38,19 @@ pub(crate) fn open_error(error: &drives::OpenError) -> EngineError {
     EngineError::new(code, error.to_string())
 }
 
-/// Says why a drive of a pool cannot be opened: nobody makes a file in its place.
+/// The reason why a drive of a pool cannot be opened, without the hint to create a file.
 pub(crate) fn known_error(spec: &str, failed: &drives::OpenError) -> EngineError {
     let message = match failed.kind {
         OpenErrorKind::NotFound => {
-            format!("{spec} is not there: attach it, or name it where it is now")
+            format!("{spec} does not exist: attach it, or specify its current path")
         }
-        OpenErrorKind::TooSmall => format!("{spec} was cut short: {failed}"),
+        OpenErrorKind::TooSmall => format!("{spec} was truncated: {failed}"),
         _ => return open_error(failed),
     };
     EngineError::new(open_error(failed).code, message)
 }
 
-/// Opens a drive; refuses, unless `force`, one that bears something that is not Convect's.
+/// Opens a drive; refuses, unless `force`, one that contains foreign data.
 pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn OpenDrive>)> {
     let canonical = drives::canonical(spec).map_err(|failed| open_error(&failed))?;
     let named = drives::file_path(spec);
@@ -68,11 +68,11 @@ pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn Ope
     Ok((canonical, drive))
 }
 
-/// Files of drives that a request made: they go when it fails.
+/// Files of drives created by a request: removed if it fails.
 pub(crate) struct MadeFiles(Vec<drives::MadeFile>);
 
 impl MadeFiles {
-    /// Makes the files of those specifications that have a size and of which nothing is there.
+    /// Creates the files of specifications with a size that do not exist.
     pub(crate) fn make<'a>(specs: impl Iterator<Item = &'a String>) -> Result<Self> {
         let mut made = Self(Vec::new());
         for spec in specs {
@@ -87,12 +87,12 @@ impl MadeFiles {
         Ok(made)
     }
 
-    /// Removes them: nothing is half-made. What another program put in the place of one stays.
+    /// Removes them. A file that another program created in the place of one is kept.
     pub(crate) fn remove(&self) {
         for file in &self.0 {
             if let Err(failed) = file.remove() {
                 let path = file.path().display();
-                tracing::warn!(%path, error = %failed, "a file that was made is left");
+                tracing::warn!(%path, error = %failed, "a newly created file could not be removed");
             }
         }
     }
@@ -103,14 +103,12 @@ fn refuse_bearing(spec: &str) -> Result<()> {
         None => Ok(()),
         Some(found) => error(
             ErrorCode::Refused,
-            format!(
-                "{spec} bears: {found}; its content would be lost: use --force if that is meant"
-            ),
+            format!("{spec} contains {found}: use --force to overwrite it (destroys its data)"),
         ),
     }
 }
 
-/// Opens a drive and tells what it is and bears.
+/// Opens a drive and reports its properties and content.
 pub fn report(spec: &str) -> Result<DriveReport> {
     let canonical = drives::canonical(spec).map_err(|failed| open_error(&failed))?;
     let found = drives::found_on(spec).map_err(|failed| open_error(&failed))?;
@@ -118,7 +116,7 @@ pub fn report(spec: &str) -> Result<DriveReport> {
     Ok(describe(&canonical, &Drive::info(&*drive), found))
 }
 
-/// What a drive tells of itself.
+/// Properties of a drive.
 pub fn describe(spec: &str, info: &DriveInfo, found: Option<String>) -> DriveReport {
     let rotation = match info.rotation {
         Rotation::Solid => "solid",

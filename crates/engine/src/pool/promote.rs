@@ -1,4 +1,4 @@
-//! A clone takes over the snapshots that it stands on: only the label says whose a snapshot is.
+//! Promoting a clone: it takes over the snapshots that it is based on. Only the label changes: it records the owner of each snapshot.
 
 use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, Promotion};
@@ -8,13 +8,13 @@ use units::mutation::{Mutation, is_on};
 
 impl Pool {
     /// Swaps the roles of a clone and the volume that it was cloned from: the snapshot that it
-    /// stands on, and those before it of the same volume, are its own from then on, and the volume
-    /// that had them is a clone. One label says so, or none.
+    /// is based on, and those before it of the same volume, are its own from then on, and the volume
+    /// that had them is a clone. Atomic by one label.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when it is no clone; `Exists` when both have a snapshot of one name;
+    /// `NotFound`; `Invalid` if it is not a clone; `Exists` if both have a snapshot of the same name;
     /// `Busy` when a snapshot that would move is exported; `Refused` when the clone would hold more
-    /// than its quota, or the pool has not what is then reserved for the other and not used; when no drive takes the label. All is as it was then.
+    /// than its quota, or the pool lacks the space for the other's reservation; or no drive takes the label. Nothing is changed then.
     pub fn promote(&self, clone: &str) -> Result<Promotion> {
         let _changing = lock(&self.changing);
         let volume = self.changeable(clone)?;
@@ -22,7 +22,7 @@ impl Pool {
         let moving = config.to_promote(&volume);
         let Some(from) = moving.first() else {
             let text = format!(
-                "volume {clone} is no clone: it stands on no other volume's snapshot; see `convect \
+                "volume {clone} is not a clone: it has no other volume's snapshot as its origin; see `convect \
                  snapshot list`"
             );
             return error(ErrorCode::Invalid, text);
@@ -55,7 +55,7 @@ impl Pool {
                 true => saved,
                 false => saved.and_then(|()| self.tell_holders()),
             };
-            // Counted anew by then.
+            // Counted again by then.
             self.shared.space.take(-claimed);
             told
         })?;
@@ -86,7 +86,7 @@ fn check_names(
         Some(twice) => error(
             ErrorCode::Exists,
             format!(
-                "volumes {} and {parent} both have a snapshot '{}', and one of them would have two: \
+                "volumes {} and {parent} both have a snapshot '{}', and both would belong to one volume: \
                  rename one with `convect snapshot rename`",
                 volume.name, twice.name
             ),
@@ -94,14 +94,14 @@ fn check_names(
     }
 }
 
-/// An export is kept by its snapshot's name, which begins with the volume's.
+/// Exports refer to a snapshot by name, which begins with the volume's.
 fn check_exports(config: &PoolConfig, moving: &[&SnapshotConfig], parent: &str) -> Result<()> {
     for known in moving {
         let name = format!("{parent}@{}", known.name);
         if let Some(export) = config.exports.iter().find(|export| export.volume == name) {
             let text = format!(
-                "snapshot {name} is exported as {export}, and would be another volume's: first end \
-                 that with `convect export delete {export}`, and export it anew afterwards",
+                "snapshot {name} is exported as {export}, and would move to another volume: first delete \
+                 the export with `convect export delete {export}`, and create it again afterwards",
                 export = export.name
             );
             return error(ErrorCode::Busy, text);

@@ -1,4 +1,4 @@
-//! Quality-of-service policies of a pool: kept in its labels, given to volumes and groups when they fit, told to shards.
+//! Quality-of-service policies of a pool: stored in its labels, assigned to volumes and groups if admission permits, and sent to shards.
 
 mod admission;
 mod groups;
@@ -93,7 +93,7 @@ impl Pool {
             true => error(
                 ErrorCode::Invalid,
                 format!(
-                    "policy {} is built in and stays as it is: create one of your own with `convect qos policy create`",
+                    "policy {} is built in and cannot be changed: create your own with `convect qos policy create`",
                     policy.name
                 ),
             ),
@@ -124,7 +124,7 @@ impl Pool {
         check_policy(&made)?;
         if self.find_policy(&made.name).is_ok() {
             let text = format!(
-                "pool {} has a policy '{}' already: choose another name",
+                "pool {} already has a policy '{}': choose another name",
                 self.name, made.name
             );
             return error(ErrorCode::Exists, text);
@@ -132,7 +132,7 @@ impl Pool {
         self.update_soon(|config| {
             if config.qos.policies.len() >= QOS_POLICIES_MAX {
                 let text = format!(
-                    "a pool has at most {QOS_POLICIES_MAX} policies of its own: delete one that no volume has"
+                    "a pool has at most {QOS_POLICIES_MAX} policies of its own: delete an unused one"
                 );
                 return error(ErrorCode::Invalid, text);
             }
@@ -181,7 +181,7 @@ impl Pool {
         let groups = config.qos.groups.iter();
         if let Some(group) = groups.clone().find(|group| group.policy == policy.id) {
             let text = format!(
-                "policy {} is that of group {}: give it another one with `convect qos group set`, or delete it",
+                "group {} uses policy {}: change that with `convect qos group set`, or delete the group",
                 policy.name, group.name
             );
             return error(ErrorCode::Busy, text);
@@ -206,8 +206,8 @@ impl Pool {
         })
     }
 
-    /// The numbers of the policy and of the group that are chosen for a volume, of which one at least is 0. What is promised
-    /// by a policy is held against what the pool has shown it can do; a group's is promised already.
+    /// The numbers of the policy and of the group that are chosen for a volume, of which one at least is 0. The minimum
+    /// of a policy is compared with the pool's measured capacity; that of a group is already included.
     ///
     /// # Errors
     /// `NotFound`, `Invalid`, or `Refused`.

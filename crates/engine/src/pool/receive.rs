@@ -1,4 +1,4 @@
-//! Volumes that are made as a snapshot of another pool is: what is known of how far they are lies in
+//! Volumes that are made as a snapshot of another pool is: what is known of how far they are is in
 //! the labels (docs/stream.md). The data others write, as hosts do.
 
 use super::group_snapshot::NewSnapshot;
@@ -13,7 +13,7 @@ use units::mutation::{Mutation, is_on};
 use units::{SnapshotId, format_bytes};
 
 impl Pool {
-    /// What a snapshot holds, for ever and in every pool.
+    /// Identity of a snapshot's content, global and permanent.
     pub(super) fn identity(&self, config: &PoolConfig, snapshot: &SnapshotConfig) -> String {
         if !snapshot.origin.is_empty() {
             return snapshot.origin.clone();
@@ -33,7 +33,7 @@ impl Pool {
         found.find(|known| known.volume == volume).cloned()
     }
 
-    /// How far a volume is that is being received.
+    /// Progress of a volume that is being received.
     pub(super) fn receiving(&self, volume: u32) -> Option<ReceiveStatus> {
         let known = self.find_receiving(volume)?;
         Some(ReceiveStatus {
@@ -44,7 +44,7 @@ impl Pool {
         })
     }
 
-    /// How far a volume of this name is that is being received; none also where there is no such volume.
+    /// Progress of receiving a volume of this name; `None` also if it does not exist.
     pub fn volume_receiving(&self, name: &str) -> Option<ReceiveStatus> {
         let volume = {
             let config = lock(&self.config);
@@ -54,14 +54,14 @@ impl Pool {
         self.receiving(volume)
     }
 
-    /// Begins to receive a snapshot, or goes on with it: makes the volume, or sees that it is as the
-    /// snapshot before. With `force` what was written since that one is lost. Nobody else may write to
-    /// the volume from here on until it has the snapshot. Returns from where on it is not yet as it
-    /// will be, in bytes.
+    /// Begins to receive a snapshot, or resumes it: creates the volume, or checks that it equals the
+    /// base snapshot. With `force` later writes are lost. Nothing else may write to
+    /// the volume from here on until it has the snapshot. Returns the offset up to which it is
+    /// complete, in bytes.
     ///
     /// # Errors
-    /// `NotFound`, `Exists`, `Invalid`, or `Refused` when something was written since; what a drive
-    /// said.
+    /// `NotFound`, `Exists`, `Invalid`, or `Refused` if the volume was written since; a drive's
+    /// error.
     pub fn begin_receive(
         self: &Arc<Self>,
         name: &str,
@@ -71,7 +71,7 @@ impl Pool {
         let Ok(volume) = self.find_volume(name) else {
             return self.make_receiving(name, spec);
         };
-        // As it is for a snapshot, which the volume is to get.
+        // The same as for a snapshot, which the volume will get.
         self.changeable(name)?;
         let done = match self.find_receiving(volume.id) {
             Some(known) if known.to == spec.to.to_string() && known.from == text(spec.from) => {
@@ -102,7 +102,7 @@ impl Pool {
             return error(
                 ErrorCode::NotFound,
                 format!(
-                    "pool {} has no volume '{name}', and this stream has only what was changed since \
+                    "pool {} has no volume '{name}', and this stream is incremental: it contains the changes since \
                      another snapshot: receive that one first",
                     self.name
                 ),
@@ -130,14 +130,14 @@ impl Pool {
         error(
             ErrorCode::Invalid,
             format!(
-                "this stream goes on after {} bytes, of which volume {}/{name} has {done}: send it with \
-                 the token that `convect receive --status {}/{name}` prints, or from its beginning",
+                "this stream resumes after {} bytes, of which volume {}/{name} has {done}: send it with \
+                 the token that `convect receive --status {}/{name}` prints, or from the start",
                 spec.start, self.name, self.name
             ),
         )
     }
 
-    /// Refuses what the volume has already.
+    /// Refuses a snapshot that the volume already has.
     fn check_unreceived(&self, volume: &VolumeConfig, spec: &ReceiveSpec) -> Result<()> {
         super::plan::check_name("snapshot", &spec.snapshot)?;
         let config = self.config();
@@ -154,21 +154,21 @@ impl Pool {
             Some(known) if self.identity(&config, known) == to => error(
                 ErrorCode::Exists,
                 format!(
-                    "volume {}/{} has this snapshot already, as {}: nothing is left to do",
+                    "volume {}/{} already has this snapshot, as {}: nothing to do",
                     self.name, volume.name, known.name
                 ),
             ),
             Some(known) => error(
                 ErrorCode::Exists,
                 format!(
-                    "volume {}/{} has another snapshot '{}': rename that one",
+                    "volume {}/{} has another snapshot named '{}': rename that one",
                     self.name, volume.name, known.name
                 ),
             ),
         }
     }
 
-    /// Sees that a volume is as the snapshot that a stream goes from, or makes it so.
+    /// Checks that a volume equals the base snapshot of a stream, or rolls it back to it.
     fn make_as_before(
         self: &Arc<Self>,
         volume: &VolumeConfig,
@@ -181,8 +181,8 @@ impl Pool {
             return error(
                 ErrorCode::Exists,
                 format!(
-                    "pool {} has a volume '{name}' already, and this stream has a whole one: choose \
-                     another name, or delete that one",
+                    "pool {} already has a volume '{name}', and this stream is a full one: choose \
+                     another name, or delete that volume",
                     self.name
                 ),
             );
@@ -201,19 +201,19 @@ impl Pool {
             return error(
                 ErrorCode::Busy,
                 format!(
-                    "volume {}/{name} has a part of another snapshot, {}: send that one on with the \
+                    "volume {}/{name} has partially received another snapshot, {}: resume that with the \
                      token that `convect receive --status {}/{name}` prints, or use --force to roll \
                      back to {base} first",
                     self.name, begun.snapshot, self.name
                 ),
             );
         }
-        // What was cut off is not in a difference to the volume, nor in the stream.
+        // The truncated part is neither in a difference to the volume, nor in the stream.
         if volume.size < size {
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "volume {}/{name} was made smaller since {base}, from {} to {}: use --force to roll \
+                    "volume {}/{name} was shrunk since {base}, from {} to {}: use --force to roll \
                      back to {base}",
                     self.name,
                     format_bytes(size),
@@ -228,7 +228,7 @@ impl Pool {
                 return error(
                     ErrorCode::Refused,
                     format!(
-                        "volume {}/{name} was written since {base}, at {} first: keep that elsewhere \
+                        "volume {}/{name} was written since {base}, first at {}: copy the changes elsewhere \
                          and use --force to roll back to {base}",
                         self.name,
                         format_bytes(range.offset)
@@ -243,7 +243,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The snapshot that a volume stands on and that holds this: NAME, or VOLUME@NAME; and its size in
+    /// The snapshot that a volume is based on and that has this content: NAME, or VOLUME@NAME; and its size in
     /// bytes.
     fn find_identity(&self, volume: &VolumeConfig, id: SnapshotId) -> Result<(String, u64)> {
         let device = self.open_volume(&volume.name)?;
@@ -264,15 +264,15 @@ impl Pool {
             None => error(
                 ErrorCode::NotFound,
                 format!(
-                    "volume {}/{} does not stand on the snapshot that this stream goes from: send from \
-                     one that both have, or the whole into a new volume",
+                    "volume {}/{} does not descend from the base snapshot of this stream: send from \
+                     a snapshot that both have, or a full stream into a new volume",
                     self.name, volume.name
                 ),
             ),
         }
     }
 
-    /// Keeps that a volume is, durably, as it will be in its first `done` bytes.
+    /// Records durably that the first `done` bytes of a volume are complete.
     ///
     /// # Errors
     /// `NotFound`, or when no drive takes the label.
@@ -294,8 +294,8 @@ impl Pool {
         })
     }
 
-    /// Takes the snapshot that was received. The label says in one step that it is there and that
-    /// nothing is being received any more.
+    /// Takes the received snapshot. The label records in one step that it exists and that
+    /// nothing is being received any longer.
     ///
     /// # Errors
     /// `NotFound`; as [`Pool::snapshot`], and there is no snapshot then.
@@ -326,7 +326,7 @@ impl Pool {
 }
 
 fn not_begun(name: &str) -> EngineError {
-    let text = format!("volume {name} is not being received any more: it was rolled back");
+    let text = format!("volume {name} is no longer being received: it was rolled back");
     EngineError::new(ErrorCode::NotFound, text)
 }
 

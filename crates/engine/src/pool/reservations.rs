@@ -1,4 +1,4 @@
-//! What hosts have reserved of volumes and want kept (docs/iscsi.md). What it says is of no concern here.
+//! Persistent SCSI reservations of volumes (docs/iscsi.md). Their content is opaque here.
 
 use super::{Pool, Result, error, lock};
 use crate::control::types::ErrorCode;
@@ -6,7 +6,7 @@ use format::{RESERVATIONS_MAX, ReservationsConfig};
 use units::mutation::{Mutation, is_on};
 
 impl Pool {
-    /// What was kept last of a volume's reservations.
+    /// The stored reservations of a volume.
     ///
     /// # Errors
     /// When there is no such volume.
@@ -18,7 +18,7 @@ impl Pool {
         Ok(found.map(|known| known.state.clone()))
     }
 
-    /// Keeps the state of a volume's reservations in place of what was kept before; none: nothing.
+    /// Replaces the stored reservations of a volume; `None` removes them.
     ///
     /// # Errors
     /// `Invalid` when it is too long, when there is no such volume, or the labels cannot be written.

@@ -12,7 +12,7 @@ use units::PoolId;
 
 /// A drive with a label.
 pub struct Found {
-    /// How it was opened.
+    /// Its specification.
     pub spec: String,
     /// The drive.
     pub drive: Arc<dyn OpenDrive>,
@@ -24,23 +24,23 @@ pub struct Found {
 pub struct PassedOver {
     /// Why.
     pub error: EngineError,
-    /// It is not there, or not enough of it for any pool. Else it may hold what no other drive does.
+    /// It does not exist, or is too small for any pool. Otherwise it may have data that no other drive has.
     pub gone: bool,
 }
 
-/// What a search found.
+/// Result of a search.
 pub struct Scanned {
     /// Drives with a label.
     pub found: Vec<Found>,
-    /// Drives that were passed over.
+    /// Skipped drives.
     pub passed_over: Vec<PassedOver>,
 }
 
-/// Opens drives and reads their labels. Drives without one are passed over, and so are those that cannot be opened: they
-/// are noted. A drive that is named twice, by other links of `/dev/disk` say, counts once.
+/// Opens drives and reads their labels. Drives without one are skipped, and so are those that cannot be opened: they
+/// are recorded. A drive that is given twice, for example by different links in `/dev/disk`, counts once.
 ///
 /// # Errors
-/// When one cannot be a drive's name, or none can be opened.
+/// If a specification is invalid, or no drive can be opened.
 pub fn scan(remote: &Remote, specs: &[String]) -> Result<Scanned> {
     let mut found: Vec<Found> = Vec::new();
     let mut passed_over = Vec::new();

@@ -1,4 +1,4 @@
-//! Schedules of snapshots: kept in the labels. What is due, and what goes, others decide.
+//! Schedules of snapshots: kept in the labels. Leaves out: which snapshots are due, and which are deleted.
 
 use super::group_snapshot::{GROUP_MAX, NewSnapshot};
 use super::{Pool, Result, error, lock, plan};
@@ -11,21 +11,21 @@ use std::sync::Arc;
 
 /// Longest name, in bytes: a time is added to it.
 const NAME_MAX: usize = 40;
-/// Schedules of a volume.
+/// Most schedules of a volume.
 const OF_VOLUME_MAX: usize = 16;
-/// Seconds from one due time to the next.
+/// Range of the interval, in seconds.
 const EVERY_S: std::ops::RangeInclusive<u64> = 60..=366 * 86_400;
-/// Snapshots of a volume.
+/// Range of snapshots kept per volume.
 const KEEP: std::ops::RangeInclusive<u32> = 1..=1000;
 
 impl Pool {
-    /// Sets when snapshots of volumes are taken by themselves. They leave the schedules of this name
-    /// that they were in. One of the same volumes that only keeps more or fewer from now on goes on
-    /// where it was; any other counts from `now_s`, seconds since 1970.
+    /// Sets a schedule of snapshots of volumes. The volumes leave the schedules of this name
+    /// that they were in. A schedule with the same volumes and another number to keep continues
+    /// where it was; any other starts at `now_s`, seconds since 1970.
     ///
     /// # Errors
-    /// `NotFound`, `Invalid`, `Refused` (thick volumes), or when no drive takes the label: all is as
-    /// it was then.
+    /// `NotFound`, `Invalid`, `Refused` (thick volumes), or if no drive takes the label: nothing is
+    /// changed then.
     pub fn set_schedule(&self, spec: &ScheduleSpec, now_s: u64) -> Result<ScheduleStatus> {
         let _changing = lock(&self.changing);
         check(spec)?;
@@ -35,7 +35,7 @@ impl Pool {
             if volumes.contains(&volume.id) {
                 return error(
                     ErrorCode::Invalid,
-                    format!("volume {name} is named twice: name it once"),
+                    format!("volume {name} is given twice: specify it once"),
                 );
             }
             self.check_room(volume.id, name, &spec.name)?;
@@ -82,7 +82,7 @@ impl Pool {
             false => error(
                 ErrorCode::Refused,
                 format!(
-                    "volume {name} has {OF_VOLUME_MAX} schedules, and there can be no more: remove \
+                    "volume {name} has {OF_VOLUME_MAX} schedules, the maximum: delete \
                      one, see `convect snapshot schedule list`"
                 ),
             ),
@@ -104,7 +104,7 @@ impl Pool {
             None => error(
                 ErrorCode::NotFound,
                 format!(
-                    "there is no schedule '{name}' of this volume: see `convect snapshot schedule \
+                    "this volume has no schedule '{name}': see `convect snapshot schedule \
                      list`"
                 ),
             ),
@@ -147,7 +147,7 @@ impl Pool {
         }
     }
 
-    /// Takes a volume out of a schedule, which is no more without one. Its snapshots stay.
+    /// Removes a volume from a schedule, which is deleted with its last one. Its snapshots are kept.
     ///
     /// # Errors
     /// `NotFound`, or when no drive takes the label.
@@ -161,8 +161,8 @@ impl Pool {
         })
     }
 
-    /// Takes the snapshot that is due in a schedule, which any of its volumes tells, of all its
-    /// volumes at one moment. The label says in one step that it was taken and what was missed.
+    /// Takes the due snapshot of a schedule, identified by any of its volumes, of all its
+    /// volumes atomically. The label records in one step that it was taken and how many were missed.
     ///
     /// # Errors
     /// As [`Pool::snapshot`]; there is no snapshot then, and the schedule is as it was.
@@ -203,20 +203,20 @@ fn check(spec: &ScheduleSpec) -> Result<()> {
     let refuse = |told: String| error(ErrorCode::Invalid, told);
     if spec.name.len() > NAME_MAX {
         return refuse(format!(
-            "'{}' is too long for a schedule's name: use at most {NAME_MAX} letters, since the \
+            "'{}' is too long for a schedule's name: use at most {NAME_MAX} characters, since the \
              names of its snapshots are longer",
             spec.name
         ));
     }
     if spec.volumes.is_empty() || spec.volumes.len() > GROUP_MAX {
         return refuse(format!(
-            "a schedule is of 1 to {GROUP_MAX} volumes, not {}: make several",
+            "a schedule covers 1 to {GROUP_MAX} volumes, not {}: create several",
             spec.volumes.len()
         ));
     }
     if !EVERY_S.contains(&spec.every_s) {
         return refuse(format!(
-            "a snapshot every {} s is out of bounds: choose 1m to 366d",
+            "an interval of {} s is out of range: choose 1m to 366d",
             spec.every_s
         ));
     }

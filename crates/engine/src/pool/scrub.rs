@@ -12,18 +12,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, VdriveId};
 
-/// Time between two writes of where it is, in nanoseconds.
+/// Interval of recording its progress, in nanoseconds.
 const SLICE_NS: u64 = 60_000_000_000;
-/// Least rate, in bytes a second.
+/// Minimum rate, in bytes per second.
 const RATE_MIN: u64 = 1 << 20;
-/// Faults told with the pool's state.
+/// Faults reported with the pool's state.
 const FEW: usize = 10;
 
 impl Pool {
     /// Starts a scrub; returns the job.
     ///
     /// # Errors
-    /// When one runs, or the rate makes no sense.
+    /// If one is running, or the rate is too low.
     pub fn start_scrub(self: &Arc<Self>, spec: &ScrubSpec) -> Result<u64> {
         let _changing = lock(&self.changing);
         if self.jobs.running("scrub", &self.name).is_some() {
@@ -33,7 +33,7 @@ impl Pool {
             return error(
                 ErrorCode::Invalid,
                 format!(
-                    "{} a second is too slow for a scrub to end: give it at least {}",
+                    "{} a second is too slow for a scrub to complete: allow at least {}",
                     units::format_bytes(spec.rate),
                     units::format_bytes(RATE_MIN)
                 ),
@@ -54,7 +54,7 @@ impl Pool {
         self.run_scrub(running)
     }
 
-    /// Goes on with a scrub that the labels tell of.
+    /// Resumes a scrub that is recorded in the labels.
     pub(super) fn resume_scrub(self: &Arc<Self>) {
         let Some(mut running) = self.config().scrub.running else {
             return;
@@ -63,14 +63,14 @@ impl Pool {
             running.at = vec![Some((0, 0)); self.shards.len()];
         }
         if let Err(failed) = self.run_scrub(running) {
-            tracing::warn!(pool = self.name, error = %failed, "a scrub cannot go on");
+            tracing::warn!(pool = self.name, error = %failed, "a scrub cannot be resumed");
         }
     }
 
-    /// Ends the scrub that runs.
+    /// Cancels the running scrub.
     ///
     /// # Errors
-    /// When none does.
+    /// If none is running.
     pub fn cancel_scrub(&self) -> Result<()> {
         match self.jobs.running("scrub", &self.name) {
             Some(job) => self.jobs.cancel(job.id),
@@ -81,7 +81,7 @@ impl Pool {
         }
     }
 
-    /// From `since_s` (seconds since 1970) on the schedule counts, unless it counts already.
+    /// Starts the schedule at `since_s` (seconds since 1970), unless it has started.
     ///
     /// # Errors
     /// When no label can be written.
@@ -177,8 +177,8 @@ impl Pool {
         }
     }
 
-    /// Lets every shard that has not ended go on for a while, and tells how long the longest took, in nanoseconds of the
-    /// loops' clock: it goes into the labels.
+    /// Runs every unfinished shard for a while, and returns the longest time, in nanoseconds of the
+    /// loops' clock: it is recorded in the labels.
     fn scrub_slice(
         &self,
         running: &mut ScrubRunning,
@@ -218,13 +218,13 @@ impl Pool {
             None => Ok(()),
             Some(failed) => error(
                 code_of(&failed),
-                format!("{failed}; mend the drive and scrub again"),
+                format!("{failed}; repair the drive and scrub again"),
             ),
         };
         (result, longest_ns)
     }
 
-    /// Looks at every label; when one is not right, all are written anew.
+    /// Checks every label; if one is bad, all are rewritten.
     fn scrub_labels(&self, scrub: &Scrub) -> Result<()> {
         let _changing = lock(&self.changing);
         if self.keeper.has_older() {
@@ -243,7 +243,7 @@ impl Pool {
             }
             let found = read_all(&self.remote, drive, pool_drive.size, &pool_drive.shared)?;
             if self.keeper.generation.load(Ordering::Acquire) != generation {
-                // They were written meanwhile: what was read may be half of each.
+                // They were written meanwhile: the data read may be mixed.
                 return Ok(());
             }
             let newest = format::label_slots_for(generation);
@@ -252,7 +252,7 @@ impl Pool {
                 let newest = newest.contains(&slot);
                 match label {
                     InPlace::Whole(found) if !newest || *found == generation => {}
-                    // A drive that joined of late has only the newest.
+                    // A drive that joined recently has only the newest.
                     InPlace::Nothing if !newest => incomplete = true,
                     InPlace::Gone => {}
                     _ => faults.push(pool_drive.spec.clone()),
@@ -279,7 +279,7 @@ impl Pool {
         written
     }
 
-    /// The scrub that runs, or the last one.
+    /// The running scrub, or the last one.
     pub fn scrub_status(&self) -> ScrubStatus {
         let config = self.config().scrub;
         let scrub = lock(&self.scrub).clone();

@@ -1,4 +1,4 @@
-//! Settings of volumes: what somebody chose for their placement (docs/placement.md), changed while they are
+//! Settings of volumes: placement settings (docs/placement.md), changed while volumes are
 //! used.
 
 use super::shards::ask_all;
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{BLOCK, VdriveId, format_bytes};
 
-/// Settings, by what they were made of: a volume's description, and its policy's hints.
+/// Settings with their sources: a volume's description, and its policy's hints.
 type Made = (VolumeConfig, PolicyHints, Arc<VolumeSettings>);
 
-/// The settings of the volumes that have some, or whose policy affects placement, by the volumes' numbers.
+/// The settings of the volumes that have some, or whose policy affects their placement, by volume number.
 #[derive(Default)]
 pub(crate) struct AllSettings(BTreeMap<u32, Made>);
 
@@ -44,7 +44,7 @@ fn claimed_by_all(config: &PoolConfig) -> u64 {
 }
 
 impl AllSettings {
-    /// Follows a pool's description. False when there were none and are none.
+    /// Applies a pool's description. False if there were and are no settings.
     pub fn follow(&mut self, config: &PoolConfig) -> bool {
         let had = !self.0.is_empty();
         let with = config.volumes.iter();
@@ -75,7 +75,7 @@ impl AllSettings {
         had || !self.0.is_empty()
     }
 
-    /// By the layers whose placement goes by them.
+    /// By the layers that they apply to.
     pub fn of_layers(&self, config: &PoolConfig) -> BTreeMap<u32, Arc<VolumeSettings>> {
         let holders = config.holders().into_iter();
         holders
@@ -90,8 +90,8 @@ impl AllSettings {
             .collect()
     }
 
-    /// Compares that with what shards found, unless it is not as it was `before` they looked: what is pinned
-    /// comes up while nothing else happens, too.
+    /// Compares that with the shards' findings, unless it has changed since `before`: pinned data
+    /// is promoted even while the pool is idle.
     pub fn audit(&self, config: &PoolConfig, before: &BTreeMap<u32, i64>, audit: &mut Audit) {
         let holders = config.holders();
         let still = |id: &u32, settings: &VolumeSettings| before.get(id) == Some(&settings.fast());
@@ -119,10 +119,10 @@ fn tier_of(tier: Tier) -> TierConfig {
     }
 }
 
-/// A volume's settings as they are asked for.
+/// The requested settings of a volume.
 ///
 /// # Errors
-/// `Invalid` when there are none like that.
+/// `Invalid` for impossible settings.
 pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<KnobsConfig> {
     let mut settings = volume.knobs.clone();
     let wrong = |wrong: String| {
@@ -164,7 +164,7 @@ pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<Kno
     for pin in &change.pins {
         if pin.length == Some(0) || pin.offset >= volume.size {
             return wrong(format!(
-                "a pin of {} bytes from byte {} on, and has {} bytes",
+                "a pin of {} bytes from byte {}, beyond its {} bytes",
                 pin.length
                     .map_or("all".to_owned(), |bytes| bytes.to_string()),
                 pin.offset,
@@ -179,7 +179,7 @@ pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<Kno
     Ok(settings)
 }
 
-/// What holds for a volume's placement.
+/// Placement settings of a volume, with their status.
 pub(super) fn status(
     settings: &KnobsConfig,
     budget: Option<&Budget>,
@@ -212,13 +212,13 @@ pub(super) fn status(
 }
 
 impl Pool {
-    /// What a volume's promotion may write, if that is limited.
+    /// The write budget of a volume, if it has one.
     pub(super) fn budget(&self, volume: u32) -> Option<Arc<Budget>> {
         let all = lock(&self.settings);
         all.0.get(&volume)?.2.budget.clone()
     }
 
-    /// Tells the shards by whose settings layers go. Whatever changes that, in the pool's description, is
+    /// Tells the shards whose settings apply to layers. Every change of that in the pool's description is
     /// followed by this.
     pub(super) fn tell_settings(&self) -> Result<()> {
         let of = {
@@ -237,7 +237,7 @@ impl Pool {
         .map(drop)
     }
 
-    /// Bytes of the fast tier that volumes can have for themselves: without what is kept for writes.
+    /// Bytes of the fast tier that volumes can claim: without the reserve for writes.
     fn fast_room(&self, config: &PoolConfig, without: Option<u8>) -> u64 {
         let vdrives = config.vdrives.iter();
         let stays = vdrives.filter(|vdrive| {
@@ -249,10 +249,10 @@ impl Pool {
         (blocks - blocks / 16) * BLOCK as u64
     }
 
-    /// Refuses settings that the pool cannot keep to, as a volume's description would have them.
+    /// Refuses settings in a volume's description that the pool cannot meet.
     ///
     /// # Errors
-    /// `Invalid` when there is no such tier or they contradict each other, `Refused` when others were promised
+    /// `Invalid` if the tier is missing or settings contradict each other, `Refused` if others were guaranteed
     /// too much of the fast tier.
     pub(super) fn check_settings(&self, before: &VolumeConfig, after: &VolumeConfig) -> Result<()> {
         let config = self.config();
@@ -261,7 +261,7 @@ impl Pool {
             let has = config.vdrives.iter().any(|vdrive| vdrive.tier == tier);
             if !has && settings.pins.iter().any(|pin| pin.tier == tier) {
                 let text = format!(
-                    "volume {name} cannot be pinned to the {word} tier, which pool {} has not: add a \
+                    "volume {name} cannot be pinned to the {word} tier, which pool {} does not have: add a \
                      {word} vdrive first",
                     self.name
                 );
@@ -277,7 +277,7 @@ impl Pool {
             };
             let text = format!(
                 "volume {name} would have {what} {} on the fast tier, above its ceiling of {}: choose a \
-                 larger ceiling, or less of the other",
+                 larger ceiling, or reduce the other",
                 format_bytes(more),
                 format_bytes(ceiling)
             );
@@ -294,8 +294,8 @@ impl Pool {
             return Ok(());
         }
         let text = format!(
-            "volume {name} would have {} of the fast tier for itself by pins or its floor; others have {}, \
-             and pool {} has {} for that beside what is kept for writes: choose less, or add a fast vdrive",
+            "volume {name} would claim {} of the fast tier by pins or its floor; other volumes claim {}, \
+             and pool {} has {} for that besides its reserve for writes: choose less, or add a fast vdrive",
             format_bytes(claimed),
             format_bytes(others),
             self.name,
@@ -304,8 +304,8 @@ impl Pool {
         error(ErrorCode::Refused, text)
     }
 
-    /// Refuses a description in which policies and settings guarantee more of the fast tier than there is, and than is
-    /// guaranteed now, with so many bytes for a volume to be created.
+    /// Refuses a description whose policies and settings guarantee more than the fast tier has, and than they do now;
+    /// `new`: bytes for a volume to be created.
     ///
     /// # Errors
     /// `Refused`.
@@ -326,7 +326,7 @@ impl Pool {
         error(ErrorCode::Refused, text)
     }
 
-    /// Refuses that a vdrive leaves which volumes have for themselves by their settings.
+    /// Refuses to remove a vdrive whose space is claimed by volumes' settings.
     ///
     /// # Errors
     /// `Refused`.
@@ -337,8 +337,8 @@ impl Pool {
             return Ok(());
         }
         let text = format!(
-            "vdrive {vdrive} cannot leave: {} of the fast tier are volumes' by pins, floors or policies, and {} would \
-             be left for that: first make those less with `convect volume set`",
+            "vdrive {vdrive} cannot be removed: pins, floors and policies claim {} of the fast tier, and {} would \
+             remain for them: first reduce those with `convect volume set`",
             format_bytes(claimed),
             format_bytes(room)
         );

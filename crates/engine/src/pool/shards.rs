@@ -40,7 +40,7 @@ impl ShardHandle {
         LOCAL.with_borrow_mut(|local| local.insert((self.pool, self.id), shard));
     }
 
-    /// Runs `act` on the shard, on its thread. A task awaits what it returns, a thread has [`control::receive`].
+    /// Runs `act` on the shard, on its thread. A task awaits the result, a thread uses [`control::receive`].
     pub fn ask<T, F, A>(&self, act: A) -> Receiver<T>
     where
         T: Send + 'static,
@@ -54,7 +54,7 @@ impl ShardHandle {
                 return;
             };
             handle.spawn(async move {
-                // Nobody waits any more only when the task or thread that asked has ended.
+                // The receiver is only gone if the calling task or thread has ended.
                 let _ = give.send(act(shard).await);
             });
         });
@@ -74,7 +74,7 @@ impl ShardHandle {
     }
 }
 
-/// Asks every shard and waits for all answers.
+/// Queries every shard and waits for all results.
 pub(crate) fn ask_all<T, F, A>(shards: &[ShardHandle], act: A) -> Result<Vec<T>>
 where
     T: Send + 'static,
@@ -100,7 +100,7 @@ where
     answers.map(|answer| answer.map_err(|_| closed())).collect()
 }
 
-/// Asks every shard for something that can fail; the first error counts.
+/// The same for a query that can fail; returns the first error.
 pub(crate) fn try_all<F, A>(shards: &[ShardHandle], what: &str, act: A) -> Result<()>
 where
     F: Future<Output = std::result::Result<(), block::IoError>> + 'static,

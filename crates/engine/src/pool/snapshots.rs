@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::BLOCK;
 
-/// Numbers from here on are no volume's: shards know opened snapshots by them.
+/// Numbers from here on are not assigned to volumes: shards use them for opened snapshots.
 const FIRST_READER: u32 = format::NUMBERS_MAX;
 
 impl Pool {
-    /// A volume that can be snapshotted, rolled back or cloned from.
+    /// Finds a volume that can be snapshotted, rolled back or cloned.
     pub(super) fn changeable(&self, name: &str) -> Result<VolumeConfig> {
         let volume = self.find_volume(name)?;
         if volume.deleting {
@@ -22,7 +22,7 @@ impl Pool {
         }
         if volume.thick {
             let text = format!(
-                "volume {name} is thick: its space is promised once, and a snapshot would need it \
+                "volume {name} is thick: its space is reserved once, and a snapshot would need it \
                  twice; copy it to a thin volume"
             );
             return error(ErrorCode::Refused, text);
@@ -33,7 +33,7 @@ impl Pool {
     pub(super) fn check_new_snapshot(&self, volume: &VolumeConfig, name: &str) -> Result<()> {
         if self.find_snapshot(volume, name).is_ok() {
             let text = format!(
-                "volume {} has a snapshot '{name}' already: choose another name",
+                "volume {} already has a snapshot '{name}': choose another name",
                 volume.name
             );
             return error(ErrorCode::Exists, text);
@@ -63,7 +63,7 @@ impl Pool {
         }
     }
 
-    /// Tells the shards of all layers: recovery has to know what they stand on.
+    /// Tells the shards of all layers: recovery needs their parents.
     pub(super) fn tell_all_layers(&self) -> Result<()> {
         let layers = Arc::new(self.config().layers);
         ask_all(&self.shards, move |shard| {
@@ -83,17 +83,17 @@ impl Pool {
         let config = self.config();
         let mut found: Vec<_> = config.snapshots.iter().collect();
         found.retain(|known| only.as_ref().is_none_or(|only| only.id == known.volume));
-        // As they were taken, whatever the clock said: the label has them in that order.
+        // In the order of their creation, independent of the clock: the label has that order.
         found.sort_by_key(|known| known.volume);
         let clones = clones(&config);
         let status = |known| self.snapshot_status(&config, known, &clones, &shards);
         Ok(found.into_iter().map(status).collect())
     }
 
-    /// Bytes that a snapshot alone has; none when `go_on` ended the search.
+    /// Bytes unique to a snapshot; `None` if `go_on` ended the search.
     ///
     /// # Errors
-    /// `NotFound`, what a drive said, or when the pool is closing.
+    /// `NotFound`, a drive's error, or when the pool is closing.
     pub fn unique(
         &self,
         volume: &str,
@@ -157,8 +157,8 @@ impl Pool {
         }
     }
 
-    /// Changes a snapshot's name, or whether it may be deleted. One that gets another name is no
-    /// schedule's any more.
+    /// Changes a snapshot's name, or whether it may be deleted. A renamed snapshot is removed from its
+    /// schedule.
     ///
     /// # Errors
     /// `NotFound`, `Exists`, or when no drive takes the label.
@@ -182,7 +182,7 @@ impl Pool {
                 known.held = held.unwrap_or(known.held);
                 if let Some(new) = new_name {
                     new.clone_into(&mut known.name);
-                    // Whoever gave it a name wants to keep it.
+                    // A user who renames it wants to keep it.
                     known.schedule.clear();
                 }
             }
@@ -198,7 +198,7 @@ impl Pool {
         ))
     }
 
-    /// Deletes snapshots of a volume. What they alone had is given back in the background.
+    /// Deletes snapshots of a volume. Their unique space is freed in the background.
     ///
     /// # Errors
     /// `NotFound` or `Refused` (held, or with clones, which are named), and all are still there.
@@ -240,7 +240,7 @@ impl Pool {
         self.start_reaping()
     }
 
-    /// A snapshot, for a front end: it can be read.
+    /// Opens a snapshot for a front end, read-only.
     ///
     /// # Errors
     /// `NotFound`, or when the pool is closing.
@@ -271,7 +271,7 @@ impl Pool {
         Ok(device)
     }
 
-    /// Ends a snapshot for its front ends.
+    /// Closes a snapshot for its front ends.
     fn close_snapshot(&self, layer: u32) -> Result<()> {
         let Some(id) = lock(&self.readers).0.remove(&layer) else {
             return Ok(());
@@ -280,10 +280,10 @@ impl Pool {
         if let Some(device) = device {
             device.end();
             if !wait_for(|| device.in_flight() == 0) {
-                // It stays as it is, so that this can be done again.
+                // It is unchanged, so that this can be retried.
                 lock(&self.devices).insert(id, device);
                 lock(&self.readers).0.insert(layer, id);
-                let text = "requests to the snapshot have not ended, since a drive does not answer: try again later";
+                let text = "requests to the snapshot have not completed, since a drive is not responding: try again later";
                 return error(ErrorCode::Busy, text);
             }
         }
@@ -293,7 +293,7 @@ impl Pool {
         .map(drop)
     }
 
-    /// Makes a volume that begins as a snapshot is, and shares what both have.
+    /// Creates a clone of a snapshot, which shares its blocks.
     ///
     /// # Errors
     /// `NotFound`, `Exists`, or when no drive takes the label.
@@ -304,7 +304,7 @@ impl Pool {
         let snapshot = self.find_snapshot(&origin, name)?;
         if self.find_volume(clone).is_ok() {
             let text = format!(
-                "pool {} has a volume '{clone}' already: choose another name",
+                "pool {} already has a volume '{clone}': choose another name",
                 self.name
             );
             return error(ErrorCode::Exists, text);
@@ -335,11 +335,11 @@ impl Pool {
         Ok(self.volume_status(&made, &[]))
     }
 
-    /// Makes a volume as it was when a snapshot was taken. What was written since is lost, unless
+    /// Rolls a volume back to a snapshot. Later writes are lost, unless
     /// another snapshot has it.
     ///
     /// # Errors
-    /// `NotFound`, or what a drive said: then the volume is as it was.
+    /// `NotFound`, or a drive's error: then the volume is unchanged.
     pub fn roll_back(self: &Arc<Self>, volume: &str, name: &str) -> Result<VolumeStatus> {
         let changing = lock(&self.changing);
         let volume = self.changeable(volume)?;
@@ -350,7 +350,7 @@ impl Pool {
             let volumes = first.clone();
             async move { shard.quiesce_volumes(&volumes) }
         })?;
-        // Whatever is written from here on goes to the new layer, or not at all.
+        // Writes from here on go to the new layer, or fail.
         let layer = self.update_soon(|config| {
             let layer = config.add_layer(snapshot.layer);
             for known in config
@@ -361,7 +361,7 @@ impl Pool {
                 (known.live, known.next, known.size) = (layer, 0, snapshot.size);
             }
             config.announce(volume.id);
-            // What was received and not named yet is lost with the rest.
+            // Received data of an unfinished snapshot is lost, too.
             config.receiving.retain(|known| known.volume != volume.id);
             Ok(layer)
         });

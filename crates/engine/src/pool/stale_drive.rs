@@ -1,4 +1,4 @@
-//! Drives of a pool that are there and bear no label any more: what else they hold may tell that the
+//! Drives of a pool that are present without a label: their other records may show that the
 //! drives that still have labels are old.
 
 use super::labels::{self, on_loop};
@@ -15,18 +15,18 @@ use units::{BLOCK, PoolId, ShardId};
 /// Blocks of a journal read together.
 const READ: u64 = 256;
 
-/// The newest that a member of the metadata region tells of a shard.
+/// The newest state of a shard on a member of the metadata region.
 #[derive(Clone, Copy, Default, Debug)]
 struct Told {
     /// Generation of the checkpoint.
     generation: u64,
     /// Openings so far.
     epoch: u64,
-    /// First page of the journal that is not there, in that epoch.
+    /// First missing page of the journal, in that epoch.
     next: u64,
     /// Pages of the journal below this one were durable, in that epoch.
     durable: u64,
-    /// Some of it cannot be read: what that tells is not known.
+    /// Some of it cannot be read: its content is unknown.
     unknown: bool,
 }
 
@@ -41,14 +41,14 @@ impl Told {
         }
     }
 
-    /// Whether this has what `other` lacks, though it was durable.
+    /// Whether this has durable changes that `other` lacks.
     fn is_beyond(&self, other: &Self) -> bool {
         let later = (self.generation, self.epoch) > (other.generation, other.epoch);
         later || self.epoch == other.epoch && self.durable > other.next
     }
 }
 
-/// Refuses to open a pool without drives that are there, have lost their labels, and tell of changes
+/// Refuses to open a pool without drives that are present, have lost their labels, and record changes
 /// that the drives with labels lack. Members without a drive are those that are missing.
 pub(super) fn refuse_older(
     remote: &Remote,
@@ -75,7 +75,7 @@ pub(super) fn refuse_older(
         } else if let Ok(drive) = drives::open(&pool_drive.spec)
             && matches!(labels::read(remote, &drive), Ok(None))
         {
-            // One with a label was left out by who named the drives.
+            // One with a label was left out by the caller.
             unlabelled.push((pool_drive, told(remote, &drive, pool, config, part)));
         }
     }
@@ -86,7 +86,7 @@ pub(super) fn refuse_older(
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "pool {} is not opened without {spec}: that drive has lost its labels, and what else it tells of \
+                    "pool {} is not opened without {spec}: that drive has lost its labels, and its other records \
                      cannot be read; take an image of it first, then detach it (or move its file) and import with \
                      --degraded to go on without it",
                     config.name
@@ -97,9 +97,9 @@ pub(super) fn refuse_older(
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "pool {} is not opened without {spec}: that drive has lost its labels, and still \
-                     tells of changes that the other drives lack; take an image of it first, then \
-                     detach it (or move its file) and import with --degraded to go on without them",
+                    "pool {} is not opened without {spec}: that drive has lost its labels, and \
+                     records changes that the other drives lack; take an image of it first, then \
+                     detach it (or move its file) and import with --degraded to continue without them",
                     config.name
                 ),
             );
@@ -120,7 +120,7 @@ impl Told {
     }
 }
 
-/// What a member tells, by shard, and whether that is all.
+/// The states on a member, by shard, and whether they are complete.
 fn told(
     remote: &Remote,
     drive: &Arc<dyn OpenDrive>,

@@ -1,4 +1,4 @@
-//! An open pool, and what everything about pools uses.
+//! An open pool, and the state that all parts of `pool` share.
 
 use super::tails::Tails;
 use super::{
@@ -29,13 +29,13 @@ pub struct Pool {
     pub(crate) members: Arc<Members>,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) shards: Vec<ShardHandle>,
-    /// What volumes with quotas may still store.
+    /// Remaining space of volumes with quotas.
     pub(crate) allowances: Mutex<Allowances>,
     /// The settings of volumes that have some.
     pub(crate) settings: Mutex<AllSettings>,
     /// The volumes that have policies.
     pub(crate) tenants: Mutex<AllTenants>,
-    /// Who has volumes open by name.
+    /// Initiators that have volumes open.
     pub(crate) initiators: Mutex<AllInitiators>,
     /// The exports that volumes were opened by.
     pub(crate) exported: Mutex<Exported>,
@@ -45,20 +45,20 @@ pub struct Pool {
     /// The loop that labels are read and written on.
     pub(crate) remote: Remote,
     pub(crate) jobs: Arc<Jobs>,
-    /// Drives that are being brought up to date: how far, and bytes in all.
+    /// Drives that are being resynced: progress, and total bytes.
     pub(crate) resyncs: Mutex<BTreeMap<DriveId, (Arc<Progress>, u64)>>,
     /// One change of the pool's description at a time.
     pub(crate) changing: Mutex<()>,
     /// Numbers under which shards know opened snapshots, by the snapshots' layers, and the last one.
     pub(crate) readers: Mutex<(BTreeMap<u32, u32>, u32)>,
-    /// Whether layers that nobody names are being reclaimed.
+    /// Whether unreferenced layers are being reclaimed.
     pub(crate) reaping: Mutex<bool>,
-    /// The scrub that runs, or the last one since the pool was opened.
+    /// The running scrub, or the last one since the pool was opened.
     pub(crate) scrub: Mutex<Arc<Scrub>>,
 }
 
 impl Pool {
-    /// The pool's description now.
+    /// The pool's present description.
     pub(crate) fn config(&self) -> PoolConfig {
         lock(&self.config).clone()
     }

@@ -1,4 +1,4 @@
-//! What a pool tells of itself.
+//! Status of a pool.
 
 use super::allowances::{Has, has};
 use super::shards::{ask_all, code_of};
@@ -19,7 +19,7 @@ impl Pool {
         ask_all(&self.shards, |shard| async move { shard.status() })
     }
 
-    /// Compares maps with books of space.
+    /// Compares maps with space accounting.
     ///
     /// # Errors
     /// When a page cannot be loaded.
@@ -108,7 +108,7 @@ impl Pool {
         for drive in vdrives.iter().flat_map(|vdrive| &vdrive.drives) {
             if drive.slow {
                 messages.push(format!(
-                    "drive {} does not answer, or takes far longer than usual ({} requests were given up): check its cable and its health, or replace it",
+                    "drive {} is not responding or far slower than usual ({} requests timed out): check its cable and its health, or replace it",
                     drive.spec, drive.timeouts
                 ));
             }
@@ -116,7 +116,7 @@ impl Pool {
         messages.extend(self.short_messages(config));
         for old in self.old_status(config) {
             messages.push(format!(
-                "{}: what was written since is lost; scrub the pool with `convect pool scrub {}`",
+                "{}: later writes are lost; scrub the pool with `convect pool scrub {}`",
                 old.message, self.name
             ));
         }
@@ -126,19 +126,19 @@ impl Pool {
         let over = -self.shared.space.available();
         if over > 0 {
             messages.push(format!(
-                "{} more are stored and reserved than there is: only volumes with something \
-                 reserved can grow; add a vdrive, delete data or reserve less",
+                "used and reserved space exceeds the pool by {}: only volumes with free \
+                 reservation can grow; add a vdrive, delete data or reduce reservations",
                 format_bytes(over as u64 * BLOCK as u64)
             ));
         }
         if self.shared.space.full.load(Ordering::Relaxed) {
-            // Enough for any piece of a write.
+            // Enough for any part of a write.
             if self.shared.space.has(CHUNK_BLOCKS as i64) && self.free_share() > 0 {
                 self.shared.space.full.store(false, Ordering::Relaxed);
             } else {
                 state = "full";
                 messages.push(
-                    "writes that need space fail and reads go on: add a vdrive or delete data"
+                    "writes that need space fail, reads continue: add a vdrive or delete data"
                         .to_owned(),
                 );
             }
@@ -150,13 +150,13 @@ impl Pool {
                 .any(|vdrive| vdrive.tier == TierConfig::Slow)
         {
             messages.push(
-                "the metadata lies on one drive only: when it fails, the pool is lost".to_owned(),
+                "the metadata is on one drive only: if it fails, the pool is lost".to_owned(),
             );
         }
         for failed in shards.iter().filter_map(|shard| shard.failed.as_ref()) {
             state = "failed";
             messages.push(format!(
-                "a shard has stopped: {failed}; mend the drive, then export and import the pool"
+                "a shard has stopped: {failed}; repair the drive, then export and import the pool"
             ));
         }
         (state.to_owned(), messages)
@@ -366,7 +366,7 @@ impl Pool {
         }
     }
 
-    /// These bytes of the volume's LBA space, as far as it goes, in `cells` equal parts.
+    /// This range of the volume's LBA space, up to its end, in `cells` equal parts.
     ///
     /// # Errors
     /// When there is no such volume, or a page of its map cannot be read.
@@ -426,25 +426,25 @@ pub(super) fn add(sum: &mut IoCounters, more: &IoCounters) {
 
 fn absence(vdrive: &VdriveStatus, drive: &DriveStatus, pool: &str) -> String {
     let (id, spec, why) = (vdrive.id, &drive.spec, &drive.why);
-    let mirror = "its mirror holds everything";
+    let mirror = "its mirror has all data";
     match drive.state.as_str() {
         "syncing" => format!(
-            "vdrive {id}: drive {spec} is being brought up to date, {} %",
+            "vdrive {id}: drive {spec} is being resynced, {} %",
             drive.synced_percent.unwrap_or(0)
         ),
         "offline" => format!(
-            "vdrive {id}: drive {spec} is offline; {mirror}: bring it back with `convect pool online {pool} {spec}`"
+            "vdrive {id}: drive {spec} is offline; {mirror}: bring it online with `convect pool online {pool} {spec}`"
         ),
         state => format!(
-            "vdrive {id}: drive {spec} is {state} ({why}); {mirror}: bring it back with `convect pool online`, or replace it soon"
+            "vdrive {id}: drive {spec} is {state} ({why}); {mirror}: bring it online with `convect pool online`, or replace it soon"
         ),
     }
 }
 
-/// What is said of blocks that openings found lost.
+/// The message about blocks that openings found lost.
 fn lost_message(blocks: u64, pool: &str) -> String {
     format!(
-        "{blocks} blocks of {BLOCK} bytes are lost: what was written to them last could not be read when the pool was \
-         opened; the daemon's log names them; write them again or restore them, then scrub the pool with `convect pool scrub {pool}`"
+        "{blocks} blocks of {BLOCK} bytes are lost: their newest data could not be read when the pool was \
+         opened; the daemon's log lists them; rewrite or restore them, then scrub the pool with `convect pool scrub {pool}`"
     )
 }

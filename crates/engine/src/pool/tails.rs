@@ -1,4 +1,4 @@
-//! The tails of a pool's journals, in memory that outlives the daemon: which of them an opening takes, and when they go.
+//! The tails of a pool's journals, in memory that outlives the daemon: which of them an opening uses, and when they are removed.
 //!
 //! A tail belongs to one opening. Each opening has a random id, which its label names; its tails are called by it, say which
 //! drives they were used with, and are locked as long as it lasts. So an opening
@@ -8,7 +8,7 @@
 //!    this host, and the opening is refused;
 //! 2. ends its recovery with checkpoints in a new epoch, which make the old tails void;
 //! 3. makes tails of its own, then a label that names them, and uses them only then;
-//! 4. removes all tails of these drives that no label names any more.
+//! 4. removes all tails of these drives that no label names any longer.
 //!
 //! Killed before the label it finds the old tails again, of which those count whose shards have no new checkpoint yet;
 //! killed after it, its own, and no record is in them that the drives lack.
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex};
 use units::mutation::{Mutation, is_on};
 use units::{PoolId, ShardId};
 
-/// Tails of other openings that are looked at, of a pool: each was left by an opening that was killed.
+/// Most tails of other openings examined per pool: each was left by a killed daemon.
 const OTHERS: usize = 1024;
 
 /// The tails of an open pool.
@@ -41,24 +41,24 @@ pub(crate) struct Tails {
 struct State {
     /// This opening's id; 0 before there is one.
     opening: u128,
-    /// By shard; none where the host has no such memory.
+    /// By shard; empty if the host has no such memory.
     memories: Vec<Option<Arc<dyn LastingMemory>>>,
     /// Names of tails that earlier openings left with these drives.
     left: BTreeSet<String>,
 }
 
-/// What earlier openings left, by shard, and what all of that is called.
+/// Tails of earlier openings, by shard, and their names.
 pub(super) struct AllLeft {
     pub shards: Vec<LeftTail>,
     names: BTreeSet<String>,
 }
 
-/// What the memory of a shard's tail is called.
+/// Name of the memory of a shard's tail.
 fn name_of(pool: PoolId, opening: u128, shard: ShardId) -> String {
     format!("{pool}-{opening:032x}-{shard}")
 }
 
-/// Which drives a tail is used with.
+/// Drives that a tail is used with.
 fn drives_of(pool_drives: &[PoolDrive]) -> Vec<TailDrive> {
     let here = pool_drives
         .iter()
@@ -71,7 +71,7 @@ fn drives_of(pool_drives: &[PoolDrive]) -> Vec<TailDrive> {
         .collect()
 }
 
-/// Finds what earlier openings of these drives left.
+/// Finds tails of earlier openings of these drives.
 ///
 /// # Errors
 /// `Refused` when the pool is open on this host, from other drives; `Io` when a tail cannot be read.
@@ -129,8 +129,8 @@ pub(super) fn find(
         tracing::warn!(
             pool = config.name,
             tails = strangers,
-            "the pool was last in use with other drives than these on this host, and what was answered and not flushed \
-             then belongs to those: it is left alone, and these drives have what was flushed"
+            "this host last used the pool with other drives than these, and the journal tail with acknowledged, unflushed writes \
+             belongs to those: it is kept, and the pool opens with the flushed data on these drives"
         );
     }
     Ok(all)
@@ -144,7 +144,7 @@ fn refuse_open<T>(config: &PoolConfig, pool_drives: &[PoolDrive]) -> Result<T> {
     error(
         ErrorCode::Refused,
         format!(
-            "pool {} is open on this host already, from other drives than {}, which are copies of them: close that one \
+            "pool {} is already open on this host, from other drives than {}, which are copies of them: close that pool \
              first, or give the copies identities of their own with `convect reidentify`",
             config.name,
             specs.join(", ")
@@ -156,7 +156,7 @@ fn refuse_unreadable<T>(config: &PoolConfig, failed: &std::io::Error) -> Result<
     error(
         ErrorCode::Io,
         format!(
-            "pool {}: what its last opening left in memory cannot be read, and may hold writes that were answered: \
+            "pool {}: the journal tail of its last opening cannot be read, and may contain acknowledged writes: \
              {failed}; mend that, or remove it to lose what was not flushed",
             config.name
         ),
@@ -177,7 +177,7 @@ impl Tails {
         }
     }
 
-    /// Nothing is in them that is not on the drives, or nobody needs it.
+    /// Removes them: all of their content is on the drives, or no longer needed.
     pub(super) fn forget(&self) {
         let state = lock(&self.state);
         for shard in 0..state.memories.len() {
@@ -187,25 +187,25 @@ impl Tails {
         }
     }
 
-    /// Those of earlier openings go.
+    /// Removes those of earlier openings.
     pub(super) fn forget_left(&self) {
         let left = std::mem::take(&mut lock(&self.state).left);
         left.iter().for_each(|name| self.lasting.forget(name));
     }
 
-    /// Gives them up, so that another opening finds them: shards have let go of them.
+    /// Closes them, so that another opening finds them: shards have released them.
     pub(super) fn close(&self) {
         let memories = std::mem::take(&mut lock(&self.state).memories);
         let is_free = |memory: &Arc<dyn LastingMemory>| Arc::strong_count(memory) == 1;
         if !wait_for(|| memories.iter().flatten().all(is_free)) {
             let pool = self.pool;
-            tracing::error!(%pool, "the memory of a closed pool's journal is locked until its last request ends");
+            tracing::error!(%pool, "the journal tail of a closed pool stays locked until its last request ends");
         }
     }
 }
 
 impl AllLeft {
-    /// Nothing, of a pool that is new.
+    /// Nothing, for a new pool.
     pub(super) fn none(shards: u16) -> Self {
         Self {
             shards: (0..shards).map(|_| LeftTail::default()).collect(),
@@ -213,14 +213,14 @@ impl AllLeft {
         }
     }
 
-    /// What each shard gets, and what all of it is called.
+    /// Tails by shard, and their names.
     pub(super) fn split(self) -> (Vec<LeftTail>, BTreeSet<String>) {
         (self.shards, self.names)
     }
 }
 
 impl Pool {
-    /// Makes the tails of this opening, after its recovery, and returns the opening's id as the label is to name it. Nothing is
+    /// Creates the tails of this opening, after its recovery, and returns the opening's id for the label. Nothing is
     /// put into them yet.
     ///
     /// # Errors
@@ -228,7 +228,7 @@ impl Pool {
     pub(super) fn make_tails(&self) -> Result<String> {
         let opening = random_id()?;
         let pool_drives = lock(&self.pool_drives).clone();
-        // It need not outlive the process where the drives do not.
+        // It need not outlive the process if the drives do not.
         let mut here = pool_drives
             .iter()
             .filter_map(|pool_drive| pool_drive.drive.as_ref());
@@ -259,7 +259,7 @@ impl Pool {
         Ok(format!("{opening:032x}"))
     }
 
-    /// Uses them from now on: the label names them. Those that earlier openings left go.
+    /// Uses them from now on: the label names them. Those of earlier openings are removed.
     ///
     /// # Errors
     /// When the engine is stopping.
@@ -275,7 +275,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The drives of the pool are others from now on.
+    /// The set of the pool's drives has changed.
     pub(super) fn tell_tails(&self) {
         let drives = drives_of(&lock(&self.pool_drives));
         for memory in lock(&self.tails.state).memories.iter().flatten() {

@@ -1,22 +1,22 @@
-//! What is expected of volumes: it lies in the labels, and the daemon watches it.
+//! Performance targets of volumes: stored in the labels, monitored by the daemon.
 
 use super::{Result, error};
 use crate::control::types::{ErrorCode, Targets, TargetsChange};
 use format::{TargetsConfig, VolumeConfig};
 
-/// The most that makes sense: a billion operations and a TiB a second, and an hour.
+/// Upper limits: a billion operations and a TiB per second, and an hour.
 const MOST: Targets = Targets {
     iops: 1_000_000_000,
     bandwidth: 1 << 40,
     latency_ns: 3_600_000_000_000,
 };
-/// The least time, in nanoseconds: times are counted from 4 µs on.
+/// The minimum latency target, in nanoseconds: latencies are counted from 4 µs on.
 const LATENCY_LEAST_NS: u64 = 4096;
 
-/// A volume's targets as they are asked for.
+/// The requested targets of a volume.
 ///
 /// # Errors
-/// `Invalid` when one cannot be watched.
+/// `Invalid` for a target out of range.
 pub(super) fn changed(volume: &VolumeConfig, change: &TargetsChange) -> Result<TargetsConfig> {
     let before = volume.targets;
     let targets = TargetsConfig {
@@ -27,7 +27,7 @@ pub(super) fn changed(volume: &VolumeConfig, change: &TargetsChange) -> Result<T
     let wrong = |what: &str, value: u64, range: &str| {
         let name = &volume.name;
         let text = format!(
-            "volume {name} cannot have a target of {value} {what}: choose {range}, or none"
+            "volume {name} cannot have a target of {value} {what}: choose {range}, or no target"
         );
         error(ErrorCode::Invalid, text)
     };
@@ -44,7 +44,7 @@ pub(super) fn changed(volume: &VolumeConfig, change: &TargetsChange) -> Result<T
     Ok(targets)
 }
 
-/// What is expected of a volume.
+/// Targets of a volume.
 pub(super) fn status(targets: &TargetsConfig) -> Targets {
     Targets {
         iops: targets.iops,

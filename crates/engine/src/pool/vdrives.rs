@@ -16,7 +16,7 @@ use units::mutation::{Mutation, is_on};
 use units::{BLOCK, VdriveId, format_bytes};
 
 impl Pool {
-    /// What volumes can fill, from the vdrives that are there.
+    /// Usable capacity of the present vdrives.
     pub(super) fn update_capacity(&self) {
         let config = lock(&self.config);
         let blocks: u64 = config
@@ -34,7 +34,7 @@ impl Pool {
     /// Adds a vdrive.
     ///
     /// # Errors
-    /// A sentence; the pool is as it was.
+    /// A sentence; the pool is unchanged.
     pub fn add_vdrive(&self, host: &Host<'_>, spec: &VdriveSpec, force: bool) -> Result<u8> {
         let made = MadeFiles::make(spec.drives.iter())?;
         self.add_over(host, spec, force)
@@ -52,7 +52,7 @@ impl Pool {
         if spec.tier == Tier::Fast && !has_fast && !force {
             return error(
                 ErrorCode::Refused,
-                "the pool has no fast tier yet and its metadata lies on the slow one, where it stays: use --force if that is meant",
+                "the pool has no fast tier, and its metadata will stay on the slow one: use --force to add it nevertheless",
             );
         }
         let Some(id) =
@@ -152,10 +152,10 @@ impl Pool {
         Ok(())
     }
 
-    /// Starts to empty a vdrive; it leaves the pool when that ends.
+    /// Starts to evacuate a vdrive; it is removed from the pool afterwards.
     ///
     /// # Errors
-    /// When it cannot be spared, with the reason.
+    /// If it cannot be removed, with the reason.
     pub fn remove_vdrive(self: &Arc<Self>, id: u8) -> Result<u64> {
         let _changing = lock(&self.changing);
         let config = self.config();
@@ -169,7 +169,9 @@ impl Pool {
             );
         };
         if vdrive.evacuating {
-            return Err(crate::control::busy("the vdrive is being emptied already"));
+            return Err(crate::control::busy(
+                "the vdrive is already being evacuated",
+            ));
         }
         let meta = config
             .meta
@@ -185,7 +187,7 @@ impl Pool {
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "vdrive {id} cannot leave: drive {spec} holds the pool's metadata, which does not move"
+                    "vdrive {id} cannot be removed: drive {spec} holds the pool's metadata, which cannot be moved"
                 ),
             );
         }
@@ -223,7 +225,7 @@ impl Pool {
             return error(
                 ErrorCode::NoSpace,
                 format!(
-                    "vdrive {id} cannot leave: the pool holds {} and the other vdrives take {}; add a vdrive first",
+                    "vdrive {id} cannot be removed: the pool uses {} and the other vdrives have {}; add a vdrive first",
                     bytes(needed),
                     bytes(rest)
                 ),
@@ -259,7 +261,7 @@ impl Pool {
         lock(&self.devices).is_empty() && !lock(&self.config).volumes.is_empty()
     }
 
-    /// The vdrive stays: it gives space again.
+    /// The vdrive stays: it provides space again.
     fn keep_vdrive(&self, id: u8) -> Result<()> {
         let _changing = lock(&self.changing);
         self.update(|config| {
@@ -290,7 +292,9 @@ impl Pool {
                 Err(failed) => {
                     return error(
                         code_of(&failed),
-                        format!("vdrive {id} could not be emptied: {failed}; it stays in the pool"),
+                        format!(
+                            "vdrive {id} could not be evacuated: {failed}; it stays in the pool"
+                        ),
                     );
                 }
             }
@@ -300,7 +304,7 @@ impl Pool {
             return error(
                 ErrorCode::Damaged,
                 format!(
-                    "vdrive {id} is empty but for what stays there, and stays in the pool: {blocks}"
+                    "vdrive {id} still has blocks that cannot be moved, and stays in the pool: {blocks}"
                 ),
             );
         }
@@ -308,7 +312,9 @@ impl Pool {
         if taken > 0 && !is_on(Mutation::EvacuatedEarly) {
             return error(
                 ErrorCode::Busy,
-                format!("vdrive {id} is empty but some of its space is still held: try again"),
+                format!(
+                    "vdrive {id} is evacuated, but some of its space is still in use: try again"
+                ),
             );
         }
         self.remove_empty(id)?;
@@ -321,7 +327,7 @@ impl Pool {
         unread.sentence(|id| format!("volume {}", config.layer_name(id)))
     }
 
-    /// Nothing is left on the vdrive: it leaves the labels, the shards and the pool.
+    /// Removes an empty vdrive from the labels, the shards and the pool.
     fn remove_empty(&self, id: u8) -> Result<()> {
         let _changing = lock(&self.changing);
         let gone: Vec<String> = {
@@ -353,7 +359,7 @@ impl Pool {
             if let Some(drive) = &pool_drive.drive
                 && let Err(failed) = labels::clear(&self.remote, drive, pool_drive.size)
             {
-                tracing::warn!(error = %failed, "a drive that left keeps its label");
+                tracing::warn!(error = %failed, "the label of a removed drive could not be cleared");
             }
         }
         self.update_capacity();

@@ -23,7 +23,7 @@ fn check_size(size: u64) -> Result<()> {
     error(
         ErrorCode::Invalid,
         format!(
-            "a volume has from 1 MiB to 256 TiB in whole 4 KiB, and {size} bytes ({}) is not that",
+            "the size of a volume is 1 MiB to 256 TiB in multiples of 4 KiB, not {size} bytes ({})",
             format_bytes(size)
         ),
     )
@@ -47,7 +47,7 @@ impl Pool {
     /// Makes a volume.
     ///
     /// # Errors
-    /// `Exists`, `Invalid`, or `NoSpace` when what it is promised is not there.
+    /// `Exists`, `Invalid`, or `NoSpace` if the space to reserve is not available.
     pub fn create_volume(&self, spec: &VolumeSpec) -> Result<VolumeStatus> {
         self.create_volume_with(spec, &PolicyChoice::default())
     }
@@ -55,7 +55,7 @@ impl Pool {
     /// Makes a volume that has a policy.
     ///
     /// # Errors
-    /// The same, and what [`Pool::choose_policy`] says.
+    /// The same, and those of [`Pool::choose_policy`].
     pub fn create_volume_with(
         &self,
         spec: &VolumeSpec,
@@ -71,8 +71,8 @@ impl Pool {
         })
     }
 
-    /// The same, by a caller that keeps others from changing the pool. `note` changes what else the
-    /// label says from then on; it is given the volume's number.
+    /// The same, for a caller that holds the pool's lock. `note` changes other parts of the
+    /// label in the same step; it gets the volume's number.
     pub(super) fn make_volume(
         &self,
         spec: &VolumeSpec,
@@ -93,7 +93,7 @@ impl Pool {
             return error(
                 ErrorCode::Exists,
                 format!(
-                    "pool {} has a volume '{}' already: choose another name",
+                    "pool {} already has a volume '{}': choose another name",
                     self.name, spec.name
                 ),
             );
@@ -166,7 +166,7 @@ impl Pool {
     ///
     /// # Errors
     /// `Refused` when it would shrink without `shrink`, `NoSpace` when a thick one cannot be
-    /// promised the rest.
+    /// reserved the rest.
     pub fn resize_volume(&self, name: &str, size: u64, shrink: bool) -> Result<VolumeStatus> {
         let _changing = lock(&self.changing);
         let volume = self.find_volume(name)?;
@@ -176,7 +176,7 @@ impl Pool {
             return error(
                 ErrorCode::Refused,
                 format!(
-                    "volume {name} would shrink from {} to {} and lose what lies beyond: use --shrink if that is meant",
+                    "volume {name} would shrink from {} to {} and lose the data beyond: use --shrink to confirm",
                     format_bytes(volume.size),
                     format_bytes(size)
                 ),
@@ -223,16 +223,16 @@ impl Pool {
         }
         try_all(
             &self.shards,
-            "the end of the volume cannot be freed",
+            "the space beyond the new end of the volume cannot be freed",
             move |shard| async move {
                 shard.trim_chunks(id, first_whole..last).await?;
-                // What was cut off must not come back when the volume grows again.
+                // Truncated data must not reappear when the volume grows again.
                 shard.barrier().await
             },
         )
     }
 
-    /// Ends a volume for its front ends and frees its space in the background.
+    /// Closes a volume for its front ends and frees its space in the background.
     ///
     /// # Errors
     /// When there is no such volume.
@@ -240,7 +240,7 @@ impl Pool {
         let _changing = lock(&self.changing);
         let volume = self.find_volume(name)?;
         if self.jobs.is_running("delete", &self.name, name) {
-            return Err(crate::control::busy("the volume is being deleted already"));
+            return Err(crate::control::busy("the volume is already being deleted"));
         }
         self.refuse_named(&volume)?;
         if volume.next != 0 {
@@ -267,8 +267,8 @@ impl Pool {
             device.end();
             if !wait_for(|| device.in_flight() == 0) {
                 let text = format!(
-                    "volume {name} is deleted when its pool is opened the next time: requests to it have not ended, \
-                     since a drive does not answer"
+                    "volume {name} will be deleted when its pool is next opened: requests to it have not completed, \
+                     since a drive is not responding"
                 );
                 return error(ErrorCode::Busy, text);
             }
@@ -328,8 +328,8 @@ impl Pool {
             let changing = lock(&self.changing);
             let config = self.config();
             let known = config.volumes.iter().find(|known| known.id == id);
-            // Snapshots that were deleted before may have been merged meanwhile: then another layer is
-            // the volume's.
+            // Snapshots that were deleted before may have been merged meanwhile: then the volume has
+            // another layer.
             match known.map(VolumeConfig::live) {
                 Some(live) if live != layer => layer = live,
                 _ => break changing,
@@ -343,12 +343,12 @@ impl Pool {
         self.tell_holders()?;
         self.shared.space.full.store(false, Ordering::Relaxed);
         drop(changing);
-        // What a clone stood on may be named by nobody any more.
+        // A clone's parent layers may be unreferenced now.
         self.start_reaping()?;
         Ok(true)
     }
 
-    /// Goes on with long work that was under way when the pool was closed.
+    /// Resumes jobs that were in progress when the pool was closed.
     pub(super) fn resume_jobs(self: &Arc<Self>, config: &format::PoolConfig) {
         self.resume_scrub();
         if let Err(failed) = self.start_reaping() {
@@ -356,12 +356,12 @@ impl Pool {
         }
         for volume in config.volumes.iter().filter(|volume| volume.deleting) {
             if let Err(failed) = self.start_deletion(volume.clone()) {
-                tracing::warn!(volume = volume.name, error = %failed, "a deletion cannot go on");
+                tracing::warn!(volume = volume.name, error = %failed, "a deletion cannot be resumed");
             }
         }
         for vdrive in config.vdrives.iter().filter(|vdrive| vdrive.evacuating) {
             if let Err(failed) = self.start_evacuation(vdrive.id) {
-                tracing::warn!(vdrive = vdrive.id, error = %failed, "an evacuation cannot go on");
+                tracing::warn!(vdrive = vdrive.id, error = %failed, "an evacuation cannot be resumed");
             }
         }
         self.resume_resyncs();

@@ -1,4 +1,4 @@
-//! What was written to a pool's drives, kept in the labels, and what promotion may write.
+//! Bytes written to a pool's drives, recorded in the labels, and the promotion budget.
 
 use super::shards::ask_all;
 use super::{Pool, Result, error, lock};
@@ -9,8 +9,8 @@ use format::{PoolConfig, WearConfig};
 use std::sync::Arc;
 
 impl Pool {
-    /// Puts into the labels what was written to drives, where they do not tell of it. What nobody said of a drive
-    /// yet counts since `now_s`, seconds since 1970.
+    /// Records bytes written to drives in the labels. Counters of a drive that are not recorded
+    /// yet start at `now_s`, seconds since 1970.
     ///
     /// # Errors
     /// When no label can be written.
@@ -37,7 +37,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Says in a description what was written to the drives, as far as somebody said since when that counts.
+    /// Adds the bytes written to the drives to a description, for drives whose counting has started.
     pub(super) fn tell_wear(&self, config: &mut PoolConfig) {
         let pool_drives = lock(&self.pool_drives);
         let counted = config.drives.iter_mut();
@@ -51,7 +51,7 @@ impl Pool {
         }
     }
 
-    /// Sets what promotion may write in a day (bytes, rounded up to whole 4 KiB; 0: as many as are worth it).
+    /// Sets the promotion budget per day (bytes, rounded up to whole 4 KiB; 0: as many as are worth it).
     ///
     /// # Errors
     /// `Invalid`, or when no drive takes the label.
@@ -80,8 +80,8 @@ impl Pool {
         self.tell_budget()
     }
 
-    /// Gives all shards one new bucket, as the description says; it begins empty. Nobody hears of it when there was
-    /// none and is none.
+    /// Gives all shards one new bucket, as the description says; it begins empty. Nothing is sent if there was
+    /// and is none.
     pub(super) fn tell_budget(&self) -> Result<()> {
         let daily = lock(&self.config).promotion_budget;
         let budget = (daily > 0).then(|| Arc::new(Budget::new(daily)));
@@ -96,7 +96,7 @@ impl Pool {
         .map(drop)
     }
 
-    /// What promotion may write, if that is limited.
+    /// The promotion budget, if there is one.
     pub(super) fn budget_status(&self, shards: &[ShardStatus]) -> Option<BudgetStatus> {
         let budget = lock(&self.shared.budget).clone()?;
         let now_ns = shards.iter().map(|shard| shard.now_ns).max().unwrap_or(0);
@@ -108,12 +108,12 @@ impl Pool {
     }
 }
 
-/// Whether nobody said yet since when what is written to it counts.
+/// Whether the start of its counting is not recorded yet.
 fn is_uncounted(drive: &format::DriveConfig) -> bool {
     drive.wear.since_s == 0
 }
 
-/// Whether its labels do not tell of all that was written to it.
+/// Whether its labels lack some of the bytes written to it.
 fn has_more(pool_drive: &super::pool_drives::PoolDrive) -> bool {
     pool_drive
         .shared
@@ -121,7 +121,7 @@ fn has_more(pool_drive: &super::pool_drives::PoolDrive) -> bool {
         .has_more(&pool_drive.shared.tally.sums())
 }
 
-/// What was written to a drive.
+/// Bytes written to a drive.
 pub(super) fn status(wear: &WearConfig) -> WearStatus {
     WearStatus {
         since_s: wear.since_s,

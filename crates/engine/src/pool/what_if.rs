@@ -1,4 +1,4 @@
-//! What a fast tier of another size would give, from what the shards have looked at.
+//! Forecasts for other sizes of the fast tier, from the shards' statistics.
 
 use super::shards::ask_all;
 use super::{Pool, Result, error};
@@ -10,14 +10,14 @@ use placement::Told;
 use std::sync::Arc;
 use units::BLOCK;
 
-/// Of the points, those that the policy's own models tell of.
+/// Points that the policy's own models cover.
 const MODELLED: [u64; 3] = [50, 100, 200];
 
 impl Pool {
-    /// What another size of the fast tier would give, by the traffic of late.
+    /// Forecasts for other sizes of the fast tier, from recent traffic.
     ///
     /// # Errors
-    /// `Invalid` when the pool has not two tiers; when it is closing.
+    /// `Invalid` if the pool lacks a tier, or when it is closing.
     pub fn what_if(&self) -> Result<WhatIf> {
         let config = self.config();
         let holders = Arc::new(config.holders());
@@ -28,7 +28,7 @@ impl Pool {
         let told: Vec<ShardForecast> = told.into_iter().flatten().collect();
         if told.is_empty() {
             let text = format!(
-                "pool {} has not both a fast and a slow tier, so there is nothing to forecast: add a vdrive of the \
+                "pool {} lacks a fast or a slow tier, so there is nothing to forecast: add a vdrive of the \
                  other tier first",
                 self.name
             );
@@ -67,7 +67,7 @@ impl Pool {
     }
 }
 
-/// What reads of the tiers take.
+/// Latency of reads of the tiers.
 #[derive(Clone, Copy)]
 struct Waits {
     fast_ns: Option<u64>,

@@ -15,7 +15,7 @@ const FIRST: u64 = 4;
 const TRIES: usize = 3;
 const UNREADABLE: &str = "the journal cannot be read";
 
-/// A page of the journal, its records as they lie there: a full journal has a million.
+/// A page of the journal, its records as they are there: a full journal has a million.
 pub(crate) struct JournalBody {
     pub header: JournalHeader,
     pub records: Box<[u8]>,
@@ -25,7 +25,7 @@ impl Shard {
     /// Writes the first checkpoint of a new pool.
     ///
     /// # Errors
-    /// What a drive said.
+    /// A drive's error.
     pub async fn format(&self) -> Result<(), IoError> {
         self.checkpoint().await
     }
@@ -35,7 +35,7 @@ impl Shard {
     /// give what they have.
     ///
     /// # Errors
-    /// What a drive said, or `Medium` when the journal contradicts the map, or has lost what was flushed.
+    /// A drive's error, or `Medium` if the journal contradicts the map, or has lost flushed records.
     pub async fn replay_journal(&self, accept_old: bool) -> Result<(), IoError> {
         let pages = self.read_journal(accept_old).await?;
         let durable = self.durable_by_tails(pages.len() as u64, accept_old)?;
@@ -49,7 +49,7 @@ impl Shard {
     /// How far tails tell that the journal was durable, with its data, of which there are `pages`.
     ///
     /// # Errors
-    /// `Medium` when they tell of more than the drives have, which then are older, unless that is accepted.
+    /// `Medium` if they are ahead of the drives, which then are outdated, unless that is accepted.
     fn durable_by_tails(&self, pages: u64, accept_old: bool) -> Result<u64, IoError> {
         let state = self.state.borrow();
         let (epoch, durable) = state.journal.told_by_tails();
@@ -74,9 +74,9 @@ impl Shard {
         }
         let journal = &self.state.borrow().journal;
         let text = format!(
-            "shard {}: the drives have its journal up to page {end} of opening {}, and the daemon that ended \
-             had made it durable up to page {durable} of opening {}: they were put back to an earlier \
-             state, and what was written since is not on them; attach the right drives, or open what there is \
+            "shard {}: the drives have its journal up to page {end} of opening {}, and the previous daemon \
+             had made it durable up to page {durable} of opening {}: they were restored to an earlier \
+             state and lack later writes; attach the right drives, or open the pool as it is \
              with --accept-old",
             self.config.shard,
             journal.bounds().epoch,
@@ -89,7 +89,7 @@ impl Shard {
     /// next.
     ///
     /// # Errors
-    /// What a drive said.
+    /// A drive's error.
     pub async fn end_recovery(&self) -> Result<(), IoError> {
         let from = self.state.borrow_mut().opened_from.take();
         if let Some(from) = from {
@@ -126,7 +126,7 @@ impl Shard {
             let copies = meta.read_members(base + at, count).await.map_err(explain)?;
             for index in 0..count {
                 // What was durable the ring has. Where it has not, the drives were put back to what they were
-                // before, and the tail tells of a later time.
+                // before, and the tail is of a later time.
                 let left = self.state.borrow().journal.left_in_tail(next);
                 let (known, left) = match next >= durable {
                     true => (None, left),
@@ -192,7 +192,7 @@ impl Shard {
     /// the ring may lack: it would have that page.
     ///
     /// # Errors
-    /// `Medium` when nobody can tell whether it held writes that were flushed, unless older data is accepted.
+    /// `Medium` if it may have contained flushed writes, unless older data is accepted.
     async fn read_lost_page(
         &self,
         sequence: u64,
@@ -214,13 +214,13 @@ impl Shard {
         let text = format!(
             "shard {}: page {sequence} of its journal cannot be read on any drive that has it, and may hold writes that \
              were flushed: bring back a drive that has it, copy the volumes out as they are with `convect restore`, or \
-             open what there is with --accept-old",
+             open the pool as it is with --accept-old",
             self.config.shard
         );
         Err(IoError::new(ErrorKind::Medium, text))
     }
 
-    /// Looks at what lies behind the journal's end, of which `seen` pages were looked at already, one of this epoch among
+    /// Examines what lies behind the journal's end, of which `seen` pages were examined already, one of this epoch among
     /// them if `later`.
     ///
     /// However many pages are made while a barrier runs, those after it tell that what it covered was durable: as long as
@@ -246,7 +246,7 @@ impl Shard {
 
     /// Refuses to take for the journal's end what was lost out of its middle: blocks after it
     /// tell when they hold a page that was made when this one was durable, or one of an epoch
-    /// that began with a checkpoint that is not there any more. Whether one is a page of this epoch that was made later.
+    /// that began with a checkpoint that is not there any longer. Whether one is a page of this epoch that was made later.
     fn check_end<'a>(
         &self,
         blocks: impl Iterator<Item = &'a Option<DmaBuf>>,
@@ -283,7 +283,7 @@ impl Shard {
         Ok(later)
     }
 
-    /// The header and the records, as they lie there, of a page of the journal, if it is the one
+    /// The header and the records, as they are there, of a page of the journal, if it is the one
     /// that is wanted.
     pub(crate) fn open_journal_page<'a>(
         &self,

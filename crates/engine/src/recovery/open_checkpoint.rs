@@ -1,8 +1,8 @@
 //! Opening: the checkpoint that counts, and the shard's own trees as it has them.
 //!
 //! The newest checkpoint counts. Where pages of its trees are damaged on all members, the one before it does, if the journal
-//! since that is whole up to where the newest one began: it tells everything that the newest one holds. Pages that
-//! the newest one replaced may have been used again since; what is damaged so is known by its checksum, as always.
+//! since that is whole up to where the newest one began: it contains everything that the newest one does. Pages that
+//! the newest one replaced may have been reused since; such damage is detected by checksums, as always.
 
 use crate::checkpoint::root::{CheckpointRoot, OwnTree};
 use crate::map::radix::Tree;
@@ -27,7 +27,7 @@ struct OwnPages {
     directory: Vec<(u32, Page)>,
 }
 
-/// What an opening began with.
+/// The checkpoint that an opening starts from.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenedFrom {
     pub checkpoint: Checkpoint,
@@ -60,7 +60,7 @@ impl Shard {
                 tracing::warn!(
                     shard = self.config.shard.0,
                     %damaged,
-                    "the newest checkpoint is damaged on every drive: the one before it is taken, and the journal since"
+                    "the newest checkpoint is damaged on every drive: the previous one is used, and the journal since"
                 );
                 from.checkpoint = before;
                 pages = older;
@@ -129,8 +129,7 @@ impl Shard {
         for (key, page) in &pages.directory {
             let (root, counts) = VolumePage::decode(page);
             if !counts.is_possible() || *key == 0 || *key >= NUMBERS_MAX {
-                let text =
-                    format!("the entry of volume {key} has a number or counts that cannot be");
+                let text = format!("the entry of volume {key} has an invalid number or counts");
                 return Err(IoError::new(ErrorKind::Medium, text));
             }
             let volume = Volume::new(*key, root, counts, state.dirty_pages.nodes());
@@ -146,7 +145,7 @@ impl Shard {
         let mut best: Option<Checkpoint> = None;
         let mut other: Option<Checkpoint> = None;
         let mut newer = false;
-        // Members may differ after a crash: all are looked at, and the newest is taken. One that cannot
+        // Members may differ after a crash: all are examined, and the newest is taken. One that cannot
         // be read is as one that has none.
         let first = self.checkpoint_block(0).min(self.checkpoint_block(1));
         let copies = meta.read_members(first, 2).await.unwrap_or_default();
@@ -192,7 +191,7 @@ impl Shard {
             Some(from) if end < from.needed => {
                 let text = format!(
                     "shard {}: its newest checkpoint is damaged on every drive, and the journal since the one before it is \
-                     not whole: bring back a drive that has them, or copy the volumes out as they are with `convect restore`",
+                     incomplete: bring back a drive that has them, or copy the volumes out as they are with `convect restore`",
                     self.config.shard
                 );
                 Err(IoError::new(ErrorKind::Medium, text))

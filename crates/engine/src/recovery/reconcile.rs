@@ -2,8 +2,8 @@
 //! slot, or the chunk the home, that it had before. The bitmaps may be of a checkpoint that came
 //! after that record, and after a flush that lied others may even have been given that space.
 //!
-//! What is kept is marked as used, and what only the record named as free. Where two have a slot,
-//! what lies there tells whose it is; the other block is lost, and gets a slot that does not hold it,
+//! Blocks that are kept are marked as used, and those that only the record named as free. Where two have a slot,
+//! its content shows whose it is; the other block is lost, and gets a slot that does not hold it,
 //! so that reads of it fail.
 
 use crate::map::page::MapPage;
@@ -20,13 +20,13 @@ use units::mutation::{Mutation, is_on};
 /// Bits of the filter that most places do not pass.
 const FILTER: u64 = 1 << 16;
 
-/// Who has a slot: the index of a changed chunk, and a block of it.
+/// The owner of a slot: the index of a changed chunk, and a block of it.
 type Owner = (usize, usize);
 
-/// Who has one slot: mostly there is one.
+/// Owners of one slot: usually one.
 type Owners = SmallVec<[Owner; 1]>;
 
-/// What records say that were left out, wholly or in part.
+/// Contents of records that were skipped, wholly or in part.
 #[derive(Default)]
 pub(crate) struct Disputed {
     /// Chunks by volume and number.
@@ -103,7 +103,7 @@ impl Claims {
 
 impl Shard {
     /// Makes the books right about what these records name, and about what their chunks have. Every
-    /// chunk that the journal names is among the changed ones, so nobody else can have any of it.
+    /// chunk that the journal names is among the changed ones, so no other chunk can have any of it.
     ///
     /// # Errors
     /// `NoSpace` when a block is lost and there is no slot to say so with.
@@ -137,7 +137,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Of several blocks in one slot the one that lies there; else one whose newest record counts.
+    /// Of several blocks in one slot the one that is there; else one whose newest record counts.
     async fn right_owner(
         &self,
         map_pages: &[Changed],
@@ -190,7 +190,7 @@ impl Shard {
         Ok(())
     }
 
-    /// What the block held is lost: it keeps its checksum, and gets a slot that holds something
+    /// The block's data is lost: it keeps its checksum, and gets a slot that holds something
     /// else.
     fn lose(
         &self,
@@ -205,7 +205,7 @@ impl Shard {
         let Some(place) = found.next() else {
             let text = format!(
                 "shard {}: a flushed write of volume {volume} is lost and the shard has no free \
-                 block to note it in: copy the volumes out with `convect restore`",
+                 block to record it in: copy the volumes out with `convect restore`",
                 self.config.shard
             );
             return Err(IoError::new(ErrorKind::NoSpace, text));
@@ -215,8 +215,8 @@ impl Shard {
             volume,
             chunk,
             block,
-            "a block is lost: a drive lost a write that it had said was safe, and what was there \
-             before has been overwritten; write it anew or restore it"
+            "a block is lost: a drive lost a write that it had reported as durable, and the data \
+             before it has been overwritten; rewrite or restore it"
         );
         self.change(state, *volume, map_page, block, |page| {
             page.set_slot(block, place);
@@ -226,7 +226,7 @@ impl Shard {
     }
 }
 
-/// Who has the slots and homes that the kept chunks have.
+/// Owners of the slots and homes of the kept chunks.
 fn claims(map_pages: &[Changed], disputed: &Disputed) -> Claims {
     let mut claims = Claims::default();
     disputed.slots.iter().for_each(|slot| claims.expect(*slot));

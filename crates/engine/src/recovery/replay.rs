@@ -2,8 +2,8 @@
 //!
 //! Records below the last durable mark are applied as they say. Those after it may have reached
 //! the drive without their data: each is applied only if its data is there, and frees what the
-//! map says then, not what the record says. A write whose slot cannot be read counts as there, so that its block cannot
-//! be read either, rather than hold what was there before (`recovery/unproven.rs`). A write whose slot holds something else may have been
+//! map says then, not what the record says. A write whose slot cannot be read counts as written, so that its block cannot
+//! be read either, rather than return older data (`recovery/unproven.rs`). A write whose slot holds something else may have been
 //! durable all the same, when its block was demoted and the slot was given away: its checksum is kept
 //! until a record says where else the block is.
 
@@ -27,7 +27,7 @@ use units::{CHUNK_BLOCKS, Place, VdriveId};
 /// Checksums of writes whose slots do not hold them, by volume, chunk and block.
 type Elsewhere = BTreeMap<(u32, u32, usize), u32>;
 
-/// What is left of records that were not applied as they say.
+/// Records that were not fully applied.
 #[derive(Default)]
 struct LeftOut {
     elsewhere: Elsewhere,
@@ -68,7 +68,7 @@ impl Shard {
         }
         if !left_out.elsewhere.is_empty() {
             let blocks = left_out.elsewhere.len();
-            tracing::info!(blocks, "unflushed writes of blocks did not survive");
+            tracing::info!(blocks, "unflushed writes of blocks were lost");
         }
         left_out.unreadable.tell(self);
         self.keep(&left_out.disputed).await?;
@@ -95,7 +95,7 @@ impl Shard {
             bounded.map_err(|found| {
                 let shard = self.config.shard;
                 wrong(format!(
-                    "shard {shard}: its journal names {found}: copy the volumes out with `convect restore`"
+                    "shard {shard}: its journal refers to {found}: copy the volumes out with `convect restore`"
                 ))
             })?;
         }
@@ -156,7 +156,7 @@ impl Shard {
 
     /// Which blocks of each record have their data on the drives: a slot that a later record left
     /// may hold something else by now. A mirror's members are made the same. A write that cannot be read counts as there:
-    /// nobody knows that it is not, and reads of it fail.
+    /// it is not known to be absent, and reads of it fail.
     async fn verify(
         &self,
         records: &[Record],
@@ -193,7 +193,7 @@ impl Shard {
                 block: first + at,
             }));
         }
-        // Writes lie as they came, packed: one read tells of several.
+        // Writes are packed in the order of arrival: one read covers several.
         blocks.sort_by_key(|block| (block.vdrive, block.at));
         let checks = runs(&blocks).map(|run| async move {
             let Ok(vdrive) = self.vdrive(run[0].vdrive) else {
@@ -487,7 +487,7 @@ impl Replay<'_> {
         free_runs(alloc, blocks.map(|block| page.slot(block)));
     }
 
-    /// A member that is away lacks this: what tells of that may not have reached the labels.
+    /// A missing member lacks this: the record of that may not have reached the labels.
     fn note(&mut self, place: Place, count: usize) {
         self.state.journal.touch(place.vdrive());
         if let Ok(vdrive) = self.shard.vdrive(place.vdrive()) {

@@ -67,8 +67,8 @@ impl Unreadable {
             shard = shard.config.shard.0,
             lost = lost.len(),
             blocks = named.join("; "),
-            "blocks of {BLOCK} bytes are lost: what was written to them last cannot be read, and may have been flushed; \
-             write them again or restore them"
+            "blocks of {BLOCK} bytes are lost: their newest data cannot be read, and may have been flushed; \
+             rewrite or restore them"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What a shard does by itself: commits, checkpoints, moves.
+//! Background tasks of a shard: commits, checkpoints, moves.
 
 use super::lifecycle::Task;
 use super::state::Shard;
@@ -6,7 +6,7 @@ use crate::wal::log::COMMIT_PAGES;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// A record is durable by itself after this long at most, in nanoseconds.
+/// Maximum time until a record is durable without a flush, in nanoseconds.
 const COMMIT_NS: u64 = 250_000_000;
 /// Time between checkpoints, in nanoseconds, when something has changed.
 const CHECKPOINT_NS: u64 = 30_000_000_000;
@@ -15,16 +15,16 @@ const CHECKPOINT_NS: u64 = 30_000_000_000;
 pub(crate) const CHANGED_PAGES: usize = 16 * 1024;
 /// Changed pages for which a checkpoint is made early when the metadata region is nearly full.
 const SOME_CHANGED: usize = 64;
-/// How often the background looks, in nanoseconds, while anything is going on.
+/// Interval of background checks while the shard is active, in nanoseconds.
 const TICK_NS: u64 = 50_000_000;
-/// And while nothing is.
+/// The same while it is idle.
 const IDLE_TICK_NS: u64 = 250_000_000;
 
 /// One of the shard's own tasks.
 type TaskOf = fn(Rc<Shard>) -> Pin<Box<dyn Future<Output = ()>>>;
 
 impl Shard {
-    /// Starts the shard's own tasks. It serves from now on.
+    /// Starts the shard's background tasks. It serves from now on.
     pub fn start(self: &Rc<Self>) {
         let begin = |task: TaskOf| (task, Task::begin(self.clone()));
         let tasks: [TaskOf; 7] = [
@@ -45,13 +45,13 @@ impl Shard {
         self.raise_soon();
     }
 
-    /// Looks through the nodes of every map for chunks that have data on the fast tier, so that
+    /// Scans the nodes of every map for chunks that have data on the fast tier, so that
     /// the mover knows of those whose pages are not in memory.
     async fn survey(self: Rc<Self>) {
         let volumes: Vec<u32> = self.state.borrow().volumes.keys().copied().collect();
         for volume in volumes {
             if let Err(error) = self.survey_volume(volume).await {
-                tracing::warn!(volume, %error, "a map could not be looked through");
+                tracing::warn!(volume, %error, "a map could not be scanned");
             }
         }
         self.moves.set_surveying(false);
@@ -145,13 +145,13 @@ impl Shard {
                 )
             };
             let due = changed && self.handle.now_ns() >= last + CHECKPOINT_NS;
-            // Where none would free anything, whoever waits for room ends without it.
+            // If none would free anything, waiters for room fail.
             if pressing && (changed || self.checkpoint_gives_room()) || due {
                 if self.checkpoint().await.is_err() {
                     return;
                 }
                 last = self.handle.now_ns();
-                // Who waits for its end goes first: another one may be pressing already.
+                // Waiters for its end go first: another one may already be urgent.
                 self.handle.yield_now().await;
             }
             self.make_summaries();
@@ -159,10 +159,10 @@ impl Shard {
         }
     }
 
-    /// Ends the shard's own work and makes everything durable.
+    /// Ends the background tasks and makes everything durable.
     ///
     /// # Errors
-    /// When a drive failed: what was flushed before is safe all the same.
+    /// If a drive failed: data flushed before is safe nevertheless.
     pub async fn close(self: &Rc<Self>) -> Result<(), block::IoError> {
         self.lifecycle.close();
         self.moves.wake_mover();

@@ -1,4 +1,4 @@
-//! Steps of a shard that benchmarks take by themselves.
+//! Steps of a shard that benchmarks execute separately.
 
 use super::dispatch::Counted;
 use super::state::{Shard, drive_error};
@@ -85,7 +85,7 @@ impl Shard {
         (0..rounds).for_each(|_| self.trim_pages());
     }
 
-    /// What a read of 4 KiB at `offset` (bytes) does before it asks a drive: finds the page, the
+    /// The part of a 4 KiB read at `offset` (bytes) before drive I/O: finds the page, the
     /// state and the place of its block, and counts the use. True when the block is stored.
     ///
     /// # Errors

@@ -20,15 +20,15 @@ use units::mutation::{Mutation, is_on};
 pub struct ShardOp {
     /// Volume.
     pub volume: u32,
-    /// What to do; its range lies in one region.
+    /// What to do; its range is in one region.
     pub op: Op,
-    /// Who asks for it.
+    /// Its origin.
     pub by: Asker,
     /// Counts it until it ends.
     pub under_way: UnderWay,
 }
 
-/// Who asks for an operation.
+/// The origin of an operation.
 #[derive(Clone, Copy, Default)]
 pub struct Asker {
     /// The volume bypasses them.
@@ -96,10 +96,10 @@ impl Queue {
     }
 }
 
-/// What a shard takes from its port.
+/// The result of taking operations from a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Taken {
-    /// Nothing any more: the port is closed.
+    /// Nothing any longer: the port is closed.
     Closed,
     /// All that has arrived.
     All,
@@ -181,7 +181,7 @@ impl ShardPort {
         }
     }
 
-    /// Takes what has arrived, with all parts of long operations: whoever asks gives each its turn.
+    /// Takes arrived operations, with all parts of long ones: the caller gives each its turn.
     pub(crate) fn poll_take_all(&self, waker: &Waker, into: &mut VecDeque<ShardOp>) -> Poll<Taken> {
         let mut queue = self.lock();
         if queue.closed {
@@ -283,7 +283,7 @@ impl Shard {
         self.end(op, result, extents);
     }
 
-    /// Ends an operation, and tells of an error that is news.
+    /// Completes an operation, and logs new errors.
     pub(crate) fn end(&self, op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) {
         if let Err(error) = &result
             && error.kind != ErrorKind::NoSpace
@@ -305,7 +305,7 @@ impl Shard {
     }
 }
 
-/// What of an operation counts.
+/// The statistics of an operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Counted {
     pub volume: u32,

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Time that passes between two looks at the clock, and in each turn of a task, in nanoseconds.
+/// Time that passes between two readings of the clock, and in each turn of a task, in nanoseconds.
 const LOOK_NS: u64 = 100;
 const TURN_NS: u64 = 1000;
 

@@ -1,7 +1,7 @@
 //! The gate at the shard's entry (docs/qos.md): operations that arrive while the pool has volumes with policies pass
 //! through it, and it is ticked every 20 ms while anything does.
 //!
-//! Without policies nothing of this is entered: the port's batch is the shard's, and the mode is looked at once a batch and
+//! Without policies nothing of this is entered: the port's batch is the shard's, and the mode is examined once a batch and
 //! once for each row of operations that ended. While one volume alone is busy and nothing limits it, the gate follows only
 //! some of its operations, for their costs; the others are counted beside it (`shard/alone.rs`).
 
@@ -40,15 +40,15 @@ impl Mode {
     }
 }
 
-/// A shard's gate, and who waits for it.
+/// A shard's gate, and its waiters.
 pub(crate) struct Entrance {
     mode: Cell<Mode>,
     alone: Alone,
     is_ticking: Cell<bool>,
     gate: RefCell<Gate<ShardOp>>,
-    /// Whoever serves the port, while nothing is to be done.
+    /// The task that serves the port, while it is idle.
     waker: Cell<Option<Waker>>,
-    /// What has arrived and does not pass at once, kept between batches for its memory.
+    /// Arrivals that do not pass immediately, kept between batches to reuse the memory.
     arrived: RefCell<VecDeque<ShardOp>>,
 }
 
@@ -100,7 +100,7 @@ impl Drop for Aside<'_> {
     }
 }
 
-/// What the gate is asked for an operation; nothing for those that are never held.
+/// The gate's request for an operation; `None` for those that are never held.
 fn request(volume: u32, kind: block::OpKind, bytes: u64) -> Option<Request> {
     Kind::of(kind).map(|kind| Request {
         volume,
@@ -122,7 +122,7 @@ impl Shard {
         entrance.wake();
     }
 
-    /// What operations cost here, as far as it was learned.
+    /// Learned costs of operations.
     pub fn costs(&self) -> Costs {
         self.entrance.gate.borrow().costs().clone()
     }
@@ -175,7 +175,7 @@ impl Shard {
         waker: &Waker,
         into: &mut VecDeque<ShardOp>,
     ) -> Poll<Taken> {
-        // The loop looks at the clock in each of its turns.
+        // The loop examines the clock in each of its turns.
         let now = self.handle.seen_ns();
         let entrance = &self.entrance;
         let mut gate = entrance.gate.borrow_mut();
@@ -228,11 +228,11 @@ impl Shard {
                 entrance.waker.set(Some(waker.clone()));
                 return Poll::Pending;
             }
-            // All of it is held, and the port does not know yet that somebody waits.
+            // All of it is held, and the port does not know yet that a task waits.
         }
     }
 
-    /// Leaves in `into` what passes at once, of which the first `alone` are known, and gives the rest to the gate.
+    /// Leaves operations in `into` that pass immediately, the first `alone` of which are known, and passes the rest to the gate.
     fn let_in(
         self: &Rc<Self>,
         gate: &mut Gate<ShardOp>,
@@ -329,7 +329,7 @@ impl Shard {
         Aside(Some(&self.entrance))
     }
 
-    /// What an operation of a volume is due that begins now: nothing without policies.
+    /// Scheduling parameters of a volume's operation that starts now: `None` without policies.
     pub(crate) fn due(&self, volume: u32) -> Due {
         match self.has_policies() {
             true => {

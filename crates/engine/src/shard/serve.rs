@@ -1,4 +1,4 @@
-//! A shard's operations as they arrive, a batch at a time: what waits for nothing is done here, one after the
+//! A shard's operations as they arrive, a batch at a time: operations that need not wait are executed here, one after the
 //! other, with a look at the clock and a word to its session for several; the rest becomes tasks.
 
 use super::dispatch::{Counted, ShardOp, ShardPort, Taken};
@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Reads that are counted, and told of, together.
+/// Reads that are counted and completed together.
 const TOGETHER: usize = 8;
 /// Writes that wait for one write of the journal.
 const RECORDED: usize = 64;
@@ -26,7 +26,7 @@ type Recorded = Vec<(ShardOp, u64)>;
 enum Done {
     /// To its end, with what it read.
     Read(Served),
-    /// What it writes is to be in the ring before its host is told.
+    /// Its record must be in the ring before the completion is reported.
     Recorded,
     /// It is left to a task, a read with what was found of it.
     Not(Looked),
@@ -40,7 +40,7 @@ struct Untold {
 }
 
 impl Untold {
-    /// One more, that went well. Those of another session are told first.
+    /// Adds a successful one. Those of another session are completed first.
     #[inline]
     fn add(&mut self, op: ShardOp) {
         let ShardOp { op, under_way, .. } = op;
@@ -111,7 +111,7 @@ impl Shard {
                     Done::Read(served) => ended.add(op, served),
                     Done::Recorded => recorded.push((op, ended.since_ns)),
                     Done::Not(Looked::Block(seen)) => {
-                        // An allocation as well, though a smaller one; the drive is asked before this goes on.
+                        // An allocation as well, though a smaller one; the drive is asked before this continues.
                         self.handle.spawn_at_once(self.clone().read_one(op, seen));
                     }
                     Done::Not(looked) => {
@@ -138,7 +138,7 @@ impl Shard {
         }
     }
 
-    /// Tells of reads, and counts them with their mean time.
+    /// Reports completed reads, and counts them with their mean latency.
     fn count_ended(&self, ended: &mut Ended) {
         if ended.reads.is_empty() {
             return;
@@ -171,7 +171,7 @@ impl Shard {
         ended.reads.clear();
     }
 
-    /// Does at once what can be, with what was seen of it ahead.
+    /// Executes an operation immediately if possible, using the earlier lookup.
     fn try_now(&self, op: &mut ShardOp, seen: Option<Seen>) -> Done {
         if self.check().is_err() {
             return Done::Not(Looked::Unknown);
@@ -203,7 +203,7 @@ impl Shard {
         }
     }
 
-    /// Ends writes once what they recorded is in the ring: at once with a journal in memory, then by way of `untold`.
+    /// Completes writes once their records are in the ring: immediately with a journal in memory, then through `untold`.
     fn acknowledge_soon(self: &Rc<Self>, recorded: &mut Recorded, untold: &mut Untold) {
         if recorded.is_empty() {
             return;
@@ -224,7 +224,7 @@ impl Shard {
         });
     }
 
-    /// Ends writes whose records are in the ring: counts those together that are alike, and tells of them.
+    /// Completes writes whose records are in the ring: similar ones are counted together.
     fn acknowledge(&self, recorded: &mut Recorded, untold: &mut Untold) {
         let now = self.handle.now_ns();
         let mut state = self.state.borrow_mut();
@@ -239,7 +239,7 @@ impl Shard {
             state.count_ops(Counted::of(op), row.len() as u64, took);
         }
         drop(state);
-        // What was written in place is there for whoever hears of it.
+        // Data written in place is visible once the completion is reported.
         block::settle();
         recorded.drain(..).for_each(|(op, _)| untold.add(op));
         untold.tell();

@@ -1,4 +1,4 @@
-//! What a shard is put together from.
+//! The state of a shard, made of its components.
 
 use super::lifecycle::Lifecycle;
 use super::qos::Entrance;
@@ -52,19 +52,19 @@ use units::{Fetching, Place, PoolId, ShardId, VdriveId};
 
 pub(crate) use format::{DIRECTORY, HOMES, SLOTS};
 
-/// What all shards of a pool share.
+/// State that all shards of a pool share.
 pub struct PoolShared {
     /// Free groups.
     pub groups: Arc<GroupTable>,
     /// Promised and stored blocks.
     pub space: SpaceShared,
-    /// Nothing is promoted, into RAM or into the fast tier.
+    /// Promotion is held, into RAM and into the fast tier.
     pub promotion_held: AtomicBool,
     /// Bytes that each shard's RAM tier may hold; what it was started with where that is `u64::MAX`.
     pub ram_bytes: AtomicU64,
     /// Which members of mirrors count.
     pub members: Arc<Members>,
-    /// What promotion may write, if that is limited; shards have it as well.
+    /// The promotion budget, if there is one; shards also have it.
     pub budget: Mutex<Option<Arc<Budget>>>,
     /// How far their metadata is.
     pub marks: Arc<Marks>,
@@ -101,7 +101,7 @@ impl PoolShared {
     }
 }
 
-/// What a shard is started with.
+/// Parameters for starting a shard.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardConfig {
     /// Pool.
@@ -122,17 +122,17 @@ pub struct ShardConfig {
     pub spare_groups: u64,
     /// Chunks' pages that it keeps in memory.
     pub map_pages: usize,
-    /// Bytes of summaries of those that it gave up.
+    /// Bytes of summaries of those that it abandoned.
     pub summaries: usize,
     /// Bytes of its log of moves.
     pub ledger: usize,
 }
 
-/// A layer of a volume (docs/snapshots.md), as far as it lies in this shard. Most volumes have one, with
+/// A layer of a volume (docs/snapshots.md), as far as it is in this shard. Most volumes have one, with
 /// the volume's number.
 pub(crate) struct Volume {
     pub tree: Tree<Rc<MapPage>>,
-    /// The layer that this one stands on; 0: none.
+    /// The layer that this one is based on; 0: none.
     pub parent: u32,
     /// Other layers stand on it, or did.
     pub stood_on: bool,
@@ -140,19 +140,19 @@ pub(crate) struct Volume {
     pub epoch: u32,
     /// Its pages go into its parent's: where it has none, writes go there.
     pub merging: bool,
-    /// Pages of the layer above came into this one's: it is not what its epoch says any more.
+    /// Pages of the layer above came into this one's: it is not what its epoch says any longer.
     pub mixed: bool,
-    /// What the map says now.
+    /// The present map.
     pub counts: BlockCounts,
-    /// What the pages on the drive say.
+    /// The map on the drive.
     pub disk_counts: BlockCounts,
-    /// What its volume may still store, when that has a quota or a reservation.
+    /// Remaining space of its volume, if that has a quota or a reservation.
     pub allowance: Option<Arc<Allowance>>,
     /// Blocks of its own that the pool, and the allowance, know of.
     pub charged: i64,
-    /// What was chosen for the placement of its volume, if anything.
+    /// Placement settings of its volume, if any.
     pub settings: Option<Arc<VolumeSettings>>,
-    /// No operation is admitted any more.
+    /// No operation is admitted any longer.
     pub gone: bool,
     /// Its directory entry has to be written.
     pub dirty: bool,
@@ -183,7 +183,7 @@ impl Volume {
     }
 }
 
-/// What a shard knows, put together from parts that own what is theirs. All of it is borrowed at once, between awaits, so
+/// The state of a shard, made of components that own their parts. All of it is borrowed at once, between awaits, so
 /// that a change of several parts is one step; parts whose fields are disjoint are borrowed beside one another.
 pub(crate) struct State {
     // The map: which layers there are, and where their blocks lie.
@@ -211,7 +211,7 @@ pub(crate) struct State {
     /// Extents that have earned a place on the fast tier.
     pub promotions: Promotions,
     pub unreadable: UnreadableIndex,
-    /// What moved recently, and why.
+    /// Log of recent moves.
     pub ledger: Ledger,
     /// Why the shard serves no more.
     pub failed: Option<IoError>,
@@ -231,7 +231,7 @@ pub struct Shard {
     /// Where operations enter.
     pub(super) entrance: Entrance,
     pub(crate) lifecycle: Lifecycle,
-    /// What it does without a host waiting for it.
+    /// Background work.
     pub(crate) upkeep: Upkeep,
     pub(crate) devices: Devices,
     pub(crate) tiers: Tiers,
@@ -247,7 +247,7 @@ pub struct Shard {
     pub(crate) opening_lost: Cell<u64>,
     /// Slots of the write that is being made, kept between writes for its memory.
     pub(crate) scratch: RefCell<Vec<Run>>,
-    /// The block that is used next, where it lies in memory.
+    /// The block that is used next, where it is in memory.
     pub(crate) fetching: Fetching,
 }
 
@@ -351,11 +351,12 @@ impl Shard {
         self.state.borrow().alloc.forget_vdrive(id);
     }
 
-    /// Invariant: nothing lies on a vdrive that leaves.
+    /// Invariant: nothing is on a vdrive that leaves.
     fn check_left(&self, id: VdriveId) {
         check(|| {
             let used = self.used_on(id);
-            (used > 0).then(|| format!("vdrive {id} leaves while {used} blocks of it are in use"))
+            (used > 0)
+                .then(|| format!("vdrive {id} is removed while {used} blocks of it are in use"))
         });
     }
 
@@ -369,11 +370,11 @@ impl Shard {
         self.state.borrow().failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Nothing can be made durable any more: every operation fails from here on.
+    /// Durability is lost: every operation fails from here on.
     pub(crate) fn fail(&self, error: &IoError) {
         let mut state = self.state.borrow_mut();
         if state.failed.is_none() {
-            tracing::error!(shard = self.config.shard.0, %error, "the shard stops");
+            tracing::error!(shard = self.config.shard.0, %error, "the shard has stopped");
             state.failed = Some(error.clone());
         }
         drop(state);

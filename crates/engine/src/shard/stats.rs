@@ -1,6 +1,6 @@
-//! What a shard's hosts did, counted for the shard as a whole and by export.
+//! Statistics of a shard's host operations, for the shard and by export.
 //!
-//! Counters only grow while the shard runs; rates are for who reads them twice. What is counted by volume lies with the
+//! Counters only grow while the shard runs; callers compute rates from two readings. Counters by volume are with the
 //! volumes, and is counted in the same step ([`State`](super::state::State)'s `count_*` methods, which are the only
 //! callers), so that sums of volumes and these differ by deleted volumes alone.
 
@@ -9,7 +9,7 @@ use crate::control::spread::{Cell, IoSpread};
 use crate::control::types::IoCounters;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What came to a shard by an export.
+/// Statistics of an export in a shard.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExportTotals {
     /// Operations.
@@ -23,7 +23,7 @@ pub struct ExportTotals {
 struct ByExport(Vec<Option<Box<ExportTotals>>>);
 
 impl ByExport {
-    /// What came by an export. Its first operation allocates it.
+    /// Statistics of an export. Its first operation allocates it.
     fn of(&mut self, number: u16) -> &mut ExportTotals {
         let index = usize::from(number);
         if self.0.len() <= index {
@@ -39,7 +39,7 @@ impl ByExport {
         gone.for_each(|(_, totals)| *totals = None);
     }
 
-    /// What came by each.
+    /// Statistics by export.
     fn all(&self) -> impl Iterator<Item = (u16, ExportTotals)> + '_ {
         let each = (0..).zip(&self.0);
         each.filter_map(|(number, totals)| Some((number, **totals.as_ref()?)))
@@ -54,7 +54,7 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    /// What was counted so far.
+    /// Present counts.
     pub fn totals(&self) -> IoCounters {
         self.all
     }
@@ -77,7 +77,7 @@ impl Stats {
         }
     }
 
-    /// What came by exports with these numbers. What came by others is forgotten: they are gone.
+    /// Statistics of exports with these numbers. Those of others are dropped: they no longer exist.
     pub(super) fn exports(&mut self, known: &BTreeSet<u16>) -> BTreeMap<u16, ExportTotals> {
         self.exports.retain(known);
         self.exports.all().collect()

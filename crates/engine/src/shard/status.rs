@@ -1,4 +1,4 @@
-//! What a shard tells of itself.
+//! Status of a shard.
 
 use super::state::Shard;
 use super::stats::ExportTotals;
@@ -50,7 +50,7 @@ impl Shard {
             .collect()
     }
 
-    /// What came by exports with these numbers. What came by others is forgotten: they are gone.
+    /// Statistics of exports with these numbers. Those of others are dropped: they no longer exist.
     pub fn exports(&self, known: &BTreeSet<u16>) -> BTreeMap<u16, ExportTotals> {
         self.state.borrow_mut().stats.exports(known)
     }

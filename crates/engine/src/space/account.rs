@@ -8,7 +8,7 @@ use units::{CHUNK_BLOCKS, Place, VdriveId};
 /// Differences that are kept; more are only counted.
 const KEPT: usize = 20;
 
-/// What maps refer to, and what was wrong with it.
+/// References of maps, and errors found.
 #[derive(Default)]
 pub struct Books {
     slots: BTreeMap<GroupKey, Box<[u64; WORDS]>>,
@@ -29,7 +29,7 @@ impl Books {
     /// Something refers to this block.
     pub fn slot(&mut self, space: &Allocator, place: Place, who: &dyn Fn() -> String) {
         let Some((key, bit)) = space.key(place) else {
-            return self.note(|| format!("{} lies at {place:?}, outside of all groups", who()));
+            return self.note(|| format!("{} is at {place:?}, outside of all groups", who()));
         };
         let bits = self
             .slots
@@ -46,7 +46,12 @@ impl Books {
     pub fn home(&mut self, space: &Allocator, place: Place, who: &dyn Fn() -> String) {
         let aligned = space.key(place).filter(|(_, block)| block % 256 == 0);
         let Some((key, block)) = aligned else {
-            return self.note(|| format!("{} has a home at {place:?}, which is none", who()));
+            return self.note(|| {
+                format!(
+                    "{} has its home at {place:?}, which is not a home location",
+                    who()
+                )
+            });
         };
         let bits = self.homes.entry(key).or_default();
         let mask = 1u64 << (block / CHUNK_BLOCKS as u32);
@@ -97,7 +102,9 @@ impl Books {
         }
         for (key, bits) in std::mem::take(&mut self.slots) {
             if bits.iter().any(|word| *word != 0) {
-                self.note(|| format!("group {key:?} is referred to and not the shard's"));
+                self.note(|| {
+                    format!("group {key:?} is referred to and does not belong to the shard")
+                });
             }
         }
         for (key, group) in &space.homes {
@@ -112,7 +119,9 @@ impl Books {
             }
         }
         for key in std::mem::take(&mut self.homes).into_keys() {
-            self.note(|| format!("homes of {key:?} are referred to and not the shard's"));
+            self.note(|| {
+                format!("homes of {key:?} are referred to and do not belong to the shard")
+            });
         }
         for class in 0..3 {
             if space.free[class] != total[class] - used[class] {

@@ -107,7 +107,7 @@ impl Bounds for Allocator {
 }
 
 impl Allocator {
-    /// One of so many shards, without groups. `group_blocks`: blocks of a group.
+    /// The allocator of one of a number of shards, without groups. `group_blocks`: blocks of a group.
     pub fn new(table: Arc<GroupTable>, group_blocks: u64, shards: u64) -> Self {
         Self {
             spaces: Spaces::new(table.clone()),
@@ -205,7 +205,7 @@ impl Allocator {
         self.page_groups() / self.shards * self.group_blocks
     }
 
-    /// Pages of bitmaps that the next checkpoint writes anew.
+    /// Pages of bitmaps that the next checkpoint writes again.
     pub fn dirty_pages(&self) -> usize {
         self.dirty_slots.len() + self.dirty_homes.len()
     }
@@ -281,7 +281,7 @@ impl Allocator {
         Pending { count, encoded }
     }
 
-    /// Where [`Allocator::take_slots`] goes on, if it has a group.
+    /// Where [`Allocator::take_slots`] continues, if it has a group.
     pub fn next_slots_on(&self, class: Class) -> Option<VdriveId> {
         let group = self.cursors[class as usize].group;
         group.map(|key| key.vdrive())
@@ -365,7 +365,7 @@ impl Allocator {
     /// A checkpoint in between wrote the bitmap without them: the next one has to write it again.
     #[inline]
     pub fn recorded(&mut self, place: Place) {
-        // Mostly there is none: writes at once leave none.
+        // Usually there is none: contiguous writes leave none.
         if self.pending.is_empty() {
             return;
         }
@@ -382,7 +382,7 @@ impl Allocator {
         }
     }
 
-    /// Slots are free at once: they were taken and never used.
+    /// Frees slots immediately: they were taken and never used.
     pub fn give_back(&mut self, run: Run) {
         self.recorded(run.place);
         self.free_slots_now(run.place, run.count as u32);
@@ -425,7 +425,7 @@ impl Allocator {
         Some(place)
     }
 
-    /// A home is free at once.
+    /// Frees a home immediately.
     pub fn give_home(&mut self, place: Place) {
         self.recorded(place);
         self.set_home(place, false);
@@ -496,7 +496,7 @@ impl Allocator {
         })
     }
 
-    /// Frees what was deferred and nobody needs any more.
+    /// Completes deferred frees that are no longer needed.
     pub fn release(&mut self, batch: &Batch) {
         batch
             .slots
@@ -507,7 +507,7 @@ impl Allocator {
         }
     }
 
-    /// Sets slots as a journal says, at recovery. False when they lie nowhere or in a group of
+    /// Sets slots as a journal says, at recovery. False when they are nowhere or in a group of
     /// another shard.
     pub fn replay_slots(&mut self, place: Place, count: u32, used: bool) -> bool {
         if !used {
@@ -552,7 +552,7 @@ impl Allocator {
         keys
     }
 
-    /// What is in use in a group: in each chunk's length, from the first such block to the last.
+    /// The space in use in a group: in each chunk's length, from the first such block to the last.
     pub fn used_runs(&self, key: GroupKey) -> Vec<Run> {
         let chunk = CHUNK_BLOCKS as u32;
         let homes = self.homes.get(&key).map_or(0, |group| group.bits);
@@ -572,7 +572,7 @@ impl Allocator {
         (0..chunks).filter_map(run).collect()
     }
 
-    /// Marks the page of homes as changed that tells of this one: it is being freed.
+    /// Marks the bitmap page of this home as changed: the home is being freed.
     pub fn touch_home(&mut self, place: Place) {
         if let Some((key, _)) = self.key(place) {
             self.dirty_homes.insert(key.homes_page());
@@ -586,14 +586,14 @@ impl Allocator {
         }
     }
 
-    /// Has a group's bitmap of slots written anew.
+    /// Has a group's bitmap of slots written again.
     pub fn renew_slots(&mut self, key: GroupKey) {
         if let Some(group) = self.slots.get_mut(key) {
             group.note_change(key, &mut self.dirty_slots);
         }
     }
 
-    /// Has a page of bitmaps of homes written anew.
+    /// Has a page of bitmaps of homes written again.
     pub fn renew_homes(&mut self, page: u32) {
         self.dirty_homes.insert(page);
     }

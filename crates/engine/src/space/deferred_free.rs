@@ -1,4 +1,4 @@
-//! Freed space that somebody may still need: the record that frees it is not durable yet, or a
+//! Deferred frees: freed space that may still be needed, since the record that frees it is not durable yet, or a
 //! read that found it in use has not ended.
 
 use std::collections::VecDeque;
@@ -90,7 +90,7 @@ impl DeferredFrees {
         self.current.homes.push(place);
     }
 
-    /// What was freed so far is freed by records below `sequence`; a new read epoch begins.
+    /// Earlier frees are by records below `sequence`; a new read epoch begins.
     pub fn seal(&mut self, sequence: u64) {
         let batch = Batch {
             sequence,
@@ -133,7 +133,7 @@ impl DeferredFrees {
         self.slots.iter().copied()
     }
 
-    /// Whether something comes free once reads and a barrier that are under way have ended.
+    /// Whether something comes free once reads and a barrier that are in progress have ended.
     pub fn has_sealed(&self) -> bool {
         !self.sealed.is_empty()
     }

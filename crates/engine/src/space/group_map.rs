@@ -1,4 +1,4 @@
-//! What is known of groups, found by their keys: every write asks for some, and a tree would be gone through for each.
+//! A map from group keys to groups: every write looks some up, and a tree would have to be traversed for each.
 
 use format::GroupKey;
 use units::VdriveId;
@@ -34,7 +34,7 @@ impl<T> ByGroup<T> {
         self.len
     }
 
-    /// What is known of a group.
+    /// The state of a group.
     #[inline]
     pub fn get(&self, key: GroupKey) -> Option<&T> {
         let (vdrive, page, at) = place(key);
@@ -65,7 +65,7 @@ impl<T> ByGroup<T> {
         replaced
     }
 
-    /// Nothing is known of a group any more; returns what was.
+    /// Removes a group's state and returns it.
     pub fn remove(&mut self, key: GroupKey) -> Option<T> {
         let (vdrive, page, at) = place(key);
         let page = self.pages.get_mut(vdrive)?.get_mut(page)?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::VdriveId;
 
-/// What a vdrive's space is for.
+/// The use of a vdrive's space.
 pub use format::SpaceClass as Class;
 
 /// A vdrive's space in groups.
@@ -16,7 +16,7 @@ struct Entry {
     space: VdriveSpace,
     taken: Vec<u64>,
     free: u32,
-    /// Where the search for a free group goes on.
+    /// Where the search for a free group continues.
     hint: usize,
     /// New groups may be taken.
     open: bool,
@@ -30,7 +30,7 @@ pub struct GroupTable {
 }
 
 /// What `entries` has of each class, of vdrives that may be taken from. Every write asks for it, and it changes once in many
-/// thousands: it lies by itself, so that whoever takes the lock does not take it out of the others' caches.
+/// thousands: it has a cache line of its own, so that taking the lock does not evict it from the others' caches.
 #[derive(Default)]
 #[repr(align(128))]
 struct Sums {

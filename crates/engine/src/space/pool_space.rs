@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use units::mutation::{Mutation, is_on};
 
-/// What a pool's volumes can store, and what nobody has and nobody was promised: one number for all
+/// The space of a pool's volumes, and how much of it is neither used nor reserved: one number for all
 /// shards, that a write takes its blocks from before it is applied. So no promise is broken,
-/// whatever is written at once.
+/// however much is written at a time.
 #[derive(Default, Debug)]
 pub struct SpaceShared {
     /// Blocks that volumes can store in all.
@@ -24,7 +24,7 @@ impl SpaceShared {
         self.capacity.load(Ordering::Relaxed)
     }
 
-    /// Volumes can store so many blocks from now on.
+    /// Sets the number of blocks that volumes can store.
     pub fn set_capacity(&self, blocks: i64) {
         let before = self.capacity.swap(blocks, Ordering::Relaxed);
         self.free.fetch_add(blocks - before, Ordering::Relaxed);
@@ -35,14 +35,14 @@ impl SpaceShared {
         self.stored.load(Ordering::Relaxed)
     }
 
-    /// Blocks that nobody has and nobody was promised.
+    /// Blocks that are neither used nor reserved.
     pub fn available(&self) -> i64 {
         self.free.load(Ordering::Relaxed)
     }
 
     /// Blocks that are promised and not stored.
     pub fn promised(&self) -> i64 {
-        // Three numbers that change meanwhile: it is told, and nothing goes by it.
+        // Three numbers that change meanwhile: it is only reported.
         (self.capacity() - self.stored() - self.available()).max(0)
     }
 
@@ -51,7 +51,7 @@ impl SpaceShared {
         blocks <= self.available().max(0) || is_on(Mutation::PromiseTaken)
     }
 
-    /// Takes `blocks` that nobody has and nobody was promised, if there are so many.
+    /// Takes `blocks` of the space that is neither used nor reserved, if there is enough.
     pub fn claim(&self, blocks: i64) -> bool {
         let enough = |free: i64| free >= blocks || is_on(Mutation::PromiseTaken);
         let fits = |free: i64| enough(free).then_some(free - blocks);
@@ -67,7 +67,7 @@ impl SpaceShared {
         self.stored.fetch_add(stored, Ordering::Relaxed);
     }
 
-    /// Takes `blocks` whether there are so many or not, or gives them back when below 0.
+    /// Takes `blocks` unconditionally, or returns them if below 0.
     pub fn take(&self, blocks: i64) {
         self.free.fetch_sub(blocks, Ordering::Relaxed);
     }

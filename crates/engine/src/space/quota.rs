@@ -1,4 +1,4 @@
-//! What a volume with a quota or a reservation may still store, and is promised.
+//! Quotas and reservations: how much a volume may still store, and how much is reserved for it.
 
 use super::SpaceShared;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,7 +13,7 @@ use units::mutation::{Mutation, is_on};
 pub struct Allowance {
     /// Below 0 when more is stored than the quota says.
     room: AtomicI64,
-    /// What is promised and not stored; below 0 when more is stored than was promised.
+    /// Reserved and not used; below 0 if more is used than was reserved.
     kept: AtomicI64,
 }
 
@@ -110,7 +110,7 @@ impl Allowance {
     }
 
     /// Promises `more` blocks, if those that are not stored yet are free; with less than 0, gives
-    /// back what is not used of so many.
+    /// back the unused part.
     pub fn promise(&self, more: i64, space: &SpaceShared) -> bool {
         self.change_kept(more, |kept| unused(kept + more) - unused(kept), space)
     }

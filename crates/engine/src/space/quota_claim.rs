@@ -1,4 +1,4 @@
-//! What a layer has counts for its pool, and for its volume's quota and reservation, over all shards,
+//! A layer's blocks count towards its pool and its volume's quota and reservation, over all shards,
 //! before it is in a page.
 
 use crate::map::page::MapPage;

@@ -1,7 +1,7 @@
 //! Which tier each vdrive is of, as one shard sees it.
 //!
 //! The table that shards share ([`GroupTable`]) is behind a lock. A vdrive's tier never changes, so each shard asks for it
-//! once and keeps the answer, for every place of a request is asked for its tier. Invariant: an answer is kept only for a
+//! once and keeps the answer, for the tier of every place of a request is looked up. Invariant: an answer is kept only for a
 //! vdrive that the pool has; [`Tiers::forget`] comes before its number may be another vdrive's.
 
 use super::{Class, GroupTable};

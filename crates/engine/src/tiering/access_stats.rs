@@ -1,9 +1,9 @@
-//! What is learned of hosts' accesses, and what decisions about placement ask.
+//! Statistics of hosts' accesses, and queries of placement decisions.
 //!
 //! [`AccessStats`] owns the placement policy (docs/placement.md), the regions in which misses are dense, and the forecast
 //! for other sizes of the tiers. Map, cache and io only tell it what happened (`note_*`, `forget_*`) or have the processor
 //! fetch what that will need (`prefetch_*`); tiering asks it what is worth a place, and what is not. Until the shard
-//! serves it learns nothing, and answers as if nothing was known. Invariants: what the policy takes for placed is what pages
+//! serves it learns nothing, and answers as if nothing were known. Invariants: what the policy takes for placed is what pages
 //! say (`Shard::tell_placed` in the same borrow as each change); an initiator that is bypassed leaves no trace.
 
 use super::what_if::Forecast;
@@ -17,7 +17,7 @@ use qos::Due;
 use std::ops::Range;
 use units::{BLOCK, CHUNK_EXTENTS, EXTENT_BLOCKS};
 
-/// How many times as much as what it displaces something has to be worth to be promoted.
+/// Required ratio of an extent's value to that of the data it displaces for promotion.
 const MARGIN: f32 = 43.0;
 
 /// An extent of a chunk, as the policy names it: by layer.
@@ -46,9 +46,9 @@ pub(super) fn in_extent(blocks: &BlockMask, extent: usize) -> u16 {
 pub(crate) struct By {
     pub volume: u32,
     pub write: bool,
-    /// The volume bypasses its initiator: it is served, and placement does not hear of it.
+    /// The volume bypasses its initiator: it is served, and ignored by placement.
     pub bypassed: bool,
-    /// By its volume's policy. What waits for nothing does not ask.
+    /// By its volume's policy. Operations that do not wait need none.
     pub due: Due,
 }
 
@@ -70,7 +70,7 @@ impl By {
         }
     }
 
-    /// The same with what the operation is due.
+    /// The same with the operation's scheduling parameters.
     pub fn due(self, due: Due) -> Self {
         Self { due, ..self }
     }
@@ -81,11 +81,11 @@ impl By {
     }
 }
 
-/// What is learned of hosts' accesses: which extents are worth a place on the fast tier, where misses are dense, and what
+/// Statistics of hosts' accesses: which extents are worth a place on the fast tier, where misses are dense, and what
 /// other sizes of the tiers would give.
 pub(crate) struct AccessStats {
     regions: Regions,
-    /// None before the shard serves: one that is only looked at needs none.
+    /// `None` before the shard serves: a shard that is only inspected needs none.
     policy: Option<Box<Policy>>,
     forecast: Forecast,
 }
@@ -106,7 +106,7 @@ impl AccessStats {
         self.policy = Some(Box::new(Policy::new(config)));
     }
 
-    /// Whether it serves: before it does, nothing moves.
+    /// Whether it serves: before that, nothing is moved.
     pub(super) fn are_begun(&self) -> bool {
         self.policy.is_some()
     }
@@ -132,25 +132,25 @@ impl AccessStats {
         self.policy.as_mut().expect("the shard serves")
     }
 
-    /// Where misses are dense, which read-ahead goes by.
+    /// Where misses are dense, for read-ahead.
     #[inline]
     pub fn regions(&mut self) -> &mut Regions {
         &mut self.regions
     }
 
-    /// The same to look at.
+    /// The same to examine.
     #[inline]
     pub fn dense(&self) -> &Regions {
         &self.regions
     }
 
-    /// What other sizes of the tiers would give.
+    /// Forecasts for other sizes of the tiers.
     #[inline]
     pub fn forecast(&mut self) -> &mut Forecast {
         &mut self.forecast
     }
 
-    /// A layer is no more.
+    /// A layer was removed.
     pub fn forget_layer(&mut self, layer: u32) {
         self.regions.forget(layer);
         if let Some(policy) = &mut self.policy {
@@ -164,7 +164,7 @@ impl AccessStats {
         self.note_placed(chunk, u16::MAX, |_| (0, 0));
     }
 
-    /// What these extents of a chunk have on the fast tier: blocks, and those of them that are dirty.
+    /// Blocks of these extents of a chunk on the fast tier: blocks, and those of them that are dirty.
     fn note_placed(&mut self, chunk: (u32, u32), extents: u16, of: impl Fn(usize) -> (u16, u16)) {
         let Some(policy) = &mut self.policy else {
             return;
@@ -186,7 +186,7 @@ impl AccessStats {
         self.note_uses(by, chunk, std::iter::once(block));
     }
 
-    /// The same of blocks of which summaries say where they lie.
+    /// The same for blocks whose locations are in summaries.
     pub fn note_summarized(&mut self, by: By, chunk: u32, placed: &[Placed]) {
         for of_layer in placed.chunk_by(|one, next| one.layer == next.layer) {
             let blocks = of_layer.iter().map(|known| known.block).collect();
@@ -235,7 +235,7 @@ impl AccessStats {
         uses.max().unwrap_or(0)
     }
 
-    /// Extents of a chunk that no host has used since the pool was opened, as far as is known.
+    /// Extents of a chunk that no host has used since the pool was opened, as far as known.
     fn unused(&self, chunk: (u32, u32)) -> u16 {
         let Some(policy) = &self.policy else {
             return u16::MAX;
@@ -246,12 +246,12 @@ impl AccessStats {
             .fold(0, |mask, at| mask | 1 << at)
     }
 
-    /// What the policy knows of an extent.
+    /// The policy's statistics of an extent.
     pub(super) fn explain(&self, extent: Extent) -> Option<Heat> {
         self.policy.as_ref().map(|policy| policy.explain(extent))
     }
 
-    /// [`AccessStats::note_use`] will be told of this block in a moment.
+    /// [`AccessStats::note_use`] will be called for this block shortly.
     #[inline]
     pub fn prefetch_use(&self, chunk: (u32, u32), block: usize) {
         if let Some(policy) = &self.policy {
@@ -259,7 +259,7 @@ impl AccessStats {
         }
     }
 
-    /// [`Shard::tell_placed`] will, and [`AccessStats::prefetch_use`] was called before.
+    /// [`Shard::tell_placed`] will be called shortly, and [`AccessStats::prefetch_use`] was called before.
     #[inline]
     pub fn prefetch_entry(&self, chunk: (u32, u32), block: usize) {
         if let Some(policy) = &self.policy {
@@ -275,13 +275,13 @@ impl AccessStats {
         }
     }
 
-    /// Takes what is predicted and worth a read for which nobody waits; false when that is nothing.
+    /// Takes predicted extents that are worth a prefetch; false if there are none.
     pub fn take_predicted(&mut self, found: &mut Vec<Arrival>) -> bool {
         let policy = self.policy.as_mut();
         policy.is_some_and(|policy| policy.foreseen(None, found).is_some())
     }
 
-    /// An extent leaves RAM; `soon`: so do these, the first one before the second.
+    /// An extent is evicted from RAM; `soon`: these will be next, in this order.
     pub fn begin_leaving(&mut self, soon: [Option<Extent>; 2]) {
         let Some(policy) = &self.policy else {
             return;
@@ -301,7 +301,7 @@ impl AccessStats {
         Some(policy.left_ram(blocks, touched, reluctance))
     }
 
-    /// An extent was promoted that nobody had asked for.
+    /// An extent was promoted without a request by a host.
     pub(super) fn rose_unasked(&mut self, extent: Extent) {
         if let Some(policy) = &mut self.policy {
             policy.rose_unasked(extent);
@@ -315,7 +315,7 @@ impl AccessStats {
         }
     }
 
-    /// The copy that is worth least on the fast tier, or about.
+    /// The (approximately) least valuable copy on the fast tier.
     pub(super) fn clean_victim(&mut self) -> Option<Victim> {
         self.policy.as_mut()?.clean_victim()
     }
@@ -325,7 +325,7 @@ impl AccessStats {
         self.policy.as_mut()?.clean_victim_of(is_one)
     }
 
-    /// The same with a weight for each layer; none: its copies stay.
+    /// The same with a weight for each layer; `None`: its copies are kept.
     pub(super) fn clean_victim_by(
         &mut self,
         weight: impl Fn(u32) -> Option<f32>,
@@ -335,7 +335,7 @@ impl AccessStats {
 }
 
 impl Shard {
-    /// From now on the policy is told: a shard that is only looked at needs none.
+    /// Starts the policy: a shard that is only inspected needs none.
     pub(crate) fn begin_policy(&self) {
         let config = self.policy_config(self.config.ram_bytes);
         let mut state = self.state.borrow_mut();
@@ -343,7 +343,7 @@ impl Shard {
         state.tell_held();
     }
 
-    /// What the policy is to go by, with so much RAM.
+    /// Parameters of the policy, with this amount of RAM.
     pub(super) fn policy_config(&self, ram_bytes: u64) -> Config {
         Config {
             fast_blocks: self.fast_share(),
@@ -353,7 +353,7 @@ impl Shard {
         }
     }
 
-    /// Tells the policy what of these extents of a chunk is on the fast tier.
+    /// Reports to the policy which blocks of these extents of a chunk are on the fast tier.
     pub(crate) fn tell_placed(
         &self,
         state: &mut State,

@@ -44,7 +44,7 @@ fn chunks((layer, word): Key, mut bits: u64) -> impl Iterator<Item = Key> {
 }
 
 impl DirtyIndex {
-    /// A chunk was written: it is looked at, whatever it was before.
+    /// A chunk was written: it is examined, whatever it was before.
     pub fn written(&mut self, key: Key) {
         let (at, bit) = place(key);
         let word = self.words.entry(at).or_default();
@@ -68,7 +68,7 @@ impl DirtyIndex {
         }
     }
 
-    /// A chunk has none any more.
+    /// A chunk has none any longer.
     pub fn remove(&mut self, key: Key) {
         let (at, bit) = place(key);
         let Some(word) = self.words.get_mut(&at) else {
@@ -109,7 +109,7 @@ impl DirtyIndex {
         }
     }
 
-    /// Room is wanted: none waits any more.
+    /// Space is needed: all waiting chunks become ready.
     pub fn recall(&mut self) {
         if self.aside == 0 {
             return;
@@ -127,17 +127,17 @@ impl DirtyIndex {
         word.is_some_and(|word| (word.ready | word.aside) & bit != 0)
     }
 
-    /// How many there are.
+    /// Number of such chunks.
     pub fn len(&self) -> usize {
         self.ready + self.aside
     }
 
-    /// Whether any waits.
+    /// Whether any chunk waits.
     pub fn has_aside(&self) -> bool {
         self.aside > 0
     }
 
-    /// Whether any is to be looked at now.
+    /// Whether any chunk is ready.
     pub fn has_ready(&self) -> bool {
         self.ready > 0
     }
@@ -255,9 +255,9 @@ mod tests {
             (number >> 33) as u32 % limit
         };
         for _ in 0..4_000 {
-            // Few, so that words become empty; the second group lies in two words.
+            // Few, so that words become empty; the second group is in two words.
             let key = (below(3), below(5) * 62 + below(4));
-            // What concerns many chunks comes more seldom than what concerns one.
+            // Operations on many chunks are rarer than those on one.
             let what = [0, 0, 0, 1, 1, 2, 3, 3, 3, 4 + below(24).min(2)][below(10) as usize];
             match what {
                 0 => index.written(key),

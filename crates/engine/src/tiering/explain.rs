@@ -1,6 +1,6 @@
-//! Where a block lies and why, and the notes that this is told from.
+//! Where a block is and why, and the log entries that this is derived from.
 //!
-//! Whoever moves blocks says so with one call. Leaves out: keeping the notes ([`super::move_log`]).
+//! Each mover of blocks logs that with one call. Leaves out: keeping the notes ([`super::move_log`]).
 
 use super::access_stats::{extent_of, in_extent};
 use super::move_log::{Grounds, Move};
@@ -18,10 +18,10 @@ use placement::Extent;
 use std::collections::BTreeMap;
 use units::{BLOCK, CHUNK, CHUNK_EXTENTS, EXTENT, EXTENT_BLOCKS, Place};
 
-/// Moves that are told of an extent at most, of those that concern RAM alone and of the others.
+/// Most moves reported of an extent: of those that only concern RAM, and of the others.
 const MOVES_MOST: usize = 8;
 
-/// Why a chunk's blocks go down, by what becomes of them.
+/// Reasons for demoting a chunk's blocks, by destination.
 #[derive(Clone, Copy)]
 pub(crate) struct Descent {
     /// Of the fast tier, into the chunk's home.
@@ -39,7 +39,7 @@ impl Descent {
         slots: Cause::PackedSettled,
         packed: Cause::Gathered,
     };
-    /// Room is wanted.
+    /// Space is needed.
     pub const SHORT: Self = Self {
         home: Cause::SankShort,
         slots: Cause::PackedShort,
@@ -51,19 +51,19 @@ impl Descent {
         slots: Cause::PackedPinned,
         packed: Cause::Gathered,
     };
-    /// They lie on the slow tier and are pinned to the fast one.
+    /// They are on the slow tier and are pinned to the fast one.
     pub const RAISED: Self = Self {
         home: Cause::RaisedPinned,
         slots: Cause::RaisedPinned,
         packed: Cause::RaisedPinned,
     };
-    /// Somebody wants the pool cold.
+    /// The pool is being cooled.
     pub const COOLED: Self = Self {
         home: Cause::SankCooled,
         slots: Cause::PackedCooled,
         packed: Cause::Gathered,
     };
-    /// Their groups are to become free; they stay on their tiers.
+    /// Their groups are being freed; they stay on their tiers.
     pub const SPARED: Self = Self {
         home: Cause::SparedFast,
         slots: Cause::SparedFast,
@@ -75,7 +75,7 @@ impl Descent {
 pub(crate) type LayerNames = BTreeMap<u32, String>;
 
 impl State {
-    /// Notes a move of blocks of a chunk, on grounds that may differ from extent to extent.
+    /// Logs a move of blocks of a chunk, with a reason for each extent.
     fn note_by_extent(
         &mut self,
         now_ns: u64,
@@ -93,7 +93,7 @@ impl State {
 }
 
 impl Shard {
-    /// Notes a move of blocks of a chunk.
+    /// Logs a move of blocks of a chunk.
     pub(crate) fn note_moves(
         &self,
         state: &mut State,
@@ -107,7 +107,7 @@ impl Shard {
         }
     }
 
-    /// Notes a move of one block to a place.
+    /// Logs a move of one block to a place.
     pub(crate) fn note_block(
         &self,
         [fast, slow]: [Cause; 2],
@@ -123,8 +123,8 @@ impl Shard {
         self.note_moves(&mut self.state.borrow_mut(), cause, chunk, &blocks);
     }
 
-    /// Notes which of the blocks that a host has written into `runs` were not on that tier alone already: to be
-    /// told before the page says so.
+    /// Logs which of the blocks that a host has written into `runs` were not only on that tier before: to be
+    /// called before the page is changed.
     pub(crate) fn note_written(
         &self,
         chunk: (u32, u32),
@@ -149,7 +149,7 @@ impl Shard {
         }
     }
 
-    /// Notes which blocks of a range a host discards: to be told before the page says so.
+    /// Logs which blocks of a range a host discards: to be called before the page is changed.
     pub(crate) fn note_discarded(
         &self,
         chunk: (u32, u32),
@@ -163,7 +163,7 @@ impl Shard {
         self.note_moves(state, Cause::Discarded, chunk, &blocks);
     }
 
-    /// Notes copies that leave the fast tier to make room there: to be told before the policy is.
+    /// Logs copies that are evicted from the fast tier for space: to be called before the policy is informed.
     pub(crate) fn note_evicted(&self, cause: Cause, chunk: (u32, u32), copies: &BlockMask) {
         let now_ns = self.handle.now_ns();
         let grounds = |state: &State, extent| match cause {
@@ -177,7 +177,7 @@ impl Shard {
         state.note_by_extent(now_ns, chunk, copies, grounds);
     }
 
-    /// Empties RAM, as somebody wants the pool cold.
+    /// Drops the RAM cache, since the pool is being cooled.
     pub(super) fn clear_ram(&self) {
         let now_ns = self.handle.now_ns();
         let State { ram, ledger, .. } = &mut *self.state.borrow_mut();
@@ -187,7 +187,7 @@ impl Shard {
         });
     }
 
-    /// How often it moved what for each cause.
+    /// Counts of moves by reason.
     pub(crate) fn move_counts(&self) -> Vec<MoveCount> {
         self.state.borrow().ledger.counts().collect()
     }
@@ -244,7 +244,7 @@ impl Shard {
         })
     }
 
-    /// Where a page says that a block lies, the fastest place first.
+    /// Places of a block according to its page, the fastest first.
     fn places(
         &self,
         teller: &Teller<'_>,
@@ -301,7 +301,7 @@ impl Shard {
     }
 }
 
-/// Tells what a shard knows at one moment in the control plane's words.
+/// Translates a shard's report for the control plane.
 struct Teller<'a> {
     now_ns: u64,
     state: &'a State,
@@ -323,7 +323,7 @@ impl Teller<'_> {
         }
     }
 
-    /// What brought a block of an extent to a tier, or merged snapshots after that.
+    /// The move that brought a block of an extent to a tier, or a later merge of snapshots.
     fn came(&self, extent: Extent, block: usize, tier: Spot) -> Option<MoveStatus> {
         let mut moves = self.state.ledger.of(extent, usize::MAX);
         let found = moves.find(|known| {

@@ -1,5 +1,5 @@
-//! What somebody chose for placement in this shard, as far as it is not looked up by layer: which settings its volumes have at
-//! all, and what promotion may write in the whole pool.
+//! Placement settings of this shard that are not looked up by layer: whether its volumes have settings at
+//! all, and the promotion budget of the whole pool.
 //!
 //! Most pools have neither, and then nothing is looked up: [`Limits::has_settings`] is asked before a layer's own settings
 //! (`Volume::settings`) are. Invariant: the settings here are those that layers have, each once; `Shard::set_settings`
@@ -14,17 +14,17 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Limits {
     settings: Vec<Arc<VolumeSettings>>,
-    /// What promotion may write in all of the pool, if that is limited.
+    /// The promotion budget of the pool, if there is one.
     budget: Option<Arc<Budget>>,
 }
 
 impl Limits {
-    /// These are the settings that layers have now, each once.
+    /// Replaces the layers' settings, each given once.
     pub(super) fn set_settings(&mut self, settings: Vec<Arc<VolumeSettings>>) {
         self.settings = settings;
     }
 
-    /// Promotion may write no more than this in all of the pool.
+    /// Sets the promotion budget of the pool.
     pub(super) fn set_budget(&mut self, budget: Option<Arc<Budget>>) {
         self.budget = budget;
     }
@@ -46,12 +46,12 @@ impl Limits {
         settings.any(|settings| settings.pins(TierConfig::Fast).next().is_some())
     }
 
-    /// What promotion may write in all of the pool, if that is limited.
+    /// The promotion budget of the pool, if there is one.
     pub fn budget(&self) -> Option<&Arc<Budget>> {
         self.budget.as_ref()
     }
 
-    /// Whether it may write nothing now.
+    /// Whether it is used up at present.
     pub(super) fn is_spent(&self, now_ns: u64) -> bool {
         let budget = self.budget.as_ref();
         budget.is_some_and(|budget| budget.is_empty(now_ns))

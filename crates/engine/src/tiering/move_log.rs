@@ -1,25 +1,25 @@
-//! What was moved recently, from where to where and why, and how often each was done at all.
+//! Log of recent moves, with source, destination and reason, and counts of each.
 //!
-//! Rings of fixed size that their shard owns: noting a move takes no memory and no lock, and what is looked
-//! for in them, when a person asks, is looked for in all of them. Leaves out: deciding anything.
+//! Rings of fixed size that their shard owns: logging a move takes no memory and no lock, and queries
+//! search all of them. Leaves out: deciding anything.
 
 use crate::control::explain::{Cause, MoveCount, Spot};
 use placement::{Admission, Extent, Heat};
 use units::{BLOCK, CHUNK_EXTENTS};
 
-/// What happens to one extent for one cause within this time, in nanoseconds, is one move.
+/// Events of one extent for the same reason within this time, in nanoseconds, are one move.
 const TOGETHER_NS: u64 = 1_000_000_000;
 
-/// Part of the memory that is for what goes into RAM and out of it: a quarter.
+/// Share of the memory for moves into and out of RAM: a quarter.
 const RAM_PART: usize = 4;
 
-/// Why something was moved, with the figures that decided where some did.
+/// The reason for a move, with the decisive figures, if any.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Grounds {
     pub cause: Cause,
-    /// What the extent was worth.
+    /// The extent's value.
     pub worth: f32,
-    /// What that was held against; 0: nothing.
+    /// The threshold; 0: none.
     pub wanted: f32,
 }
 
@@ -51,7 +51,7 @@ impl From<Admission> for Grounds {
 }
 
 impl Grounds {
-    /// Of an extent that had to leave the fast tier for one that is worth more.
+    /// For an extent evicted from the fast tier for a more valuable one.
     pub fn evicted(cause: Cause, heat: &Heat) -> Self {
         Self {
             cause,
@@ -70,12 +70,12 @@ pub(crate) struct Move {
     /// Blocks of the extent; bit 0 is the first.
     pub blocks: u16,
     pub grounds: Grounds,
-    /// What had left the tier last before room there was taken for it.
+    /// The last extent evicted from the tier before its space was taken.
     pub displaced: Option<Extent>,
 }
 
 impl Move {
-    /// One that took place just now and displaced nothing.
+    /// A move that took place just now and displaced nothing.
     pub fn new(now_ns: u64, grounds: impl Into<Grounds>, extent: Extent, blocks: u16) -> Self {
         Self {
             at_ns: now_ns,
@@ -86,19 +86,19 @@ impl Move {
         }
     }
 
-    /// The same, for which something else had to leave.
+    /// The same, for which another extent was evicted.
     pub fn in_place_of(self, left: Option<Extent>) -> Self {
         let displaced = left.filter(|left| *left != self.extent);
         Self { displaced, ..self }
     }
 }
 
-/// A move as it is kept.
+/// A stored move.
 #[derive(Clone, Copy)]
 struct Entry {
     at_ns: u64,
     extent: Packed,
-    /// Of layer 0: none.
+    /// Layer 0: none.
     displaced: Packed,
     worth: f32,
     wanted: f32,
@@ -151,7 +151,7 @@ impl From<Entry> for Move {
     }
 }
 
-/// How often something was done.
+/// Counts of a move.
 #[derive(Clone, Copy, Default)]
 struct Tally {
     moves: u64,
@@ -161,10 +161,10 @@ struct Tally {
 /// The last moves of a kind.
 struct Ring {
     entries: Vec<Entry>,
-    /// The oldest one, once there is room for no more.
+    /// The oldest one, once it is full.
     oldest: usize,
     most: usize,
-    /// Since then everything is in it.
+    /// Start of the time that it covers completely.
     since_ns: u64,
     is_whole: bool,
 }
@@ -181,7 +181,7 @@ impl Ring {
         }
     }
 
-    /// Keeps an entry, or adds its blocks to the last one; false then.
+    /// Stores an entry, or adds its blocks to the last one; false then.
     fn add(&mut self, entry: Entry) -> bool {
         let newest = match self.oldest {
             0 => self.entries.last_mut(),
@@ -214,16 +214,16 @@ impl Ring {
     }
 }
 
-/// The last moves of a shard, and how many there were.
+/// The last moves of a shard, and their counts.
 pub(crate) struct Ledger {
-    /// Into RAM, and out of it to nowhere else: many, and soon of no interest.
+    /// Into RAM, and evictions from it: many, and soon of no interest.
     ram: Ring,
     /// The others.
     tiers: Ring,
     tallies: [Tally; Cause::ALL.len()],
-    /// What left the fast tier last to make room.
+    /// The last extent evicted from the fast tier for space.
     evicted: Packed,
-    /// Blocks of such room that nothing has taken since.
+    /// Blocks of its space that have not been taken since.
     room: u64,
 }
 
@@ -240,8 +240,8 @@ impl Ledger {
         }
     }
 
-    /// Notes a move. One that takes room on the fast tier has displaced what left that last, as long as what
-    /// left made so much room.
+    /// Logs a move. One that takes space on the fast tier has displaced the last evicted extent, as long as that
+    /// freed enough.
     pub fn note(&mut self, moved: Move) {
         if moved.blocks == 0 {
             return;
@@ -274,8 +274,8 @@ impl Ledger {
         tally.blocks += blocks;
     }
 
-    /// The moves of an extent that are still known, the newest first: so many at most that concern RAM alone, and
-    /// so many others.
+    /// The stored moves of an extent, newest first: at most this many that only concern RAM, and
+    /// this many others.
     pub fn of(&self, extent: Extent, most: usize) -> impl Iterator<Item = Move> {
         let mut ram = self.ram.of(extent.into()).take(most).peekable();
         let mut tiers = self.tiers.of(extent.into()).take(most).peekable();
@@ -286,7 +286,7 @@ impl Ledger {
         })
     }
 
-    /// Since when every move to a tier is known, by the loop's clock.
+    /// Start of the complete log of moves to a tier, by the loop's clock.
     pub fn since_ns(&self, tier: Spot) -> u64 {
         match tier {
             Spot::Ram => self.ram.since_ns,
@@ -299,7 +299,7 @@ impl Ledger {
         self.tiers.is_whole
     }
 
-    /// How often each cause moved something, and how much.
+    /// Counts and bytes of moves by reason.
     pub fn counts(&self) -> impl Iterator<Item = MoveCount> {
         let tallies = Cause::ALL.iter().zip(&self.tallies);
         tallies.map(|(cause, tally)| MoveCount {

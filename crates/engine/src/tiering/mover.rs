@@ -16,50 +16,50 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, CHUNK_BLOCKS, EXTENT};
 
-/// Chunks looked at by one round of eviction in their order.
+/// Chunks examined by one round of eviction in address order.
 const EVICT_CHUNKS: usize = 512;
-/// Extents that leave RAM in one turn of the loop, when it may hold less.
+/// Extents evicted from RAM in one turn of the loop, when its size is reduced.
 const RAM_AT_ONCE: usize = 64;
-/// Extents looked at by one round of eviction by worth.
+/// Extents examined by one round of eviction by worth.
 const EVICT_EXTENTS: usize = 1024;
-/// Time between rounds at least, in nanoseconds, unless there is more to do and hosts wait for it.
+/// Minimum time between rounds, in nanoseconds, unless hosts wait for more space.
 const LEAST_NS: u64 = 1_000_000;
-/// Time between rounds when nothing presses, in nanoseconds.
+/// Time between rounds without urgent work, in nanoseconds.
 const IDLE_NS: u64 = 100_000_000;
-/// And at most, while drives fail.
+/// And the maximum, while drives fail.
 const HELD_UP_NS: u64 = 5_000_000_000;
 /// A chunk is demoted once it has not been written for this long, in nanoseconds.
 pub(super) const SETTLE_NS: u64 = 2_000_000_000;
-/// Rounds for which the slow tier has to be full before cooling gives up.
+/// Rounds for which the slow tier has to be full before cooling fails.
 const FULL_ROUNDS: u32 = 200;
-/// Time for which nothing is demoted, as hosts have all that is left in use, before cooling gives up, in
+/// Time without demotion, since hosts have all remaining chunks in use, before cooling fails, in
 /// nanoseconds.
 const BUSY_NS: u64 = 60_000_000_000;
 
-/// What came of sending everything to the slow tier.
+/// Result of demoting everything.
 #[derive(Clone, Debug)]
 pub enum Cooled {
     /// All of it is there.
     Cold,
-    /// So many chunks were in use all the time.
+    /// A number of chunks was in use all the time.
     Busy(usize),
     /// Blocks cannot be read; the rest is there.
     Unreadable(UnreadableBlocks),
 }
 
 impl Shard {
-    /// Slots of the fast tier that are to be free: a sixteenth.
+    /// Target of free slots on the fast tier: a sixteenth.
     pub(crate) fn reserve_slots(&self) -> u64 {
         self.fast_slots() / 16
     }
 
-    /// Blocks of the fast tier that this shard's data is to take.
+    /// Target of blocks of the fast tier for this shard's data.
     pub(super) fn fast_share(&self) -> u64 {
         (self.fast_slots() - self.reserve_slots()) / u64::from(self.config.shards)
     }
 
-    /// Slots of the fast tier that are free, or will be once a barrier and reads that are under way have ended. Without
-    /// those all that is hot would go while they wait.
+    /// Slots of the fast tier that are free, or will be once a barrier and reads that are in progress have ended. Without
+    /// them, hot data would be evicted while they wait.
     pub(crate) fn fast_coming_free(&self, state: &State) -> u64 {
         let is_fast = |vdrive| self.tiers.of(vdrive) == Class::Fast;
         let kept = state.deferred_frees.slots_kept();
@@ -91,7 +91,7 @@ impl Shard {
             || (self.tiers.are_two() && (state.has_victims() || may_demote))
     }
 
-    /// Makes space and has data demoted, for as long as the shard runs.
+    /// Frees space and demotes data while the shard runs.
     pub(crate) async fn mover_loop(self: Rc<Self>) {
         let mut held_up: Option<IoError> = None;
         let mut idle_ns = IDLE_NS;
@@ -115,9 +115,9 @@ impl Shard {
                     worked
                 }
                 Err(error) => {
-                    // Told once: it is tried again and again.
+                    // Reported once: it is retried again and again.
                     if held_up.as_ref() != Some(&error) {
-                        tracing::warn!(shard = self.config.shard.0, %error, "the mover was held up");
+                        tracing::warn!(shard = self.config.shard.0, %error, "the mover was delayed");
                     }
                     held_up = Some(error);
                     idle_ns = (idle_ns * 2).min(HELD_UP_NS);
@@ -133,7 +133,7 @@ impl Shard {
             let took = self.handle.now_ns() - began;
             let pause = match (worked, self.space_waiters.are_any()) {
                 (true, _) => took.min(IDLE_NS),
-                // What is freed by reads and checkpoints that end is given out soon.
+                // Space freed by ending reads and checkpoints is available soon.
                 (false, true) => LEAST_NS,
                 (false, false) => idle_ns,
             };
@@ -141,7 +141,7 @@ impl Shard {
         }
     }
 
-    /// Bytes that the RAM tier may hold now.
+    /// The present size of the RAM cache in bytes.
     pub(crate) fn ram_limit(&self) -> u64 {
         match self.shared.ram_bytes.load(Ordering::Relaxed) {
             u64::MAX => self.config.ram_bytes,
@@ -149,8 +149,8 @@ impl Shard {
         }
     }
 
-    /// Has the RAM tier hold what it may, a few extents a turn of the loop. What it gives up is at home, and is not
-    /// promoted for that.
+    /// Shrinks the RAM cache to its size, a few extents per turn of the loop. Evicted extents are at home, and are not
+    /// promoted.
     async fn fit_ram(&self) {
         let limit = self.ram_limit();
         if self.state.borrow().ram.limit_bytes() / EXTENT as u64 == limit / EXTENT as u64 {
@@ -190,7 +190,7 @@ impl Shard {
         let short = free < reserve || space_waiters;
         let mut worked = self.keep_pins().await?;
         if free < reserve && has_clean {
-            // A little more, so that not every round has to; each shard its part, as all see the same lack.
+            // A little more, so that not every round has to; each shard its part, since all see the same shortage.
             let wanted = (reserve + reserve / 4 - free).div_ceil(u64::from(self.config.shards));
             worked |= self.evict(wanted).await? > 0;
         }
@@ -218,12 +218,12 @@ impl Shard {
         Ok(worked)
     }
 
-    /// How much may be demoted now, beside what hosts ask for.
+    /// The amount that may be demoted now, beside hosts' requests.
     fn leave(&self, writeback_rate: &mut WritebackRate, not_demoted: u64, all: u64) -> Demote {
         let counters = self.state.borrow().stats.totals();
         let asked = (counters.read_bytes + counters.write_bytes) / BLOCK as u64;
         let leave = writeback_rate.look(self.handle.now_ns(), asked, not_demoted, all);
-        // Before room is short it runs at its usual rate: otherwise writes of those who miss their promise would wait for room.
+        // Before room is short it runs at its usual rate: otherwise writes of volumes that miss their guarantee would wait for space.
         let yields = not_demoted.saturating_mul(4) < all.saturating_mul(3) && self.upkeep.is_hurt();
         match (yields, leave) {
             (true, Demote::Nothing) => Demote::Nothing,
@@ -233,7 +233,7 @@ impl Shard {
         }
     }
 
-    /// Blocks that only the fast tier has, and those that it has in all: this shard's part.
+    /// Blocks that only the fast tier has, and its total of blocks: this shard's part.
     fn not_demoted(&self) -> (u64, u64) {
         let state = self.state.borrow();
         let not_demoted = state.volumes.values().map(|volume| volume.counts.fast);
@@ -241,11 +241,11 @@ impl Shard {
         (not_demoted.sum(), all)
     }
 
-    /// Gives up clean copies, those that are worth least first, until `wanted` slots came free or none is left.
+    /// Evicts clean copies, least valuable first, until `wanted` slots are freed or none is left.
     /// Returns how many.
     pub(crate) async fn evict(&self, wanted: u64) -> Result<u64, IoError> {
         let mut freed = 0;
-        // What had copies before the pool was opened, and was not used since, is not known of yet.
+        // Copies from before the pool was opened that have not been used since are not known yet.
         if !self.moves.is_looked_over() || self.moves.is_cooling() {
             freed = self
                 .evict_in_order(wanted, (Cause::EvictedUnused, false), |chunk| {
@@ -254,7 +254,7 @@ impl Shard {
                 .await?;
         }
         freed = self.evict_by_worth(wanted, freed, false).await?;
-        // What is spared leaves when there is nothing else.
+        // Spared copies are evicted if there is nothing else.
         if freed == 0 && self.state.borrow().limits.has_settings() {
             freed = self.evict_by_worth(wanted, freed, true).await?;
         }
@@ -264,7 +264,7 @@ impl Shard {
         Ok(freed)
     }
 
-    /// Gives up clean copies until `wanted` came free, of which `freed` have, or so many were looked at; `all`: of
+    /// Evicts clean copies until `wanted` are freed, `freed` of which already are, or the limit of a round is reached; `all`: of
     /// volumes below their floors, too. Where none is known to be worth least, in order. Returns how many.
     async fn evict_by_worth(&self, wanted: u64, mut freed: u64, all: bool) -> Result<u64, IoError> {
         for _ in 0..EVICT_EXTENTS {
@@ -287,7 +287,7 @@ impl Shard {
         }
     }
 
-    /// Gives up clean copies in the extents that `which` says, chunk by chunk; `all`: of volumes below their
+    /// Evicts clean copies in the extents that `which` selects, chunk by chunk; `all`: of volumes below their
     /// floors, too.
     async fn evict_in_order(
         &self,
@@ -316,7 +316,7 @@ impl Shard {
         Ok(freed)
     }
 
-    /// Gives up the clean copies in these extents of a chunk, unless other work has it. Returns how many.
+    /// Evicts the clean copies in these extents of a chunk, unless other work has it. Returns how many.
     pub(super) async fn evict_from(
         &self,
         (volume, chunk): (u32, u32),
@@ -338,7 +338,7 @@ impl Shard {
         };
         let mask = Self::clean_copies(&map_page, extents).and_not(pinned);
         if mask.is_empty() {
-            // The policy may not know of the chunk yet, or take it for what it is no more.
+            // The policy may not know the chunk yet, or have an outdated state of it.
             self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &map_page);
         }
         self.note_evicted(cause, (volume, chunk), &mask);
@@ -354,7 +354,7 @@ impl Shard {
         next
     }
 
-    /// Writes everything back and forgets every copy. Hosts may go on, but what they touch
+    /// Writes everything back and evicts all copies. Hosts may continue, but data that they use
     /// is warm again.
     ///
     /// # Errors
@@ -401,7 +401,7 @@ impl Shard {
             full_rounds += u32::from(demoted.full);
             if full_rounds > FULL_ROUNDS {
                 let text = format!(
-                    "the slow tier has no room for what is left on the fast one of {left} chunks: \
+                    "the slow tier has no room for {left} chunks that are still on the fast tier: \
                      add a slow vdrive or delete data"
                 );
                 return Err(IoError::new(ErrorKind::NoSpace, text));

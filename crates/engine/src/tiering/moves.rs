@@ -1,7 +1,7 @@
-//! Moves between the tiers: who is woken for them, which are under way, and what keeps them from being made.
+//! Moves between the tiers: wake-ups, moves in progress, and what prevents them.
 //!
 //! Two tasks move data: the mover (demotes and evicts) and the promoter. Both sleep until they are woken here, and neither
-//! is waited for by whoever wakes it. A piece of their work holds a [`Move`] while it runs. An audit, which compares maps
+//! is waited for by its waker. A piece of their work holds a [`Move`] while it runs. An audit, which compares maps
 //! with bitmaps, holds [`MovesPaused`] and waits until no [`Move`] is left; the mover and what brings up pinned blocks
 //! ask [`Moves::are_paused`] before they begin another one.
 //!
@@ -57,7 +57,7 @@ impl Moves {
         Move(self)
     }
 
-    /// Whether any is under way.
+    /// Whether any is in progress.
     pub fn are_under_way(&self) -> bool {
         self.under_way.get() > 0
     }
@@ -78,7 +78,7 @@ impl Moves {
         self.is_cooling.get()
     }
 
-    /// It is being flushed from now on, or is not any more.
+    /// It is being flushed from now on, or is not any longer.
     pub(super) fn set_cooling(&self, is_cooling: bool) {
         self.is_cooling.set(is_cooling);
     }
@@ -88,12 +88,12 @@ impl Moves {
         self.is_surveying.get()
     }
 
-    /// They are from now on, or are not any more.
+    /// They are from now on, or are not any longer.
     pub fn set_surveying(&self, is_surveying: bool) {
         self.is_surveying.set(is_surveying);
     }
 
-    /// Whether every chunk that had copies on the fast tier was looked at since the shard began to serve.
+    /// Whether every chunk that had copies on the fast tier was examined since the shard began to serve.
     pub(super) fn is_looked_over(&self) -> bool {
         self.is_looked_over.get()
     }

@@ -1,12 +1,12 @@
-//! When what is pinned to the fast tier is looked for and brought there.
+//! When data pinned to the fast tier is searched for and promoted.
 //!
-//! One task does so at a time, and ends once it found all of it there. Whoever changes pins, or moves a pinned block to the
+//! One task does so at a time, and ends once it found all of it there. A task that changes pins, or moves a pinned block to the
 //! slow tier, asks for another pass. Invariant: a pass that is asked for while the task runs is made by that task, so
-//! [`PinPromoter::ask`] says for one caller alone that it is to start the task.
+//! [`PinPromoter::ask`] tells only one caller to start the task.
 
 use std::cell::Cell;
 
-/// Whether the task runs, and whether another pass is asked for.
+/// Whether the task runs, and whether another pass is requested.
 #[derive(Default)]
 pub(crate) struct PinPromoter {
     is_promoting: Cell<bool>,
@@ -14,19 +14,19 @@ pub(crate) struct PinPromoter {
 }
 
 impl PinPromoter {
-    /// Asks for another pass. True when the caller is to start the task that makes it.
+    /// Requests another pass. True if the caller has to start its task.
     #[must_use]
     pub(super) fn ask(&self) -> bool {
         self.again.set(true);
         !self.is_promoting.replace(true)
     }
 
-    /// A pinned block came to lie on the slow tier: the mover asks for a pass in its next round.
+    /// A pinned block was moved to the slow tier: the mover requests a pass in its next round.
     pub(super) fn note(&self) {
         self.again.set(true);
     }
 
-    /// Whether another pass is asked for.
+    /// Whether another pass is requested.
     pub(super) fn is_asked(&self) -> bool {
         self.again.get()
     }

@@ -1,4 +1,4 @@
-//! What is pinned to a tier goes there: up in the background and at a bounded rate, down soon.
+//! Moving pinned data to its tier: promotion in the background at a bounded rate, demotion soon.
 
 use super::explain::Descent;
 use super::mover::SETTLE_NS;
@@ -21,20 +21,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, CHUNK_EXTENTS, EXTENT_BLOCKS};
 
-/// Bytes a second that a pool brings to the fast tier because they are pinned there.
+/// Rate of promoting pinned data in a pool, in bytes per second.
 const RATE: u64 = 64 << 20;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Between two looks at what could not come, in nanoseconds: doubled up to the other.
+/// Retry interval for data that could not be promoted, in nanoseconds: doubled up to the maximum.
 const AGAIN_NS: u64 = SECOND_NS;
 const LONGEST_NS: u64 = 60 * SECOND_NS;
-/// How soon a wait sees that the shard closes, in nanoseconds.
+/// Polling interval of waits for the closing of the shard, in nanoseconds.
 const STEP_NS: u64 = 50_000_000;
-/// What came of bringing something up.
+/// Result of promoting pinned data.
 #[derive(Clone, Copy, Default)]
 struct Raised {
-    /// Blocks that came.
+    /// Promoted blocks.
     blocks: u64,
-    /// Blocks for which there was no room, no budget, or other work in between.
+    /// Blocks without room or budget, or that were in use.
     left: u64,
 }
 
@@ -48,8 +48,8 @@ impl Raised {
 }
 
 impl State {
-    /// Some chunks with what is pinned to the slow tier: those of which only the fast one has something, and
-    /// those of which it has copies.
+    /// Some chunks with ranges pinned to the slow tier: those with dirty blocks, and
+    /// those with clean copies.
     fn next_to_lower(&mut self) -> [Vec<(u32, u32)>; 2] {
         let mut ranges = Vec::new();
         for (layer, entry) in &self.volumes {
@@ -71,7 +71,7 @@ fn chunks_of(extents: &Range<u64>) -> (u32, u32) {
 }
 
 impl Shard {
-    /// Looks once more for what is pinned to the fast tier and is not there.
+    /// Searches again for data that is pinned to the fast tier and is not there.
     pub(crate) fn raise_soon(&self) {
         let has_pins = {
             let state = self.state.borrow();
@@ -94,7 +94,7 @@ impl Shard {
         });
     }
 
-    /// Blocks of a chunk came to lie on the slow tier: the mover has them brought up if they are pinned.
+    /// Blocks of a chunk were moved to the slow tier: the mover has them promoted if they are pinned.
     pub(crate) fn note_lowered(
         &self,
         state: &State,
@@ -141,7 +141,7 @@ impl Shard {
         }
     }
 
-    /// Brings up what is pinned to the fast tier, once.
+    /// Promotes data that is pinned to the fast tier: one pass.
     async fn raise_all(&self) -> Raised {
         let mut raised = Raised::default();
         let pinned: Vec<(u32, Arc<VolumeSettings>)> = {
@@ -156,7 +156,7 @@ impl Shard {
                 let (first, last) = chunks_of(&pin.extents);
                 let mut from = Some(first);
                 while let Some(start) = from {
-                    // What cannot be loaded is told of when somebody asks for it.
+                    // Load errors are reported when a host reads the data.
                     let chunks = self.next_chunks(layer, start).await.unwrap_or_default();
                     from = chunks.last().and_then(|last| last.checked_add(1));
                     for chunk in chunks.into_iter().take_while(|chunk| *chunk <= last) {
@@ -183,7 +183,7 @@ impl Shard {
         let raised = self.raise_chunk(chunk).await;
         drop(promoting);
         let raised = raised.unwrap_or_else(|error| {
-            tracing::debug!(%error, "what is pinned could not be brought up");
+            tracing::debug!(%error, "pinned data could not be promoted");
             Raised::default()
         });
         let rate = RATE / u64::from(self.config.shards);
@@ -192,7 +192,7 @@ impl Shard {
         raised
     }
 
-    /// Brings up what of a chunk is pinned and lies on the slow tier alone.
+    /// Promotes the pinned blocks of a chunk that are only on the slow tier.
     async fn raise_chunk(&self, (layer, chunk): (u32, u32)) -> Result<Raised, IoError> {
         let Some(map_page) = self.map_page(layer, chunk, false).await? else {
             return Ok(Raised::default());
@@ -233,7 +233,7 @@ impl Shard {
                 .read_place(home.plus(first as u64), count, &check)
                 .await
             else {
-                // It is read again, and mended or told of, when a host asks for it.
+                // It is read again, and repaired or reported, when a host requests it.
                 continue;
             };
             for (index, part) in (0..count).step_by(EXTENT_BLOCKS).enumerate() {
@@ -321,8 +321,8 @@ impl Shard {
         })
     }
 
-    /// What is pinned to the slow tier is demoted once it has settled, and its copies leave; what is pinned to the
-    /// fast one and came to lie elsewhere is brought there. True when something went down.
+    /// Demotes data that is pinned to the slow tier once it has settled, and evicts its copies; promotes data that is pinned to the
+    /// fast one and was moved away. True if something was demoted.
     pub(super) async fn keep_pins(&self) -> Result<bool, IoError> {
         if !self.state.borrow().limits.has_settings() {
             return Ok(false);

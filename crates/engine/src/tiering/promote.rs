@@ -21,12 +21,12 @@ use units::{BLOCK, EXTENT_BLOCKS};
 
 /// Promotions in flight at a time.
 const PARALLEL: usize = 8;
-/// Times, half a millisecond apart, that a chunk is tried while other work has it.
+/// Retries, half a millisecond apart, of a chunk that is in use by other work.
 const BUSY_TRIES: usize = 40;
-/// Extents that wait for promotion at most: their memory comes on top of the RAM tier's.
+/// Most extents queued for promotion: their memory is in addition to the RAM cache.
 const QUEUED_MOST: usize = 512;
 
-/// An extent to promote: its chunk's page, volume and chunk, first block, data, valid blocks, and why.
+/// An extent to promote: its chunk's page, volume and chunk, first block, data, valid blocks, and the reason.
 pub(crate) struct Candidate {
     pub map_page: Rc<MapPage>,
     pub chunk: (u32, u32),
@@ -34,18 +34,18 @@ pub(crate) struct Candidate {
     pub data: DmaBuf,
     pub valid: u16,
     pub grounds: Grounds,
-    /// It came along with a dense region, and nobody asked for it.
+    /// It belongs to a dense region, and was not requested.
     pub unasked: bool,
     /// It is pinned to the fast tier.
     pub pinned: bool,
 }
 
-/// Extents that are to be promoted, the first to come first. They count as promoted until it is tried.
+/// Queue of extents to promote. They count as promoted until the attempt.
 #[derive(Default)]
 pub(crate) struct Promotions(VecDeque<Candidate>);
 
 impl Promotions {
-    /// Whether no more are taken for now.
+    /// Whether the queue is full.
     pub fn are_full(&self) -> bool {
         self.0.len() >= QUEUED_MOST
     }
@@ -73,7 +73,7 @@ impl Promotions {
 }
 
 impl Shard {
-    /// Promotes what is queued, for as long as the shard runs.
+    /// Promotes queued extents while the shard runs.
     pub(crate) async fn promote_loop(self: Rc<Self>) {
         let limit = reactor::Limit::new(PARALLEL);
         while !self.lifecycle.is_closing() {
@@ -88,7 +88,7 @@ impl Shard {
             let shard = self.clone();
             self.handle.spawn(async move {
                 if let Err(error) = shard.promote(&candidate).await {
-                    tracing::debug!(%error, "a promotion was given up");
+                    tracing::debug!(%error, "a promotion was abandoned");
                 }
                 shard.tell_promoted(&candidate);
                 drop(permit);
@@ -105,7 +105,7 @@ impl Shard {
         self.state.borrow_mut().promotions.0.pop_front()
     }
 
-    /// Forgets what is queued.
+    /// Clears the queue.
     pub(crate) fn promote_nothing(&self) {
         let queued = std::mem::take(&mut self.state.borrow_mut().promotions.0);
         for candidate in &queued {
@@ -114,14 +114,14 @@ impl Shard {
         }
     }
 
-    /// Notes what came of blocks of an extent that was to be promoted.
+    /// Logs the result of promoting blocks of an extent.
     fn note_promotion(&self, candidate: &Candidate, grounds: Grounds, blocks: u16) {
         let extent = extent_of(candidate.chunk, candidate.first / EXTENT_BLOCKS);
         let moved = Move::new(self.handle.now_ns(), grounds, extent, blocks);
         self.state.borrow_mut().ledger.note(moved);
     }
 
-    /// Tells the policy what came of an extent that counted as promoted.
+    /// Reports to the policy the result for an extent that counted as promoted.
     fn tell_promoted(&self, candidate: &Candidate) {
         let extent = 1 << (candidate.first / EXTENT_BLOCKS);
         let mut state = self.state.borrow_mut();
@@ -133,11 +133,11 @@ impl Shard {
         }
     }
 
-    /// Promotes what is still as it was, as far as there is room, and the volume's settings and the pool's budget
-    /// let it.
+    /// Promotes blocks that have not changed, as far as there is room, and the volume's settings and the pool's budget
+    /// permit.
     ///
     /// # Errors
-    /// When the drive or the journal takes it not.
+    /// If writing the data or the journal fails.
     pub(crate) async fn promote(&self, candidate: &Candidate) -> Result<(), IoError> {
         let Candidate {
             map_page,
@@ -202,7 +202,7 @@ impl Shard {
     }
 
     /// Records those runs whose blocks are still only at home, with the content that was written:
-    /// meanwhile they may have been written anew and have been demoted again.
+    /// meanwhile they may have been written again and have been demoted again.
     fn settle_promotion(
         &self,
         candidate: &Candidate,
@@ -240,7 +240,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Promotion leaves the last part of the fast tier to writes.
+    /// Promotion leaves the last free part of the fast tier to writes.
     pub(super) fn has_spare_fast(&self) -> bool {
         let state = self.state.borrow();
         state.alloc.free_slots(Class::Fast) > self.reserve_slots() / 2

@@ -1,4 +1,4 @@
-//! Room that a promotion takes before it writes: in its volume's ceiling, and in the budgets of its volume and
+//! Space that a promotion claims before it writes: in its volume's ceiling, and in the budgets of its volume and
 //! of its pool.
 
 use super::settings::VolumeSettings;
@@ -8,22 +8,22 @@ use crate::shard::state::Shard;
 use std::sync::Arc;
 use units::BLOCK;
 
-/// Room that a promotion under way has taken. What it took of budgets and did not write it gives back.
+/// Space and budget claimed by a promotion in progress. Unused budget is returned on drop.
 #[derive(Default)]
 pub(crate) struct Claim {
     /// The volume's settings, and blocks.
     settings: Option<(Arc<VolumeSettings>, i64)>,
-    /// Those that bytes were taken of.
+    /// Budgets that bytes were taken from.
     budgets: [Option<Arc<Budget>>; 2],
-    /// Bytes that nothing was written for yet.
+    /// Claimed bytes that are not written yet.
     unwritten: u64,
 }
 
-/// A promotion is not to be, or not yet, and why.
+/// A promotion is rejected, or postponed, with the reason.
 pub(crate) struct NotNow(pub Cause);
 
 impl Claim {
-    /// Takes so many bytes of the budgets of a volume and of its pool, or of neither.
+    /// Takes bytes from the budgets of a volume and of its pool, or from neither.
     fn take(
         &mut self,
         volume: Option<&Arc<Budget>>,
@@ -43,7 +43,7 @@ impl Claim {
         Ok(())
     }
 
-    /// The bytes went to the drive.
+    /// The bytes were sent to the drive.
     pub fn wrote(&mut self) {
         self.unwritten = 0;
     }
@@ -51,7 +51,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // The map counts what came.
+        // The map counts promoted blocks.
         if let Some((settings, blocks)) = &self.settings {
             settings.note(-blocks);
         }
@@ -63,16 +63,16 @@ impl Drop for Claim {
 }
 
 impl Shard {
-    /// Promotion may write no more than this from now on, together with the pool's other shards.
+    /// Sets the promotion budget, shared with the pool's other shards.
     pub fn set_budget(&self, budget: Option<Arc<Budget>>) {
         self.state.borrow_mut().limits.set_budget(budget);
         self.raise_soon();
     }
 
-    /// Room for blocks of an extent that are about to be promoted; nothing is taken where nobody chose anything.
+    /// Claims space for blocks of an extent to promote; nothing is claimed without settings.
     ///
     /// # Errors
-    /// When the volume's settings or the pool's budget do not let them, or not yet.
+    /// If the volume's settings or the pool's budget do not permit it, or not yet.
     pub(super) fn claim_fast(
         &self,
         chunk: (u32, u32),
@@ -93,7 +93,7 @@ impl Shard {
         self.claim_by(layer, blocks, now_ns, |_| Some(i64::MAX))
     }
 
-    /// As long as the volume has no more blocks on the fast tier then than `most` says.
+    /// If the volume then has at most `most` blocks on the fast tier.
     fn claim_by(
         &self,
         layer: u32,

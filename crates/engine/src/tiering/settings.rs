@@ -1,7 +1,7 @@
-//! What somebody chose for the placement of volumes (docs/placement.md), as decisions ask for it.
+//! Placement settings of volumes (docs/placement.md), in the form that decisions need.
 //!
-//! Responsible for: which of what a volume has may leave the fast tier, which may come there and by whom
-//! room is made. Leaves out: choosing among what may leave (`tiering/victims.rs`), and carrying it out (`tiering/pinning.rs`,
+//! Responsible for: which data of a volume may leave the fast tier, which may be promoted, and from whom
+//! space is taken. Leaves out: choosing victims (`tiering/victims.rs`), and carrying it out (`tiering/pinning.rs`,
 //! `tiering/mover.rs`, `tiering/promote.rs`).
 
 use super::write_budget::Budget;
@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK_EXTENTS, EXTENT, EXTENT_BLOCKS};
 
-/// How many times the margin something has to be worth in a volume that is to react sooner or later than
+/// Factor of the promotion margin for volumes that react sooner or later than
 /// others.
 const EAGER: f32 = 0.125;
 const THRIFTY: f32 = 8.0;
-/// What something is worth on the fast tier by its volume's service level, in times of what it is without a policy.
+/// Value on the fast tier by service level, relative to a volume without a policy.
 const WORTH: [f32; 5] = [8.0, 3.0, 1.0, 1.0 / 3.0, 1.0 / 8.0];
 
 /// Extents of a volume that are kept on a tier.
@@ -92,11 +92,11 @@ impl PolicyHints {
     }
 }
 
-/// The settings of one volume, with what all shards count for them. Others take their place when they are
+/// The settings of one volume, with counters over all shards. They are replaced when settings are
 /// changed.
 #[derive(Debug)]
 pub struct VolumeSettings {
-    /// Its layer that takes writes: another one once a snapshot was taken.
+    /// Its active layer: another one after a snapshot.
     live: AtomicU32,
     promotes: bool,
     pins: Vec<Pin>,
@@ -104,28 +104,28 @@ pub struct VolumeSettings {
     floor: i64,
     ceiling: i64,
     reluctance: f32,
-    /// What it has on the fast tier is worth so many times as much as what volumes without a policy have.
+    /// Value of its data on the fast tier relative to volumes without a policy.
     weight: f32,
     /// The volume's number.
     volume: u32,
-    /// Millionths of the RAM cache that are guaranteed to it.
+    /// Share of the RAM cache that is guaranteed to it, in millionths.
     ram_ppm: u32,
-    /// What its promotion may write, if that is limited.
+    /// Its write budget, if any.
     pub budget: Option<Arc<Budget>>,
-    /// Blocks that its layers have on the fast tier, and that promotions under way are to bring there.
+    /// Blocks of its layers on the fast tier, and of promotions in flight.
     fast: AtomicI64,
 }
 
-/// What is to become of an extent that leaves RAM.
+/// Decision about an extent evicted from RAM.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Admission {
-    /// It is not promoted.
+    /// Not promoted.
     Never,
-    /// It is not, as the pool's budget is used up.
+    /// Not promoted, since the pool's budget is used up.
     NotToday,
-    /// It is.
+    /// Promoted.
     Always,
-    /// It is when it is worth so many times the margin.
+    /// Promoted if its value is this many times the margin.
     ByWorth(f32),
 }
 
@@ -138,8 +138,8 @@ fn weight_of(level: Option<u8>) -> f32 {
 }
 
 impl VolumeSettings {
-    /// As a volume's description says, and its policy. What was chosen for the volume itself counts before what its policy
-    /// says; of two floors the larger one.
+    /// The settings from a volume's description and its policy. Those of the volume take precedence; of two floors the larger
+    /// one counts.
     pub fn new(volume: &VolumeConfig, hints: PolicyHints, budget: Option<Arc<Budget>>) -> Self {
         let weight = weight_of(hints.level);
         let KnobsConfig {
@@ -149,7 +149,7 @@ impl VolumeSettings {
             fast_ceiling,
             reaction,
             write_budget: _,
-            // Devices go by it (`device/initiator.rs`).
+            // Devices apply it (`device/initiator.rs`).
             bypass: _,
         } = &volume.knobs;
         let unit = EXTENT as u64;
@@ -191,14 +191,14 @@ impl VolumeSettings {
         self.fast.load(Ordering::Relaxed)
     }
 
-    /// A layer has so many blocks more, or fewer, on the fast tier.
+    /// A layer has more, or fewer, blocks on the fast tier.
     pub(crate) fn note(&self, blocks: i64) {
         if blocks != 0 {
             self.fast.fetch_add(blocks, Ordering::Relaxed);
         }
     }
 
-    /// What it has on the fast tier is worth so many times as much as what others have.
+    /// Value of its data on the fast tier relative to others.
     pub(super) fn weight(&self) -> f32 {
         self.weight
     }
@@ -213,12 +213,12 @@ impl VolumeSettings {
         self.volume
     }
 
-    /// Whether it has more than it may.
+    /// Whether it exceeds its ceiling.
     pub(super) fn is_over(&self) -> bool {
         self.fast() > self.ceiling
     }
 
-    /// Whether others are to give way before it does.
+    /// Whether other volumes are evicted first.
     pub(super) fn is_spared(&self) -> bool {
         self.floor > 0 && self.fast() <= self.floor
     }
@@ -248,7 +248,7 @@ impl VolumeSettings {
         pinned
     }
 
-    /// What is to become of an extent of a layer that leaves RAM.
+    /// Decision about an extent of a layer that is evicted from RAM.
     fn admission(&self, (layer, chunk): (u32, u32), extent: usize, now_ns: u64) -> Admission {
         let pinned = self.pinned(chunk);
         let has = |extents: u16| extents >> extent & 1 == 1;
@@ -256,7 +256,7 @@ impl VolumeSettings {
         if has(pinned.slow) || budget.is_some_and(|budget| budget.is_empty(now_ns)) {
             return Admission::Never;
         }
-        // Of what lies in other layers some is a snapshot's alone.
+        // Some blocks of other layers belong only to a snapshot.
         if has(pinned.fast) && layer == self.live() {
             return Admission::Always;
         }
@@ -266,8 +266,8 @@ impl VolumeSettings {
         }
     }
 
-    /// The most blocks that it may have on the fast tier once some of an extent were promoted; none when they are
-    /// not to be.
+    /// The maximum blocks on the fast tier after promoting some of an extent; `None` if they must
+    /// not be promoted.
     pub(crate) fn most(&self, chunk: (u32, u32), extent: usize, now_ns: u64) -> Option<i64> {
         match self.admission(chunk, extent, now_ns) {
             Admission::Never | Admission::NotToday => None,
@@ -276,7 +276,7 @@ impl VolumeSettings {
         }
     }
 
-    /// Counts so many blocks as on the fast tier, unless it has more than `most` then.
+    /// Counts blocks as on the fast tier, unless it then exceeds `most`.
     pub(super) fn take_room(&self, most: i64, blocks: i64) -> bool {
         let more = |fast: i64| (fast <= most - blocks).then(|| fast + blocks);
         let taken = (self.fast).fetch_update(Ordering::AcqRel, Ordering::Relaxed, more);
@@ -290,7 +290,7 @@ impl Volume {
         (self.counts.fast + self.counts.clean) as i64
     }
 
-    /// It goes by these settings from now on, which count what it has on the fast tier.
+    /// Applies these settings, which count its blocks on the fast tier.
     fn go_by(&mut self, settings: Option<Arc<VolumeSettings>>) {
         let has = self.fast();
         let before = std::mem::replace(&mut self.settings, settings);
@@ -299,8 +299,8 @@ impl Volume {
     }
 }
 
-/// What is to become of an extent of a chunk that leaves RAM, where the pool's promotion goes by a budget or by
-/// none.
+/// Decision about an extent of a chunk evicted from RAM, with a budget of the pool or
+/// without.
 pub(crate) fn admission(
     volumes: &BTreeMap<u32, Volume>,
     budget: Option<&Budget>,
@@ -330,7 +330,7 @@ pub(super) fn blocks_of(extents: u16) -> BlockMask {
 }
 
 impl State {
-    /// The settings of a layer's volume; none when nobody chose any.
+    /// The settings of a layer's volume, if any.
     pub(crate) fn settings_of(&self, layer: u32) -> Option<&Arc<VolumeSettings>> {
         match self.limits.has_settings() {
             true => self.volumes.get(&layer)?.settings.as_ref(),
@@ -338,7 +338,7 @@ impl State {
         }
     }
 
-    /// A layer takes the writes that another one took, and goes by the same settings.
+    /// Transfers the settings of the previous active layer to the new one.
     pub(crate) fn pass_settings(&mut self, from: u32, to: u32) {
         let Some(settings) = self.settings_of(from).cloned() else {
             return;
@@ -350,7 +350,7 @@ impl State {
         self.tell_held();
     }
 
-    /// Tells the policy what does not leave the fast tier.
+    /// Reports to the policy which extents are kept on the fast tier.
     pub(super) fn tell_held(&mut self) {
         let volumes = &self.volumes;
         self.access.hold(|| {
@@ -368,7 +368,7 @@ impl State {
 }
 
 impl Shard {
-    /// Says by whose settings layers go; those that are not named go by none.
+    /// Sets whose settings apply to layers; others have none.
     pub fn set_settings(&self, of: &BTreeMap<u32, Arc<VolumeSettings>>) {
         let mut state = self.state.borrow_mut();
         let mut all: Vec<Arc<VolumeSettings>> = Vec::new();
@@ -417,7 +417,7 @@ impl Shard {
     }
 
     /// Blocks of a layer's chunk that demotion must not take off the fast tier: those that are pinned there, and
-    /// all while the volume is below its floor and no host waits for room.
+    /// all while the volume is below its floor and no host waits for space.
     pub(super) async fn stays_fast(&self, chunk: (u32, u32)) -> BlockMask {
         if self.moves.is_cooling() {
             return BlockMask::default();

@@ -2,8 +2,8 @@
 //!
 //! Two sets of chunks: **dirty** ones have blocks that only the fast tier has ([`DirtyIndex`]; demotion takes those), and
 //! **clean** ones have copies of what is at home as well (eviction takes those). A chunk may be in both. They are what the
-//! pages say, or said when they were last in memory: whoever changes a page says so with [`TierIndex::set`] in the same
-//! borrow of the state (an audit holds pages against it). A chunk that is known too long is looked at in vain; one that is
+//! pages say, or said when they were last in memory: each change of a page is reported with [`TierIndex::set`] in the same
+//! borrow of the state (an audit holds pages against it). A chunk that is known too long is examined in vain; one that is
 //! missing would never be demoted, so after an opening the nodes of all maps are searched for it.
 //!
 //! Each kind of work goes through its set like the hand of a clock, so that none of it comes twice before all others came
@@ -13,7 +13,7 @@ use super::dirty_index::{DirtyIndex, Key};
 use std::collections::BTreeSet;
 use std::ops::{Bound, RangeInclusive};
 
-/// Chunks that are demoted, or evict copies, in one round as they are pinned to the slow tier.
+/// Chunks that are demoted or evicted in one round because they are pinned to the slow tier.
 const LOWERED: usize = 16;
 
 /// Chunks with blocks on the fast tier.
@@ -23,9 +23,9 @@ pub(crate) struct TierIndex {
     clean: BTreeSet<Key>,
     demote_hand: Key,
     evict_hand: Key,
-    /// Where eviction of volumes above their ceilings goes on.
+    /// Where eviction of volumes above their ceilings continues.
     over_hand: Key,
-    /// And that of what is pinned to the slow tier: what is demoted, and the copies of what is there.
+    /// The same for data pinned to the slow tier: its demotion, and the eviction of its copies.
     lower_hands: [Key; 2],
 }
 
@@ -65,7 +65,7 @@ impl TierIndex {
         }
     }
 
-    /// A chunk's page cannot be loaded, or is no more: it is not demoted.
+    /// A chunk's page cannot be loaded, or no longer exists: the chunk is not demoted.
     pub(super) fn forget_dirty(&mut self, key: Key) {
         self.dirty.remove(key);
     }
@@ -111,7 +111,7 @@ impl TierIndex {
         self.dirty.set_aside(key);
     }
 
-    /// Room is wanted: no dirty chunk waits any more.
+    /// Space is needed: no dirty chunk waits any longer.
     pub(super) fn recall(&mut self) {
         self.dirty.recall();
     }
@@ -135,7 +135,7 @@ impl TierIndex {
         self.demote_hand = last;
     }
 
-    /// The next chunk with copies, and whether it is the first one again: all have been gone through.
+    /// The next chunk with copies, and whether the hand has wrapped around.
     pub(super) fn next_clean(&mut self) -> (Option<Key>, bool) {
         let after = (Bound::Excluded(self.evict_hand), Bound::Unbounded);
         let next = self.clean.range(after).next().copied();

@@ -1,5 +1,5 @@
-//! Blocks that no drive gives back: they cannot be demoted and cannot be moved. They stay where they are
-//! while everything else goes, are told of once, and are tried again later and later.
+//! Unreadable blocks: they cannot be demoted or moved. They stay where they are
+//! while everything else is moved, are reported once, and are retried at growing intervals.
 
 use crate::map::page::MapPage;
 use crate::map::radix::Lookup;
@@ -10,13 +10,13 @@ use format::{BlockMask, BlockState, crc32c};
 use std::collections::BTreeMap;
 use units::{BLOCK, CHUNK, Place};
 
-/// Time after which such a block is tried again at first, in nanoseconds; doubled each time.
+/// Initial retry interval of such a block, in nanoseconds; doubled each time.
 const FIRST_NS: u64 = 1_000_000_000;
-/// And at most.
+/// Its maximum.
 const LONGEST_NS: u64 = 600_000_000_000;
-/// Blocks that are remembered: beyond that the first chunk is forgotten, and tried and told anew.
+/// Most blocks that are remembered: beyond that the first chunk is forgotten, and retried and reported again.
 const MOST: usize = 64 * 1024;
-/// Blocks that are named; the rest is counted.
+/// Most blocks that are named; the rest is counted.
 const NAMED: usize = 8;
 
 /// A block of a chunk that cannot be read in its place.
@@ -26,7 +26,7 @@ pub(crate) struct UnreadableBlock {
     pub block: usize,
     /// Where it should be.
     pub place: Place,
-    /// What the drives say.
+    /// Errors of the drives.
     pub error: DriveError,
 }
 
@@ -54,7 +54,7 @@ impl UnreadableIndex {
         same.map(|unreadable| unreadable.block).collect()
     }
 
-    /// These blocks were tried and cannot be read. True when that is news.
+    /// These blocks were tried and cannot be read. True if that was not known.
     fn note(&mut self, chunk: (u32, u32), blocks: Vec<UnreadableBlock>, now_ns: u64) -> bool {
         let before = self.remove(chunk);
         let key = |unreadable: &UnreadableBlock| (unreadable.block, unreadable.place);
@@ -82,7 +82,7 @@ impl UnreadableIndex {
         Some(removed)
     }
 
-    /// All of them are tried again at once.
+    /// Retries all of them immediately.
     pub fn hurry(&mut self) {
         for known in self.chunks.values_mut() {
             known.again_ns = 0;
@@ -90,17 +90,17 @@ impl UnreadableIndex {
     }
 }
 
-/// Blocks that cannot be read, for people.
+/// Unreadable blocks, for messages.
 #[derive(Clone, Default, Debug)]
 pub struct UnreadableBlocks {
     /// How many there are.
     pub count: u64,
-    /// The first of them: volume, byte in it, where it lies and what the drives say.
+    /// The first of them: volume, byte in it, location and errors of the drives.
     pub named: Vec<(u32, u64, String)>,
 }
 
 impl UnreadableBlocks {
-    /// Adds what others found.
+    /// Adds findings of others.
     pub fn add(&mut self, other: Self) {
         self.count += other.count;
         self.named.extend(other.named);
@@ -119,7 +119,7 @@ impl UnreadableBlocks {
             more => format!(" and {more} more"),
         };
         format!(
-            "{} blocks of {BLOCK} bytes cannot be read: {}{more}; write them anew, discard them or \
+            "{} blocks of {BLOCK} bytes cannot be read: {}{more}; rewrite them, discard them or \
              restore them, and try again",
             self.count,
             named.join("; ")
@@ -127,13 +127,13 @@ impl UnreadableBlocks {
     }
 }
 
-/// Whether an error is one of the blocks that were asked for, and not of the whole drive.
+/// Whether an error concerns the requested blocks, and not the whole drive.
 pub(crate) fn is_of_blocks(error: DriveError) -> bool {
     !matches!(error, DriveError::Timeout | DriveError::Gone)
 }
 
 impl Shard {
-    /// Notes a block that cannot be read.
+    /// Records an unreadable block.
     pub(crate) fn note_unread(
         &self,
         unread: &mut UnreadableBlocks,
@@ -151,7 +151,7 @@ impl Shard {
         }
     }
 
-    /// Blocks of a chunk were to be demoted and cannot be read: says so when that is news.
+    /// Blocks of a chunk could not be demoted, since they are unreadable: logs that if it was not known.
     pub(super) fn note_unreadable(
         &self,
         (volume, chunk): (u32, u32),
@@ -165,11 +165,11 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         if state.unreadable.note((volume, chunk), blocks, now_ns) {
             let text = unread.sentence(|volume| format!("volume {volume}"));
-            tracing::warn!("what is to be demoted stays where it is: {text}");
+            tracing::warn!("data cannot be demoted: {text}");
         }
     }
 
-    /// A chunk's blocks were demoted, or were tried: forgets what is not unreadable any more.
+    /// A chunk's blocks were demoted, or were tried: forgets those that are readable again.
     pub(super) fn refresh_unreadable(&self, chunk: (u32, u32), map_page: &MapPage) {
         let mut state = self.state.borrow_mut();
         let Some(known) = state.unreadable.chunks.get(&chunk) else {
@@ -185,7 +185,7 @@ impl Shard {
         }
     }
 
-    /// Whether some chunk may be demoted that is not only waiting for being read again.
+    /// Whether some chunk may be demoted, other than those that wait for a retry.
     pub(super) fn may_demote(&self, state: &State) -> bool {
         let known = state.unreadable.chunks.keys();
         let known = known.filter(|chunk| state.tier_index.is_dirty(chunk));
@@ -216,7 +216,7 @@ impl Shard {
         dirty.any(|block| !waiting.has(block) && fast(block))
     }
 
-    /// What could not be demoted when it was last tried.
+    /// Blocks that could not be demoted at the last attempt.
     pub(crate) fn unread(&self) -> UnreadableBlocks {
         let mut unread = UnreadableBlocks::default();
         for (chunk, known) in &self.state.borrow().unreadable.chunks {
@@ -228,7 +228,7 @@ impl Shard {
     }
 
     /// Reads one by one what could not be read together, by `error`; `take` gets each block's number
-    /// in `blocks` and what became of it. A drive that does not answer is not asked again.
+    /// in `blocks` and its result. A drive that does not respond is not asked again.
     pub(super) async fn read_singly(
         &self,
         blocks: &[(Place, u32)],

@@ -6,11 +6,11 @@ use crate::control::explain::Cause;
 use crate::shard::state::State;
 use placement::Victim;
 
-/// Chunks with copies that are looked at to find one that is not pinned.
+/// Chunks with copies that are examined to find one that is not pinned.
 const LOOKED_AT: usize = 1024;
 
 impl State {
-    /// Whether some copy may leave the fast tier, as far as is seen soon.
+    /// Whether some copy may be evicted from the fast tier, by a quick check.
     pub(super) fn has_victims(&self) -> bool {
         match self.limits.has_settings() {
             false => self.tier_index.has_clean(),
@@ -21,7 +21,7 @@ impl State {
         }
     }
 
-    /// The chunk and its extents of which copies should leave next by what the policy says, and why; `all`: of volumes
+    /// The chunk and its extents to evict next according to the policy, and why; `all`: of volumes
     /// below their floors, too.
     pub(super) fn victim(&mut self, all: bool) -> Option<((u32, u32), u16, Cause)> {
         let Self {
@@ -45,7 +45,7 @@ impl State {
         if limits.is_any_over() {
             let is_over = |layer| of(layer).is_some_and(VolumeSettings::is_over);
             let drawn = access.clean_victim_of(is_over).map(one);
-            // What is over may be so little of all that none of it is drawn.
+            // The excess may be so small that none of it is sampled.
             let next = || {
                 let mut over = volumes.keys().filter(|layer| is_over(**layer));
                 over.find_map(|layer| {
@@ -71,7 +71,7 @@ impl State {
         match self.settings_of(layer) {
             None => u16::MAX,
             Some(settings) if !all && settings.is_spared() => 0,
-            // In another layer it may be a snapshot's alone: that is looked at when its turn comes.
+            // In another layer it may be a snapshot's alone: that is examined when its turn comes.
             Some(settings) if layer == settings.live() => !settings.pinned(chunk).fast,
             Some(_) => u16::MAX,
         }

@@ -1,4 +1,4 @@
-//! What a fast tier of another size would give the hosts of this shard.
+//! Forecasts for other sizes of the fast tier, for the hosts of this shard.
 //!
 //! [`Forecast`] owns what is learned for that: which blocks hosts use, from which the simulated tiers of other sizes
 //! (`placement`'s miniature caches) tell their hit rates, and how long hosts' reads of each tier take recently. It learns
@@ -12,10 +12,10 @@ use placement::{Config, Told, WhatIf};
 use std::collections::BTreeMap;
 use units::BLOCK;
 
-/// Weight of a read in what is usual: one in so many.
+/// Weight of a read in the mean latency: one in this many.
 const USUAL: u64 = 64;
 
-/// What is learned of hosts' use of the tiers.
+/// Statistics of hosts' use of the tiers.
 #[derive(Default)]
 pub(crate) struct Forecast {
     sizes: Option<Box<WhatIf>>,
@@ -39,14 +39,14 @@ impl Forecast {
         }
     }
 
-    /// So many blocks that a host read were on the slow tier alone.
+    /// Records blocks of a host's read that were only on the slow tier.
     pub fn waited(&mut self, blocks: u64) {
         if let Some(sizes) = &mut self.sizes {
             sizes.waited(blocks);
         }
     }
 
-    /// A layer is no more.
+    /// A layer was removed.
     pub(super) fn forget(&mut self, layer: u32) {
         if let Some(sizes) = &mut self.sizes {
             sizes.forget(layer);
@@ -60,7 +60,7 @@ impl Forecast {
         known.resize(config.fast_blocks, config.ram_blocks);
     }
 
-    /// A host's read of a tier took so long.
+    /// Records the latency of a host's read of a tier.
     #[inline]
     pub fn took(&mut self, class: Class, took_ns: u64) {
         let usual = match class {
@@ -74,7 +74,7 @@ impl Forecast {
     }
 }
 
-/// What one shard tells; sizes are those of [`POINTS`].
+/// Forecast of one shard; sizes are those of [`POINTS`].
 #[derive(Clone, Debug)]
 pub struct ShardForecast {
     /// Blocks of the fast tier that are the shard's.
@@ -85,21 +85,21 @@ pub struct ShardForecast {
     pub policy: [Option<f64>; 3],
     /// Of the recently used volumes: blocks that each has of the fast tier, and its curve.
     pub volumes: BTreeMap<u32, (u64, [Told; POINTS.len()])>,
-    /// What a host's read of each tier takes, in nanoseconds, if there was one.
+    /// Latency of host reads by tier, in nanoseconds, if there was one.
     pub fast_ns: Option<u64>,
     pub slow_ns: Option<u64>,
 }
 
 impl Shard {
-    /// Follows the sizes of the tiers. The first time it begins to look at what hosts use.
+    /// Follows the sizes of the tiers. The first time it begins to examine what hosts use.
     pub(super) fn look_at_sizes(&self) {
         let config = self.policy_config(self.ram_limit());
         let mut state = self.state.borrow_mut();
         state.access.forecast().resize(config);
     }
 
-    /// What other sizes would give the pool, and each volume beside what it has of the fast tier here now; `holders`
-    /// are the volumes that layers count for. Nothing when there are not two tiers.
+    /// Forecasts for the pool, and for each volume with its present blocks of the fast tier; `holders`
+    /// are the volumes that layers count for. `None` without two tiers.
     pub fn what_if(&self, holders: &BTreeMap<u32, u32>) -> Option<ShardForecast> {
         if !self.tiers.are_two() {
             return None;

@@ -5,9 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A day, in nanoseconds.
 const DAY_NS: u64 = 86_400_000_000_000;
-/// What is not used is saved up for this part of a day: three hours.
+/// Unused budget accumulates for this part of a day: three hours.
 const SAVED_PART: u64 = 8;
-/// And at least so many bytes, so that an extent can be written.
+/// And at least this many bytes, so that an extent can be written.
 const SAVED_LEAST: u64 = 64 << 10;
 
 /// An hour, in nanoseconds.
@@ -15,7 +15,7 @@ const HOUR_NS: u64 = DAY_NS / HOURS as u64;
 /// Hours of a day.
 const HOURS: usize = 24;
 
-/// What was written in each of the last 24 hours.
+/// Bytes written in each of the last 24 hours.
 #[derive(Default, Debug)]
 struct Day {
     /// By the hour's number modulo 24.
@@ -27,7 +27,7 @@ struct Day {
 impl Day {
     /// Forgets hours that are no longer of the last 24, and returns the present one.
     fn hour(&mut self, now_ns: u64) -> &mut u64 {
-        // Loops' clocks may stand a little apart.
+        // Loops' clocks may differ slightly.
         let now = (now_ns / HOUR_NS).max(self.newest);
         let gone = (now - self.newest).min(HOURS as u64);
         (0..gone).for_each(|back| self.hours[((now - back) % HOURS as u64) as usize] = 0);
@@ -37,7 +37,7 @@ impl Day {
 }
 
 /// A bucket of bytes that fills over the day: one for all shards, as promotion in one may write what another does
-/// not. It begins empty: however often a pool is opened, no more is written for that.
+/// not. It begins empty: reopening a pool does not add to the budget.
 #[derive(Debug)]
 pub struct Budget {
     /// Bytes a day.
@@ -50,7 +50,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Of so many bytes a day.
+    /// A bucket of a number of bytes per day.
     pub fn new(daily: u64) -> Self {
         Self {
             daily,
@@ -70,12 +70,12 @@ impl Budget {
         self.daily
     }
 
-    /// Bytes that may be written at once.
+    /// Bytes that may be written now.
     pub fn left(&self) -> u64 {
         self.left.load(Ordering::Relaxed).max(0) as u64
     }
 
-    /// Bytes that may be written at once at a time of the loops' clock.
+    /// Bytes that may be written now, at a time of the loops' clock.
     pub fn left_at(&self, now_ns: u64) -> u64 {
         self.fill(now_ns);
         self.left()
@@ -113,11 +113,11 @@ impl Budget {
         taken
     }
 
-    /// Gives back what was taken and not written.
+    /// Returns bytes that were taken and not written.
     pub fn give_back(&self, bytes: u64) {
         self.left.fetch_add(bytes as i64, Ordering::Relaxed);
         self.used.fetch_sub(bytes, Ordering::Relaxed);
-        // Where it was taken before the hour began, the last day has so much less all the same.
+        // If they were taken before the hour began, the last day is reduced nevertheless.
         let mut day = self.day();
         let newest = day.newest;
         let mut left = bytes;
@@ -132,7 +132,7 @@ impl Budget {
         let last = self.filled_ns.load(Ordering::Acquire);
         let time = match last {
             0 => 0,
-            // Loops' clocks may stand a little apart.
+            // Loops' clocks may differ slightly.
             last => now_ns.saturating_sub(last),
         };
         let bytes = u128::from(time) * u128::from(self.daily) / u128::from(DAY_NS);

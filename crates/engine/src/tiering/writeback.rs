@@ -1,4 +1,4 @@
-//! Demotion: what only the fast tier has is written to the slow one, in the order of addresses.
+//! Demotion: dirty data is written back to the slow tier, in the order of addresses.
 //!
 //! A chunk that is mostly stored gets a home of 1 MiB; one that holds little is packed into slots
 //! of the slow tier, so that a few blocks do not take a megabyte.
@@ -26,7 +26,7 @@ const DENSE: usize = CHUNK_BLOCKS / 4;
 /// And with this many while space is short.
 const NEARLY_ALL: usize = CHUNK_BLOCKS * 7 / 8;
 
-/// A block on its way down: what it is and where it lay when it was read.
+/// A block being demoted: its identity and its location when it was read.
 #[derive(Clone, Copy)]
 pub(crate) struct Moving {
     block: usize,
@@ -45,16 +45,16 @@ impl Moving {
     }
 }
 
-/// What becomes of a candidate.
+/// Decision about a candidate.
 enum Plan {
     Move(Job),
-    /// The slow tier cannot take it.
+    /// The slow tier has no room for it.
     NoRoom,
-    /// It has nothing left that could be demoted.
+    /// It has no blocks left to demote.
     Nothing,
 }
 
-/// Where a job's blocks go.
+/// Destination of a job's blocks.
 pub(crate) enum Target {
     Home(Place),
     Slots(Vec<Run>),
@@ -74,11 +74,11 @@ struct Candidate {
 /// Chunks that are to be demoted.
 pub(crate) struct Wanted {
     pub chunks: Vec<(u32, u32)>,
-    /// Only what was not written for so long, in nanoseconds.
+    /// Only blocks that were not written for this time, in nanoseconds.
     pub settle_ns: u64,
     /// Those that lose their copies on the fast tier, too.
     pub sparse: bool,
-    /// Of them what is pinned to the slow tier alone.
+    /// Of these only those pinned to the slow tier.
     pub pinned: bool,
 }
 
@@ -89,13 +89,13 @@ pub(crate) struct Job {
     map_page: Rc<MapPage>,
     pub blocks: Vec<Moving>,
     target: Target,
-    /// The read epoch in which the slots were looked up: they are not given away before it ends.
+    /// The read epoch in which the slots were looked up: they are not reused before it ends.
     read_epoch: u64,
     /// Blocks that cannot be read: they stay where they are.
     unreadable: Vec<UnreadableBlock>,
-    /// A write of it was given up and may still land.
+    /// A write of it timed out and may still reach the drive.
     late: bool,
-    /// What was written is durable.
+    /// The written data is durable.
     flushed: bool,
     _busy: ChunkLock,
 }
@@ -125,10 +125,10 @@ impl Job {
     }
 }
 
-/// What a batch came to.
+/// Result of a batch.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct DemotedBatch {
-    /// Blocks that came down.
+    /// Demoted blocks.
     pub blocks: u64,
     /// The slow tier had no room for a chunk.
     pub full: bool,
@@ -170,7 +170,7 @@ impl Shard {
             } else if let Some(room) = self.try_journal_room(Work::Mover)? {
                 rooms.push(room);
             } else {
-                // What is collected goes first: it makes room. The rest is next.
+                // Collected chunks are demoted first, since that frees space. The rest is next.
                 self.state.borrow_mut().tier_index.demoted_to(last);
                 break;
             }
@@ -241,7 +241,7 @@ impl Shard {
         }
     }
 
-    /// A chunk that is neither busy nor was written recently, nor has only what cannot be read.
+    /// A chunk that is neither busy nor was written recently, nor only has unreadable blocks.
     fn candidate(
         &self,
         (volume, chunk): (u32, u32),
@@ -284,7 +284,7 @@ impl Shard {
         })
     }
 
-    /// Chooses what moves and takes space for it.
+    /// Chooses blocks to move and allocates space for them.
     fn plan_demotion(&self, candidate: Candidate, sparse: bool) -> Plan {
         let Candidate {
             volume,
@@ -353,7 +353,7 @@ impl Shard {
         job(fast, Target::Slots(runs))
     }
 
-    /// Blocks that a chunk has to have for a home: what that has free is for its chunk alone.
+    /// Minimum blocks of a chunk for a home: unused blocks of a home are only for its chunk.
     fn dense(&self) -> usize {
         match self.requests.is_sparing(self.handle.now_ns()) {
             true => NEARLY_ALL,
@@ -361,8 +361,8 @@ impl Shard {
         }
     }
 
-    /// A home is written where its content is stale: that it is must be durable, and nobody may
-    /// be reading what was valid there.
+    /// A home is written where its content is stale: the record of that must be durable, and no task may
+    /// be reading formerly valid data there.
     pub(super) async fn quiesce(&self) -> Result<(), IoError> {
         if is_on(Mutation::HomeUnquiet) {
             return Ok(());
@@ -382,7 +382,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Reads the blocks and writes those that can be read where they go, for some purpose. Every write is
+    /// Reads the blocks and writes the readable ones to their destination, for some purpose. Every write is
     /// waited for.
     pub(crate) async fn copy_down(&self, job: &mut Job, purpose: Purpose) -> Result<(), IoError> {
         let data = self.gather(job).await;
@@ -402,11 +402,11 @@ impl Shard {
         };
         result.map_err(|error| {
             job.late = error == DriveError::Timeout;
-            drive_error(error, "what moves cannot be written")
+            drive_error(error, "demoted data cannot be written")
         })
     }
 
-    /// Reads the blocks; those that cannot be read are taken out of the job.
+    /// Reads the blocks; unreadable ones are removed from the job.
     async fn gather(&self, job: &mut Job) -> DmaBuf {
         let mut data = self.handle.dma().get(job.blocks.len() * BLOCK);
         let mut there: Vec<Moving> = Vec::with_capacity(job.blocks.len());
@@ -478,8 +478,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Gives back space that was taken for a chunk that did not come down, unless a write that
-    /// was given up may still land there.
+    /// Frees space that was allocated for a chunk that was not demoted, unless a write that
+    /// timed out may still reach it.
     pub(crate) fn drop_target(&self, job: &Job) {
         if job.late {
             return;
@@ -493,9 +493,9 @@ impl Shard {
         }
     }
 
-    /// Records the blocks that nobody has written meanwhile: the slot does not tell it alone, since
-    /// it was free once the block had been read, and the block may have come to lie there again.
-    /// Returns how many came down.
+    /// Records the blocks that were not written meanwhile: the slot alone does not show that, since
+    /// it was free once the block had been read, and the block may have come to be there again.
+    /// Returns how many were demoted.
     pub(crate) fn settle_demotion(&self, job: &Job, descent: Descent) -> Result<u64, IoError> {
         let gone = self
             .state
@@ -539,8 +539,8 @@ impl Shard {
         Ok(fast.count() as u64)
     }
 
-    /// Blocks and runs go side by side; a stretch that is unchanged and contiguous on both sides
-    /// is one record, the slots of changed blocks are given back.
+    /// Iterates over blocks and runs in parallel; a run that is unchanged and contiguous on both sides
+    /// is one record, the slots of changed blocks are freed.
     fn settle_slots(
         &self,
         job: &Job,
@@ -559,7 +559,7 @@ impl Shard {
                 if unchanged(moving) {
                     let crcs = [moving.crc];
                     let (block, map_page) = (moving.block, &job.map_page);
-                    // Hosts' barriers do not wait for the slow tier's heads on account of what is demoted.
+                    // Hosts' barriers do not wait for the slow tier because of demoted data.
                     match job.flushed {
                         true => {
                             self.apply_flushed(job.volume, job.chunk, map_page, block, slot, &crcs)
@@ -572,7 +572,7 @@ impl Shard {
                     self.give_back(&[slot]);
                 }
             }
-            // Blocks that cannot be read leave room.
+            // Unreadable blocks leave space unused.
             if part.len() < run.count {
                 self.give_back(&[Run {
                     place: run.place.plus(part.len() as u64),
@@ -594,7 +594,7 @@ fn first_of(runs: &[Run], count: usize) -> impl Iterator<Item = Run> + '_ {
     })
 }
 
-/// Stretches of blocks whose places follow one another.
+/// Runs of blocks with contiguous places.
 fn runs_of<'a>(
     blocks: &'a [Moving],
     place: impl Fn(&Moving) -> Place + 'a,

@@ -21,31 +21,31 @@ use units::invariant::check;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, VdriveId};
 
-/// What all shards know and count of one part of a drive.
+/// State and counters of one part of a drive, shared by all shards.
 #[derive(Default, Debug)]
 pub struct DriveShared {
-    /// What was read and written since the pool was opened, without labels.
+    /// Reads and writes since the pool was opened, without labels.
     pub tally: Tally,
-    /// What else was written.
+    /// Other writes.
     pub wear: Wear,
     /// Requests that failed.
     pub errors: AtomicU64,
-    /// Blocks mended from another member.
+    /// Blocks repaired from another member.
     pub repaired: AtomicU64,
     /// Its flushes.
     pub flushing: Flushing,
-    /// Requests that were given up: the drive did not answer within the deadline.
+    /// Requests that timed out.
     pub timeouts: AtomicU64,
     /// It has not answered since the last such request.
     pub silent: AtomicBool,
-    /// Threads' ways to parts of it that find it far slower than usual.
+    /// Number of threads' channels that find it far slower than usual.
     pub slow: AtomicU32,
-    /// What is asked of its time.
+    /// Expectations of its response time.
     pub limits: DriveLimits,
 }
 
 impl DriveShared {
-    /// For a drive of which this is asked, and to which the pool wrote so much before.
+    /// For a drive with these expectations, and the bytes that the pool wrote to it before.
     pub fn new(limits: DriveLimits, wear: WearConfig) -> Arc<Self> {
         Arc::new(Self {
             limits,
@@ -54,10 +54,10 @@ impl DriveShared {
         })
     }
 
-    /// Does a flush of the drive, beside others' ([`Flushing::run`]).
+    /// Flushes the drive, concurrently with others ([`Flushing::run`]).
     ///
     /// # Errors
-    /// What the drive said, or `Gone` when one that overlaps failed.
+    /// The drive's error, or `Gone` if an overlapping one failed.
     pub async fn flush(
         &self,
         handle: &Handle,
@@ -73,7 +73,7 @@ impl DriveShared {
         self.wear.total(&self.tally.sums(), since_s)
     }
 
-    /// Whether it does not answer, or takes far longer than usual.
+    /// Whether it does not respond, or takes far longer than usual.
     pub fn is_slow(&self) -> bool {
         self.silent.load(Ordering::Relaxed) || self.slow.load(Ordering::Relaxed) > 0
     }
@@ -82,31 +82,31 @@ impl DriveShared {
 /// Reads that a drive has at a time where they take turns: about as many as a disk sorts by itself.
 pub(super) const TURNS: usize = 12;
 
-/// One thread's way to a drive.
+/// One thread's channel to a drive.
 pub(super) struct Channel {
-    /// What people call the drive.
+    /// The drive's name.
     spec: String,
     pub(super) queue: Rc<dyn DriveQueue>,
-    /// What all threads know of the drive.
+    /// Shared state of the drive.
     pub(super) shared: Arc<DriveShared>,
-    /// What goes this way.
+    /// Requests of this channel.
     pub(super) counter: Counter,
     /// The deadline of its requests.
     pub(super) watch: Rc<Watch>,
 }
 
-/// One part of a vdrive, as one thread reaches it.
+/// One thread's channel to one part of a vdrive.
 pub struct PartIo {
     /// The drive; another one after a replacement.
     pub(super) channel: RefCell<Rc<Channel>>,
     /// First byte of the part on the drive.
     offset: u64,
-    /// Whether it counts as a mirror's member.
+    /// Whether it is a valid member of a mirror.
     pub(super) member: Arc<Member>,
 }
 
 impl PartIo {
-    /// A part that begins at `offset` (bytes) of a drive; `spec` is what people call that.
+    /// A part that begins at `offset` (bytes) of a drive; `spec` is its name.
     pub fn new(
         handle: &Handle,
         queue: Rc<dyn DriveQueue>,
@@ -169,7 +169,7 @@ impl PartIo {
         channel.counted(run.await)
     }
 
-    /// Whether so much was written that a flush pays, `since_ns` after the caller's last.
+    /// Whether enough was written that an early flush pays, `since_ns` after the caller's last.
     fn flush_is_due(&self, since_ns: u64) -> bool {
         let channel = self.channel.borrow();
         let shared = &channel.shared;
@@ -216,10 +216,10 @@ impl Channel {
     }
 }
 
-/// Tells whether the block `index` (counted from the first that was asked for) is as it must be.
+/// Verifies the block `index` (counted from the first requested one).
 pub type Check<'a> = &'a dyn Fn(usize, &[u8]) -> bool;
 
-/// A vdrive, as one shard reaches it.
+/// One shard's channel to a vdrive.
 pub struct VdriveIo {
     /// Its number.
     pub id: VdriveId,
@@ -228,17 +228,17 @@ pub struct VdriveIo {
     pub(super) members: Arc<Members>,
     pub(super) dma: DmaPool,
     turn: Cell<usize>,
-    /// Blocks that were seen to be wrong on a member, and not read again yet.
+    /// Blocks that were found bad on a member, and not read again yet.
     pub(super) suspects: RefCell<VecDeque<(u64, usize)>>,
     /// For reads of a tier of disks: turns in the order of addresses.
     pub(super) turns: Limit,
-    /// What this thread has written to a mirror and not flushed: a member that goes out may have
-    /// lost it.
+    /// Unflushed writes of this thread to a mirror: a member that goes out may have
+    /// lost them.
     pub(super) written: RefCell<Written>,
     pub(super) gate: Gate,
-    /// What this thread has under way.
+    /// Requests of this thread in flight.
     pub(super) flights: Flights,
-    /// What this thread's reads take.
+    /// Latency of this thread's reads.
     pub(super) cost: RefCell<ReadCost>,
     /// All drives have their data in this process's memory.
     pub(super) in_memory: Cell<bool>,
@@ -277,7 +277,7 @@ impl VdriveIo {
         vdrive
     }
 
-    /// A part lies on another drive from now on.
+    /// Attaches a part to another drive.
     pub fn attach(
         &self,
         handle: &Handle,
@@ -292,7 +292,7 @@ impl VdriveIo {
         self.forget_cost();
     }
 
-    /// What was written to the drive of each part.
+    /// Bytes written to the drive of each part.
     #[cfg(test)]
     pub fn wear(&self) -> Vec<WearConfig> {
         let parts = self.parts.iter();
@@ -388,7 +388,7 @@ impl VdriveIo {
             .expect("a mirror has members")
     }
 
-    /// Block by block from whichever member has it right; the others are written anew.
+    /// Reads block by block from a member with an intact copy; the others are rewritten.
     async fn read_mending(
         &self,
         fragment: Fragment,
@@ -423,7 +423,7 @@ impl VdriveIo {
                 Err(failed) => {
                     self.set_aside_silent(member, failed);
                     wrong.push(member);
-                    // What another member has tells more.
+                    // Another member's copy is more informative.
                     if error != DriveError::Checksum {
                         error = failed;
                     }
@@ -447,17 +447,17 @@ impl VdriveIo {
         Ok(good)
     }
 
-    /// Where a block lies, for people: the drives that hold it, and the byte on each.
+    /// Location of a block, for messages: its drives, and the byte on each.
     pub fn places_of(&self, block: u64) -> Vec<String> {
         if self.check_bounds(block, 1).is_err() {
-            return vec![format!("block {block}, which lies on no drive")];
+            return vec![format!("block {block}, which is on no drive")];
         }
         let copies = self.named_places_of(block).into_iter();
         let copies = copies.map(|(drive, byte)| format!("{drive} at byte {byte}"));
         copies.collect()
     }
 
-    /// The drives that hold a block, as they were named, and the byte on each.
+    /// The specifications of a block's drives, and the byte on each.
     ///
     /// # Panics
     /// When the vdrive has no such block.
@@ -467,7 +467,7 @@ impl VdriveIo {
         copies.collect()
     }
 
-    /// The parts that hold a block and count, by number, and the byte of each one's drive.
+    /// The valid parts that have a block, by number, and the byte of each one's drive.
     ///
     /// # Panics
     /// When the vdrive has no such block.
@@ -489,7 +489,7 @@ impl VdriveIo {
             .collect()
     }
 
-    /// A member that does not answer is out, if there is another: each request would wait for it.
+    /// A member that does not respond is out, if there is another: each request would wait for it.
     pub(super) fn set_aside_silent(&self, member: usize, error: DriveError) {
         if error == DriveError::Timeout {
             let why = "it did not answer in time";
@@ -560,7 +560,7 @@ impl VdriveIo {
         result
     }
 
-    /// Remembers what was written for the members that do not have it, or may lose it.
+    /// Records writes for the members that lack them, or may lose them.
     pub(super) fn note_written(&self, block: u64, count: u64, took: &[usize]) {
         let map = &self.parts[0].member.stale;
         self.written.borrow_mut().add(map, block, count);
@@ -572,8 +572,8 @@ impl VdriveIo {
         }
     }
 
-    /// Blocks that are there since before the pool was opened and may have been written while a
-    /// member was away: the member lacks them.
+    /// Blocks from before the opening of the pool that may have been written while a
+    /// member was out: the member lacks them.
     pub fn note_found(&self, block: u64, count: u64) {
         if self.layout.is_mirror() {
             let members = self.members_where(|member| member.state() != MemberState::Out);
@@ -581,7 +581,7 @@ impl VdriveIo {
         }
     }
 
-    /// Gives failed members to `out` where others did well; the whole did well if a member that is still in did.
+    /// Reports failed members to `out` if others succeeded; the write succeeds if a member that is still in did.
     fn settle(
         &self,
         members: &[usize],
@@ -603,8 +603,8 @@ impl VdriveIo {
         all_ended(results).and(Err(DriveError::Gone))
     }
 
-    /// Makes completed writes durable on every member that takes writes. A member that fails has lost
-    /// nobody knows what: it is out, and all of it is copied before it counts again.
+    /// Makes completed writes durable on every member that takes writes. If a member fails, it is
+    /// unknown what it lost: it goes out, and is resynced completely.
     ///
     /// # Errors
     /// When a drive that is no mirror's member, or every member, failed.
@@ -632,15 +632,15 @@ impl VdriveIo {
         result
     }
 
-    /// Whether some drive has so much to flush that the next one would take long, and one may be made now,
+    /// Whether some drive has so much to flush that the next flush would take long, and an early one is due,
     /// `since_ns` after the caller's last.
     pub fn flush_is_due(&self, since_ns: u64) -> bool {
-        // A member that is out is not flushed, and would be due for ever.
+        // A member that is out is not flushed, and would be due forever.
         let mut flushed = self.parts.iter().filter(|part| part.member.takes_writes());
         flushed.any(|part| part.flush_is_due(since_ns))
     }
 
-    /// Members that are out may not have what was not flushed yet.
+    /// Members that are out may lack unflushed writes.
     fn lost_by_absent(&self, written: &Written) {
         if is_on(Mutation::AbsentUnnoted) {
             return;
@@ -652,7 +652,7 @@ impl VdriveIo {
         }
     }
 
-    /// Invariant: a member that is out may lack what was written before the last flush, and is known to.
+    /// Invariant: writes since before the last flush that a member may lack are in the dirty-region log.
     fn check_noted(&self, written: &Written) {
         check(|| {
             let unnoted = |member: &Member| {
@@ -660,13 +660,13 @@ impl VdriveIo {
             };
             let member = *self.members_where(unnoted).first()?;
             Some(format!(
-                "member {member} of vdrive {} is out, and what it may lack is not noted",
+                "member {member} of vdrive {} is out, and the dirty-region log lacks a region",
                 self.id
             ))
         });
     }
 
-    /// What each member that is in has of `count` blocks from `block` on; nothing for a block that
+    /// The copies of `count` blocks from `block` on, on each member that is in; `None` for a block that
     /// it cannot read.
     ///
     /// # Errors
@@ -716,8 +716,8 @@ impl VdriveIo {
     }
 }
 
-/// Whether all of several requests went well. A timeout counts more than other errors: such a
-/// write may still land.
+/// Combines the results of several requests. A timeout counts more than other errors: such a
+/// write may still reach the drive.
 pub(crate) fn all_ended(results: impl AsRef<[Result<(), DriveError>]>) -> Result<(), DriveError> {
     let results = results.as_ref();
     let late = |result: &&Result<(), DriveError>| **result == Err(DriveError::Timeout);

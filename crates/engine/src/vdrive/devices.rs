@@ -1,8 +1,8 @@
 //! The vdrives that a shard reads and writes, by number.
 //!
-//! Owns the table alone: a vdrive comes when the pool gets one, and goes once nothing lies on it. The table is borrowed
+//! Owns only the table: a vdrive is added when the pool gets one, and removed once it is empty. The table is borrowed
 //! within each method and never while anything is awaited or a vdrive is read or written, so it may change at any await:
-//! who needs a vdrive for longer holds it by [`Devices::get`]. Any part may ask.
+//! callers that need a vdrive for longer hold it by [`Devices::get`]. Any part may call it.
 //!
 //! The invariants that builds of the simulation check of places (`check_*`) are nothing in other builds.
 
@@ -18,7 +18,7 @@ use units::{Place, VdriveId};
 pub(crate) struct Devices(RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>);
 
 impl Devices {
-    /// Those that a pool is opened with.
+    /// The vdrives that a pool is opened with.
     pub fn new(vdrives: BTreeMap<VdriveId, Rc<VdriveIo>>) -> Self {
         Self(RefCell::new(vdrives))
     }
@@ -36,28 +36,28 @@ impl Devices {
             .ok_or_else(|| IoError::new(ErrorKind::Device, format!("the pool has no vdrive {id}")))
     }
 
-    /// All of these, or nothing when the pool lacks one.
+    /// All of these, or `None` if the pool lacks one.
     pub fn several(&self, ids: impl Iterator<Item = VdriveId>) -> Option<Vec<Rc<VdriveIo>>> {
         let vdrives = self.0.borrow();
         ids.map(|id| vdrives.get(&id).cloned()).collect()
     }
 
-    /// Adds a vdrive that came to the pool.
+    /// Adds a vdrive.
     pub fn insert(&self, vdrive: Rc<VdriveIo>) {
         self.0.borrow_mut().insert(vdrive.id, vdrive);
     }
 
-    /// Forgets a vdrive that left the pool.
+    /// Removes a vdrive.
     pub fn remove(&self, id: VdriveId) {
         self.0.borrow_mut().remove(&id);
     }
 
-    /// Shows each vdrive, in the order of their numbers.
+    /// Iterates over the vdrives, in the order of their numbers.
     pub fn for_each(&self, see: impl FnMut(&Rc<VdriveIo>)) {
         self.0.borrow().values().for_each(see);
     }
 
-    /// Whether one of these has so much to flush that it is better done now, `since_ns` after the last commit.
+    /// Whether an early flush of one of these is due, `since_ns` after the last commit.
     pub fn is_flush_due<'a>(
         &self,
         mut ids: impl Iterator<Item = &'a VdriveId>,
@@ -71,7 +71,7 @@ impl Devices {
         })
     }
 
-    /// Invariant: what is freed is not being written.
+    /// Invariant: freed space is not being written.
     pub fn check_unwritten(&self, place: Place, count: usize) {
         if is_watched()
             && let Some(vdrive) = self.0.borrow().get(&place.vdrive())
@@ -93,7 +93,7 @@ impl Devices {
         }
     }
 
-    /// Invariant: what a map says lies at a place was written there.
+    /// Invariant: what a map says is at a place was written there.
     pub fn check_content(&self, place: Place, crc: u32) {
         if is_watched()
             && let Some(vdrive) = self.0.borrow().get(&place.vdrive())

@@ -1,12 +1,12 @@
 //! Reading and writing without waiting, where drives have their data in this process's memory: no buffer of
-//! the engine's lies in between, and no task. It counts as done in no time: a look at the clock would take longer.
+//! the engine's is in between, and no task. Its latency counts as zero: reading the clock would take longer.
 
 use super::device::PartIo;
 use super::{Member, Purpose, VdriveIo};
 use block::{Lent, Shown};
 use units::{BLOCK, Coming};
 
-/// Blocks that were seen to be wrong and not read again yet, at most.
+/// Most blocks that were found bad and not read again yet.
 const SUSPECTS: usize = 64;
 
 impl PartIo {
@@ -27,7 +27,7 @@ impl PartIo {
     ) -> bool {
         let channel = self.channel.borrow();
         let len = count * BLOCK;
-        // What was given up and may still land would not be waited for.
+        // Timed-out writes that may still reach the drive would not be waited for.
         let was_written =
             !channel.watch.has_late() && channel.queue.write_in_place(self.byte(block), len, fill);
         if was_written {
@@ -43,14 +43,14 @@ impl VdriveIo {
         self.in_memory.get()
     }
 
-    /// Looks at that again.
+    /// Updates that.
     pub(super) fn look_for_memory(&self) {
         let mut parts = self.parts.iter();
         let all = parts.all(|part| part.channel.borrow().queue.is_in_memory());
         self.in_memory.set(all);
     }
 
-    /// Where a block lies that will be read in place. Which member of a mirror it will be is not known before.
+    /// Address of a block that will be read in place. The member of a mirror is not known before.
     pub(crate) fn coming(&self, block: u64) -> Coming {
         if self.layout.is_mirror() || self.check_bounds(block, 1).is_err() {
             return Coming::NOTHING;
@@ -61,15 +61,15 @@ impl VdriveIo {
         channel.queue.coming(part.byte(fragment.block), BLOCK)
     }
 
-    /// Shows `see` `count` blocks from `block` on, if they lie in one piece of memory. It says whether they are
-    /// right: what is not is to be read again by [`VdriveIo::read`], which looks at the same member and mends it.
+    /// Shows `see` `count` blocks from `block` on, if they are in one piece of memory. It returns whether they are
+    /// intact: others have to be read again by [`VdriveIo::read`], which reads the same member and repairs it.
     pub(crate) fn read_in_place(
         &self,
         block: u64,
         count: usize,
         see: &mut dyn FnMut(Shown<'_>) -> bool,
     ) {
-        // A mirror's turn is not taken in vain: members are to be read in turn.
+        // A mirror's turn is only taken for a read, since members are read in turn.
         if !self.is_in_memory() || self.check_bounds(block, count).is_err() {
             return;
         }
@@ -90,7 +90,7 @@ impl VdriveIo {
         }
     }
 
-    /// A block was seen to be wrong on a member: whoever reads it next looks at that one.
+    /// A block was found bad on a member: its next read examines that one.
     fn suspect(&self, block: u64, member: usize) {
         let mut suspects = self.suspects.borrow_mut();
         if suspects.len() == SUSPECTS {
@@ -99,7 +99,7 @@ impl VdriveIo {
         suspects.push_back((block, member));
     }
 
-    /// The member that a read of blocks from `block` on is to look at.
+    /// The member that a read of blocks from `block` on is to examine.
     pub(super) fn member_for(&self, block: u64) -> usize {
         let mut suspects = self.suspects.borrow_mut();
         let known = suspects.iter().position(|(suspect, _)| *suspect == block);
@@ -109,8 +109,8 @@ impl VdriveIo {
         member.unwrap_or_else(|| self.choose_member())
     }
 
-    /// Lets `fill` write `count` blocks from `block` on, as [`VdriveIo::write`] does, if that takes no waiting.
-    /// False when it does, or went wrong: some of it may then be written.
+    /// Has `fill` write `count` blocks from `block` on, as [`VdriveIo::write`] does, if that takes no waiting.
+    /// False if it does, or failed: a part may then be written.
     pub(crate) fn write_in_place(
         &self,
         block: u64,

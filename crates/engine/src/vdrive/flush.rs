@@ -1,6 +1,6 @@
-//! Flushes of one drive, by whoever writes to it: shards' parts of vdrives, and labels.
+//! Flushes of one drive by all its writers: shards' parts of vdrives, and labels.
 //!
-//! A flush that fails may take with it what another one, under way at the same time, was to make durable,
+//! A flush that fails may take with it what another one, in progress at the same time, was to make durable,
 //! and that one may be answered first. So a success counts once all that overlap have ended, and none
 //! of them failed; after a failure no later one is believed.
 
@@ -17,7 +17,7 @@ use units::mutation::{Mutation, is_on};
 #[derive(Debug, Default)]
 pub struct Flushing {
     state: Mutex<State>,
-    /// Bytes written to the drive in all after which a flush pays that nobody asked for; 0 before the first.
+    /// Total bytes written to the drive at which an early flush pays; 0 before the first.
     due_at: AtomicU64,
     /// Time to leave between such flushes, in nanoseconds.
     pause_ns: AtomicU64,
@@ -26,7 +26,7 @@ pub struct Flushing {
 #[derive(Debug, Default)]
 struct State {
     cost: FlushCost,
-    /// Bytes written in all when the last one began.
+    /// Total bytes written when the last one began.
     written: u64,
     next: u64,
     under_way: BTreeSet<u64>,
@@ -34,7 +34,7 @@ struct State {
     waiting: Vec<Waker>,
 }
 
-/// A flush under way; one that is given up counts as failed.
+/// A flush in progress; a dropped one counts as failed.
 struct UnderWay<'a> {
     of: &'a Flushing,
     number: u64,
@@ -61,8 +61,8 @@ impl Flushing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether so much was written since the last flush (`written` tells bytes in all) that the next one would
-    /// take long, and that one may be made now, `since_ns` after the caller's last.
+    /// Whether so much was written since the last flush (`written`: total bytes) that the next one would
+    /// take long, and an early one is due, `since_ns` after the caller's last.
     pub fn is_due(&self, written: impl FnOnce() -> u64, since_ns: u64) -> bool {
         let due_at = self.due_at.load(Ordering::Relaxed);
         let may_be = due_at > 0 && since_ns >= self.pause_ns.load(Ordering::Relaxed);
@@ -76,12 +76,12 @@ impl Flushing {
         self.pause_ns.store(pause_ns, Ordering::Relaxed);
     }
 
-    /// Whether a flush has failed: what the drive still has of the writes before it is unknown.
+    /// Whether a flush has failed: it is unknown which earlier writes the drive still has.
     pub fn has_failed(&self) -> bool {
         self.state().failed
     }
 
-    /// Does a flush, and waits for those that are under way when it ends. One that failed before this one
+    /// Flushes, and waits for flushes that are in progress at its end. One that failed before this one
     /// began says nothing of what was written since: whether that counts is the caller's to know. `written`:
     /// bytes written to the drive so far, in all.
     ///

@@ -1,4 +1,4 @@
-//! How much a drive is let cache before it is flushed without being asked.
+//! How much a drive may cache before it is flushed early.
 //!
 //! Many drives take longer for a flush the more was written since the last one, and answer nothing
 //! meanwhile: solid-state drives without protected caches, disks, drives of virtual machines. What is

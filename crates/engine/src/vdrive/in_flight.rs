@@ -1,4 +1,4 @@
-//! Writes and scrubs of a vdrive that are under way, and what was last written where: for invariants that builds of the
+//! Writes and scrubs of a vdrive that are in progress, and what was last written where: for invariants that builds of the
 //! simulation check ([`units::invariant`]), and in others nothing at all.
 
 use super::{MemberState, VdriveIo};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use units::BLOCK;
 use units::invariant::{check, is_watched};
 
-/// Writes that one thread has under way on a vdrive.
+/// Writes that one thread has in progress on a vdrive.
 #[derive(Default)]
 pub(super) struct Flights {
     next: Cell<u64>,
@@ -27,7 +27,7 @@ struct Flight {
     members: Vec<usize>,
 }
 
-/// A write that is under way, until it is dropped.
+/// A write that is in progress, until it is dropped.
 pub(super) struct UnderWay<'a>(Option<(&'a Flights, u64)>);
 
 impl Drop for UnderWay<'_> {
@@ -55,7 +55,7 @@ impl Drop for Look<'_> {
 }
 
 impl Flights {
-    /// A scrub begins to read these blocks, and mends those that are wrong.
+    /// A scrub begins to read these blocks, and repairs those that are wrong.
     pub(super) fn look(&self, blocks: impl Iterator<Item = u64>) -> Look<'_> {
         let blocks: Vec<u64> = match is_watched() {
             true => blocks.collect(),
@@ -101,7 +101,7 @@ impl Flights {
 }
 
 impl VdriveIo {
-    /// Invariant: what is freed is not being written, or the write would go over what lies there next.
+    /// Invariant: what is freed is not being written, or the write would go over what is there next.
     pub fn check_unwritten(&self, first: u64, count: u64) {
         check(|| {
             let under_way = self.flights.under_way.borrow();
@@ -128,7 +128,7 @@ impl VdriveIo {
         });
     }
 
-    /// Invariant: what a map says lies in a block is what was last written there.
+    /// Invariant: what a map says is in a block is what was last written there.
     pub fn check_content(&self, block: u64, crc: u32) {
         check(|| {
             let written = self.flights.written.borrow();
@@ -140,14 +140,14 @@ impl VdriveIo {
         });
     }
 
-    /// Invariant: what a block is mended with is what was last written there, or it is no longer whose it was.
+    /// Invariant: what a block is repaired with is what was last written there, or it is no longer whose it was.
     pub(super) fn check_mended(&self, block: u64, bytes: &[u8]) {
         if is_watched() {
             self.check_content(block, crc32c(bytes));
         }
     }
 
-    /// Invariant: once a member that returns is being brought up to date, no write under way leaves it out.
+    /// Invariant: once a member that returns is being brought up to date, no write in progress leaves it out.
     pub fn check_taken_along(&self, member: usize) {
         check(|| {
             let under_way = self.flights.under_way.borrow();

@@ -1,12 +1,12 @@
-//! What reads of a vdrive have cost recently, and so how soon the next one is answered.
+//! Recent read latency of a vdrive, and an estimate of that of the next read.
 //!
-//! A block that two vdrives have is read from the one that answers sooner ([`choose`]). A read is
+//! A block that two vdrives have is read from the one that responds sooner ([`choose`]). A read is
 //! answered after the work in flight before it and its own, times what a unit of work takes while
 //! more is waiting (Little's law), and never sooner than a read that is alone. Of the vdrive that
-//! is read as a rule the best that it did of late is believed, of the other one rather the worst:
+//! is read as a rule the best that it did recently is believed, of the other one rather the worst:
 //! a flush, or a lucky read of a disk, moves nothing. What is learned comes from the reads that
 //! are made anyway. Of a vdrive that gets none the same block is read once more beside the host's
-//! own read, seldom, and only where it might answer sooner: nobody waits for that.
+//! own read, rarely, and only where it might respond sooner: no host waits for that.
 //!
 //! Plain code: times are handed in, nanoseconds of one clock.
 
@@ -45,7 +45,7 @@ struct Pace {
     usual_ns: Option<u64>,
     /// The least of what was usual: in the last time in which reads waited, if there was one, and since.
     least_ns: (Option<u64>, u64),
-    /// The time under way: its begin, the reads that ended, those of them that had waited.
+    /// The time in progress: its begin, the reads that ended, those of them that had waited.
     since_ns: u64,
     ended: u32,
     waited: u32,
@@ -76,13 +76,13 @@ impl Pace {
         (self.since_ns, self.ended, self.waited) = (now_ns, 0, 0);
     }
 
-    /// The best of late; none when reads never waited for each other.
+    /// The recent best; none when reads never waited for each other.
     fn least_ns(&self) -> Option<u64> {
         self.least_ns.0.map(|before| before.min(self.least_ns.1))
     }
 }
 
-/// A read under way.
+/// A read in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Begun {
     since_ns: u64,

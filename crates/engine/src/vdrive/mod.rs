@@ -1,9 +1,9 @@
 //! Vdrives: drives of one class under one layout (concat, stripe or mirror).
 //!
 //! A vdrive maps its blocks to drives and bytes, reads with verification (the caller gives the check), and repairs a member
-//! of a mirror from one that is right. Every request has a deadline, and its latency is measured: an exponentially weighted
-//! average says what a read costs now, which reads of clean copies are balanced by. Flushes of a drive are joined, and one
-//! counts only if no other that overlapped it failed. Where a drive's data lies in this process's memory, `direct` reads and
+//! of a mirror from an intact one. Every request has a deadline, and its latency is measured: an exponentially weighted
+//! average estimates the cost of a read, by which reads of clean copies are balanced. Flushes of a drive are joined, and one
+//! counts only if no other that overlapped it failed. Where a drive's data is in this process's memory, `direct` reads and
 //! writes it without a buffer or a task in between.
 //!
 //! Names no other part of the engine. Leaves out: what the blocks mean, and who may use them.

@@ -1,4 +1,4 @@
-//! What a drive usually takes for a request, and whether it takes far longer of late.
+//! The usual latency of a drive, and whether it has recently been far higher.
 
 use std::cell::Cell;
 
@@ -9,11 +9,11 @@ const FLOOR_NS: u64 = 5_000_000;
 /// Weight of one request in what is recent, and in what is usual.
 const RECENT: u64 = 16;
 const USUAL: u64 = 1024;
-/// How long it has to go on, in nanoseconds.
+/// How long it has to continue, in nanoseconds.
 const LONG_NS: u64 = 10_000_000_000;
 
 /// Averages of one kind of request. A deep queue makes each request wait and a shallow one leaves
-/// a fast drive idle, so the time of a request and its share of the time are both looked at.
+/// a fast drive idle, so the time of a request and its share of the time are both examined.
 #[derive(Default)]
 pub(super) struct Pace {
     requests: Cell<u64>,

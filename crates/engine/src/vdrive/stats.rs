@@ -1,4 +1,4 @@
-//! What was read from a drive and written to it, counted by each thread for itself: a line of the cache that all
+//! Bytes read from and written to a drive, counted per thread: a cache line that all
 //! threads write would go from core to core with every request.
 
 use super::Purpose;

@@ -1,4 +1,4 @@
-//! Reads of a vdrive with their times: what is learned of them chooses between two that have a block.
+//! Reads of a vdrive with their latencies, by which a vdrive is chosen where two have a block.
 
 use super::device::{Check, TURNS, VdriveIo};
 use super::latency::{Begun, Choice, choose};
@@ -8,7 +8,7 @@ use reactor::{Permit, Urgency};
 use std::ops::Range;
 use units::mutation::{Mutation, is_on};
 
-/// A read under way; one that is dropped counts no more.
+/// A read in progress; one that is dropped counts no more.
 struct Timed<'a> {
     vdrive: &'a VdriveIo,
     begun: Option<Begun>,
@@ -68,7 +68,7 @@ impl Turn<'_> {
 impl VdriveIo {
     /// Reads `count` blocks from `block` on and checks each.
     ///
-    /// A mirror's member that fails or gives a wrong block is mended from one that gives the right
+    /// A mirror's member that fails or gives a wrong block is repaired from one that gives the right
     /// one; [`DriveError::Checksum`] when none does.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
-//! Requests that a drive does not answer, and drives that are slow: noticed, counted, told.
+//! Requests that time out, and drives that are slow: detected, counted, reported.
 //!
 //! A request that has not ended after the deadline is answered with [`DriveError::Timeout`]. Its
-//! buffer stays with the drive until that gives it back; what it says then is not looked at. One
+//! buffer stays with the drive until that gives it back; what it says then is not examined. One
 //! timer for all requests of a part, none while there are none. Time in which the loop itself stood
 //! still (a stopped process, a starved machine) is not the drive's: its answer may long be there.
 
@@ -209,7 +209,10 @@ impl Watch {
         if slow {
             self.shared.slow.fetch_add(1, Ordering::Relaxed);
             let factor = self.limits.slow_factor;
-            tracing::warn!(drive = self.drive, "over {factor} times slower than usual");
+            tracing::warn!(
+                drive = self.drive,
+                "more than {factor} times slower than usual"
+            );
         } else {
             self.shared.slow.fetch_sub(1, Ordering::Relaxed);
             tracing::info!(drive = self.drive, "as fast as usual again");

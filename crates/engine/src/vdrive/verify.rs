@@ -1,4 +1,4 @@
-//! Reading every copy of a range, for the scrub and for recovery: a mirror's members are all looked at.
+//! Reading every copy of a range, for the scrub and for recovery: a mirror's members are all examined.
 
 use super::device::{Check, VdriveIo};
 use super::{Member, Purpose};
@@ -35,7 +35,7 @@ pub struct BadCopy {
     pub part: usize,
     /// What is wrong with it.
     pub error: DriveError,
-    /// It was written anew from another member.
+    /// It was written again from another member.
     pub mended: bool,
 }
 
@@ -138,11 +138,11 @@ impl VdriveIo {
     }
 
     /// Reads every copy of `count` blocks from `block` on and checks each; a mirror's bad copy is
-    /// written anew from a good one. Only a bad block that `counts` says still counts is told of
-    /// and mended: it may not be needed any more.
+    /// written again from a good one. Only a bad block that `counts` says still counts is told of
+    /// and repaired: it may not be needed any longer.
     ///
     /// # Errors
-    /// When a drive that is no mirror's member does not answer or is gone.
+    /// When a drive that is no mirror's member does not respond or is gone.
     pub async fn verify(
         &self,
         block: u64,
@@ -227,7 +227,7 @@ impl VdriveIo {
     /// The blocks of a range that are wrong on one member of a mirror; none when the member is out.
     ///
     /// # Errors
-    /// When the member does not answer or is gone.
+    /// When the member does not respond or is gone.
     pub async fn bad_on(
         &self,
         member: usize,
@@ -324,7 +324,7 @@ impl VdriveIo {
         None
     }
 
-    /// Writes a member's block anew, and reads it back: a medium may not take it.
+    /// Writes a member's block again, and reads it back: a medium may not take it.
     async fn mend(&self, member: usize, block: u64, good: DmaBuf) -> bool {
         let part = &self.parts[member];
         if !part.member.is_in() {

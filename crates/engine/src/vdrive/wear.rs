@@ -1,4 +1,4 @@
-//! What is written to a drive, counted by what it is for.
+//! Bytes written to a drive, counted by purpose.
 
 use super::Sums;
 use format::WearConfig;
@@ -11,7 +11,7 @@ pub enum Purpose {
     Hosts,
     /// They are brought to the fast tier.
     Promotion,
-    /// They are demoted, are moved together or off a vdrive, are mended, or copied to a mirror's member.
+    /// They are demoted, are moved together or off a vdrive, are repaired, or copied to a mirror's member.
     Upkeep,
     /// The metadata region.
     Metadata,

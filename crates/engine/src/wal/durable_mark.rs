@@ -1,8 +1,8 @@
-//! Marks: what a barrier made durable is known as durable soon after.
+//! Durable marks: soon after a barrier, the drives record how far it went.
 //!
 //! A page of the journal says how far the journal was durable when it was made, so that the records of the last barrier are
 //! covered by the next page alone, and recovery proves them one by one until then: a block of them that rotted
-//! would pass for one that was not written. The journal's tail knows at once; for a loss of power a page, mostly an empty
+//! would pass for one that was not written. The journal's tail records it immediately; for a loss of power a page, mostly an empty
 //! one, says it on the drives, a while after the last barrier ([`super::writer::WalWriter`] has the timer). No FLUSH waits
 //! for it.
 

@@ -1,8 +1,8 @@
 //! A shard's journal in memory: the page that is being filled, pages that wait to be written, and how far all of it is.
 //!
-//! Pages are numbered since the pool was made, and lie in a ring of the metadata region at their number modulo its
+//! Pages are numbered since the pool was made, and are in a ring of the metadata region at their number modulo its
 //! length. Four numbers only grow: pages below `from` are in the newest checkpoint, below `durable` flushed with the data of
-//! their records, below `persisted` written, and `next` is being filled; `from <= next`, and at most a ring lies between
+//! their records, below `persisted` written, and `next` is being filled; `from <= next`, and at most a ring is between
 //! them. A page in the ring is written again while it fills; one that is **sealed** is full, or a commit ended it, and
 //! is never changed again once it is durable.
 //!
@@ -27,12 +27,12 @@ const LONGEST: u64 = 8 * 1024;
 /// Pages that the records of one piece of work take at most: those of 256 single blocks, made without a pause.
 const ROOM_PAGES: u64 = 3;
 
-/// What earlier processes left of a shard's journal in memory that outlives them.
+/// The tail of a shard's journal that earlier processes left in memory that outlives them.
 #[derive(Default)]
 pub(crate) struct LeftTail {
     /// The tail of the last opening, as its label tells.
     pub tail: Option<Tail>,
-    /// The newest epoch that a tail of these drives tells of, of whichever opening.
+    /// The newest epoch in a tail of these drives, of any opening.
     pub epoch: u64,
     /// Pages below this number were durable in that epoch.
     pub durable: u64,
@@ -63,7 +63,7 @@ pub struct JournalBounds {
     pub next: u64,
 }
 
-/// A shard's journal. Pages are numbered since the pool was made and lie in a ring.
+/// A shard's journal. Pages are numbered since the pool was made and are in a ring.
 pub struct Journal {
     pool: PoolId,
     shard: ShardId,
@@ -82,7 +82,7 @@ pub struct Journal {
     recorded: u64,
     page: JournalPage,
     tail: Option<Tail>,
-    /// What an earlier process left, until recovery has ended.
+    /// The tail of an earlier process, until recovery has ended.
     left: LeftTail,
     sealed: Vec<(u64, DmaBuf)>,
     dma: DmaPool,
@@ -99,7 +99,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// An empty journal for a shard of a pool, with so many blocks of the metadata region from `base` on; its pages are
+    /// An empty journal for a shard of a pool, with a number of blocks of the metadata region from `base` on; its pages are
     /// from `dma`.
     pub fn new((pool, shard): (PoolId, ShardId), (base, ring): (u64, u64), dma: DmaPool) -> Self {
         Self {
@@ -305,7 +305,7 @@ impl Journal {
         bytes
     }
 
-    /// What the page that is being filled says of itself now.
+    /// The present header of the page that is being filled.
     fn header(&self) -> JournalHeader {
         JournalHeader {
             pool: self.pool,
@@ -332,7 +332,7 @@ impl Journal {
         of_epoch && sequence >= self.left.durable
     }
 
-    /// What tails that were left tell of the epoch and of pages that were durable in it.
+    /// The epoch and its durable pages, according to left tails.
     pub fn told_by_tails(&self) -> (u64, u64) {
         (self.left.epoch, self.left.durable)
     }
@@ -413,12 +413,12 @@ impl Journal {
         (self.next, std::mem::take(&mut self.touched))
     }
 
-    /// What earlier processes left of it.
+    /// Its left tail.
     pub(super) fn set_left(&mut self, left: LeftTail) {
         self.left = left;
     }
 
-    /// What the memory of a tail of this journal says of itself before it is used.
+    /// The initial header of a tail of this journal.
     pub(super) fn tail_head(&self, opening: u128, drives: Vec<TailDrive>) -> TailHead {
         TailHead {
             pool: self.pool,
@@ -437,13 +437,13 @@ impl Journal {
         self.persisted = self.next;
     }
 
-    /// Its ring has only so many blocks.
+    /// Limits the ring to a number of blocks.
     #[cfg(test)]
     pub fn shorten(&mut self, ring: u64) {
         self.ring = ring;
     }
 
-    /// It is so many pages long.
+    /// Sets its length in pages.
     #[cfg(test)]
     pub fn lengthen(&mut self, pages: u64) {
         self.next = self.from + pages;

@@ -1,4 +1,4 @@
-//! What is done with the journal: records are appended, persisted in the ring, and committed.
+//! Operations on the journal: records are appended, persisted in the ring, and committed.
 
 use super::journal::{JournalBounds, LeftTail};
 use super::reservations::Room;
@@ -19,7 +19,7 @@ const WRITE_PAGES: usize = 64;
 /// Pages that wait to be written before a barrier is begun.
 pub(crate) const COMMIT_PAGES: usize = 128;
 
-/// Who asks for room in the journal.
+/// Kinds of requests for room in the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Work {
     /// An operation of a host, which is due so.
@@ -34,7 +34,7 @@ impl Shard {
         self.config.shard.0.into()
     }
 
-    /// What earlier processes left of this shard's journal, before it is replayed.
+    /// The left tail of this shard's journal, before it is replayed.
     pub(crate) fn set_left(&self, left: LeftTail) {
         self.state.borrow_mut().journal.set_left(left);
     }
@@ -68,7 +68,7 @@ impl Shard {
             state.failed = Some(error.clone());
             tracing::error!(
                 shard = self.config.shard.0,
-                "the journal is full: the shard stops"
+                "the journal is full: the shard has stopped"
             );
             return Err(error);
         }
@@ -108,7 +108,7 @@ impl Shard {
         Ok(Some(self.reservations.hold()))
     }
 
-    /// Whether the journal has room for the records of one more piece of work: enough to know for who makes them at once.
+    /// Whether the journal has room for the records of one more piece of work: sufficient for a caller that appends them without waiting.
     pub(crate) fn has_journal_room(&self, state: &State, work: Work) -> bool {
         let (limit, few) = match work {
             Work::Host(due) => {
@@ -207,7 +207,7 @@ impl Shard {
     /// Makes every record so far durable, with its data.
     ///
     /// # Errors
-    /// When a drive fails: the shard fails with it, since nobody knows what is durable then.
+    /// When a drive fails: the shard fails with it, since it is unknown what is durable then.
     pub(crate) async fn barrier(&self) -> Result<(), IoError> {
         let target = self.state.borrow().journal.target();
         loop {
@@ -305,7 +305,7 @@ impl Shard {
         join_all(writes).await.into_iter().collect()
     }
 
-    /// Frees what nobody can need any more.
+    /// Completes deferred frees that are no longer needed.
     pub(crate) fn release_space(&self) {
         let mut freed = false;
         let mut state = self.state.borrow_mut();

@@ -1,5 +1,5 @@
 //! The journal's tail: its newest pages in memory that outlives the process, as they are while they fill. What is
-//! there need not be in the ring before a host is told.
+//! there need not be in the ring before the host gets its completion.
 //!
 //! A tail is of one opening of a pool and of its drives (`wal/tail_head.rs`); which one is taken is decided in
 //! `pool/tails.rs`.
@@ -52,7 +52,7 @@ impl Tail {
         &self.memory.words()[first..first + PLACE]
     }
 
-    /// Puts what is new of a page here; `in_ring`: those with smaller numbers are in the ring. False when one lies in
+    /// Puts what is new of a page here; `in_ring`: those with smaller numbers are in the ring. False when one is in
     /// its place that is not.
     pub fn put(&mut self, header: JournalHeader, page: &JournalPage, in_ring: u64) -> bool {
         let filled = match self.filling {
@@ -87,7 +87,7 @@ impl Tail {
         true
     }
 
-    /// Nothing of the page is here yet, and nothing of another one in its place any more.
+    /// Nothing of the page is here yet, and nothing of another one in its place any longer.
     fn begin(&self, header: JournalHeader) {
         let place = self.place(header.sequence);
         place[LENGTH].store(0, Release);
@@ -97,7 +97,7 @@ impl Tail {
         self.memory.step();
     }
 
-    /// The header and the length in bytes of the page that lies in a page's place, if it is one of that shard and epoch.
+    /// The header and the length in bytes of the page that is in a page's place, if it is one of that shard and epoch.
     fn header(
         &self,
         (pool, shard): (PoolId, ShardId),
@@ -143,7 +143,7 @@ impl Tail {
     }
 }
 
-/// What stands before a page that is empty yet.
+/// The header of an empty page.
 fn head(header: JournalHeader) -> [u64; HEAD] {
     let pool = header.pool.0;
     [

@@ -1,7 +1,7 @@
 //! Single flight: of several who want the same thing done, one does it, and the others wait and look whether that was
 //! enough for them.
 //!
-//! Commits, writes to the journal's ring and checkpoints go by it. Who wants one asks for [`SingleFlight::until_ended`]
+//! Commits, writes to the journal's ring and checkpoints go by it. A task that needs one calls [`SingleFlight::until_ended`]
 //! **before** it looks whether there is anything left to do, so that an end between its look and its wait is not missed:
 //!
 //! 1. `let ended = flight.until_ended()`
@@ -9,12 +9,12 @@
 //! 3. `!flight.begin()`: another one is at it; await `ended`, and from 1 again
 //! 4. do it, [`SingleFlight::end`], and [`SingleFlight::wake`] those who wait
 //!
-//! After a failure `end` comes alone: the shard fails, and wakes everybody in one order (`Shard::fail`).
+//! After a failure `end` comes alone: the shard fails, and wakes all waiters in a fixed order (`Shard::fail`).
 
 use reactor::Event;
 use std::cell::Cell;
 
-/// Whether somebody is at it, and those who wait for the end.
+/// Whether one is running, and waiters for its end.
 #[derive(Default)]
 pub(crate) struct SingleFlight {
     running: Cell<bool>,
@@ -33,17 +33,17 @@ impl SingleFlight {
         !self.running.replace(true)
     }
 
-    /// Whether somebody is at it.
+    /// Whether one is running.
     pub fn is_running(&self) -> bool {
         self.running.get()
     }
 
-    /// Nobody is at it any more.
+    /// It has ended.
     pub fn end(&self) {
         self.running.set(false);
     }
 
-    /// Who waits looks again.
+    /// Waiters check again.
     pub fn wake(&self) {
         self.ended.notify();
     }

@@ -1,7 +1,7 @@
-//! What a tail's memory says of itself: which opening of which pool made it, with which drives, and how far the drives
+//! The header of a tail: which opening of which pool made it, with which drives, and how far the drives
 //! are sure to be.
 //!
-//! A tail belongs to one opening. Its head is what a later opening goes by: a tail of other drives, as of those that the
+//! A tail belongs to one opening. Its header guides a later opening: a tail of other drives, as of those that the
 //! present ones were copied from, is neither applied nor removed.
 
 use std::sync::atomic::AtomicU64;
@@ -44,7 +44,7 @@ pub(crate) struct TailHead {
 }
 
 impl TailHead {
-    /// What a memory of [`super::nvram_tail::TAIL_WORDS`] says. `None` where nothing was written, or not all of it.
+    /// The header in a memory of [`super::nvram_tail::TAIL_WORDS`]. `None` if it was not written completely.
     pub fn read(words: &[AtomicU64]) -> Option<Self> {
         let get = |at: usize| words.get(at).map_or(0, |word| word.load(Relaxed));
         if words.len() < HEAD_WORDS || words[0].load(Acquire) != MAGIC {

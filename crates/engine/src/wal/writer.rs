@@ -2,7 +2,7 @@
 //!
 //! Owns no records (`wal/journal.rs` has them), only the turns: one write to the ring and one commit at a time
 //! ([`SingleFlight`]; concurrent commits are joined by it, which is group commit), and the timer of the **durable mark**
-//! (`wal/durable_mark.rs`). The commit loop sleeps on [`WalWriter::until_asked`]; whoever sees a reason to commit early
+//! (`wal/durable_mark.rs`). The commit loop sleeps on [`WalWriter::until_asked`]; a task with a reason to commit early
 //! (many records, a drive with much to flush, a mark that is due) calls [`WalWriter::ask`], which never waits.
 //!
 //! Invariants: `commits` is held over the whole of a commit, flushes included; a mark that is due is written by the commit
@@ -39,7 +39,7 @@ impl WalWriter {
         &self.commits
     }
 
-    /// Everybody who waits for a commit, then for a write, looks again: the shard has failed.
+    /// Wakes waiters for a commit, then those for a write: the shard has failed.
     pub fn wake(&self) {
         self.commits.wake();
         self.writes.wake();

@@ -1,4 +1,4 @@
-//! Bits that turn over anywhere on a pool's drives: mended where there is a second copy, an I/O
+//! Bits that turn over anywhere on a pool's drives: repaired where there is a second copy, an I/O
 //! error for exactly that block where there is none, and never wrong data.
 //!
 //! `./dev bench bitrot` does the same with 100,000 of them.

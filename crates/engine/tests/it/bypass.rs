@@ -27,7 +27,7 @@ fn open(engine: &Engine, name: &str, initiator: &str) -> Client {
     Client(engine.volume_open("tank", name, Some(initiator)).unwrap())
 }
 
-/// A volume that lies on the slow tier alone.
+/// A volume that is on the slow tier alone.
 fn cold(folder: &Folder) -> Engine {
     let engine = engine(2);
     engine

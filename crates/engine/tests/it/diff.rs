@@ -14,7 +14,7 @@ const BLOCKS: u64 = SIZE / BLOCK;
 /// Whether a block holds data, and the step that wrote or discarded it last.
 type Cell = (bool, u64);
 
-/// What a volume or a snapshot must hold, and the snapshots that it stands on.
+/// What a volume or a snapshot must hold, and the snapshots that it is based on.
 #[derive(Clone)]
 struct Model {
     cells: BTreeMap<u64, Cell>,
@@ -170,7 +170,7 @@ impl World {
                 let found = self.all(&volume, Some(&from), to.as_deref());
                 if !model.stands_on.contains(&base) && base != number {
                     let failed = found.unwrap_err();
-                    assert!(failed.contains("does not stand on"), "{failed}");
+                    assert!(failed.contains("does not descend from"), "{failed}");
                     continue;
                 }
                 let what = format!("{from} to {volume} {to:?}");
@@ -366,7 +366,7 @@ fn a_difference_stays_the_same_while_layers_are_merged() {
             }
         });
         // The one beneath goes too: then the first one's own layer is merged into it. At last the first
-        // one itself goes: what stands on it is merged into it, and it is nothing to compare with.
+        // one itself goes: what is based on it is merged into it, and it is nothing to compare with.
         let names = std::iter::once(&older).chain(&middle);
         for name in names.chain(std::iter::once(&first)) {
             ending.store(*name == first, Ordering::Release);
@@ -426,7 +426,7 @@ fn what_is_deleted_is_not_compared_with_any_more() {
     assert_eq!(client.0.bases(), []);
     assert_eq!(of(Some("a"), None, 0, 9), Err(ErrorCode::NotFound));
     assert_eq!(ask().unwrap_err().kind, block::ErrorKind::Invalid);
-    // The layer that bears the name now may have the number of the one that bore it then.
+    // The layer that has the name now may have the number of the one that bore it then.
     take("a");
     client.write(MIB, &[2; 4096]).unwrap();
     assert_eq!(ask().unwrap_err().kind, block::ErrorKind::Invalid);

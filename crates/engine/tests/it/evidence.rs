@@ -115,7 +115,7 @@ fn is_refused_until_accepted(engine: &Engine, spec: &PoolSpec, named: &[&str]) {
         }
     };
     is_told(&status);
-    // An opening later nothing is older than the newest label any more, and it is still told of.
+    // An opening later nothing is older than the newest label any longer, and it is still told of.
     engine.pool_export("p").unwrap();
     is_told(&import(engine, spec, false).unwrap());
     let scrub = ScrubSpec {

@@ -1,10 +1,10 @@
-//! Why a block lies where it does, told of a pool that is served: by logical block, across shards and snapshots.
+//! Why a block is where it is, told of a pool that is served: by logical block, across shards and snapshots.
 
 use crate::support::{BLOCK, Client, Folder, MIB, engine, pattern, tiered, volume, wait_jobs};
 use engine::{Cause, CopyKind, Engine, ErrorCode, Explanation, MoveCount, Spot};
 
 const LBA: u64 = 512;
-/// Looks at what is done in the background, 10 ms apart.
+/// Examines what is done in the background, 10 ms apart.
 const LOOKS: usize = 3000;
 /// Regions of 256 MiB belong to the shards in turn.
 const REGION: u64 = 256 * MIB;

@@ -84,7 +84,9 @@ fn a_pool_of_a_newer_version_is_refused_by_name() {
         ("with features 0x4,", |bytes| bytes[32] = 4),
         ("may only be read", |bytes| bytes[24] = 1),
         ("its format is version 2", |bytes| bytes[7] = 2),
-        ("cannot be followed", |bytes| bytes[128] = b'['),
+        ("description of the pool is invalid", |bytes| {
+            bytes[128] = b'['
+        }),
     ];
     for (why, change) in cases {
         let folder = Folder::new();

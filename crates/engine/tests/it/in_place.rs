@@ -1,5 +1,5 @@
 //! Drives in this process's memory, which the engine reads and writes without a request: what is wrong
-//! there is noticed, and mended where there is another copy.
+//! there is noticed, and repaired where there is another copy.
 
 use crate::support::memory::{MemoryDrive, attach, detach};
 use crate::support::{Answer, BLOCK, Client, engine, pattern, pool, vdrive, volume};
@@ -70,7 +70,7 @@ fn what_is_wrong_and_has_no_copy_is_an_error_and_never_data() {
             Err(error) => assert_eq!((block % 2, error.kind), (0, ErrorKind::Medium)),
         }
     }
-    // What is written anew is right again; parts of what is lost cannot be.
+    // What is written again is right again; parts of what is lost cannot be.
     client.write(0, &content(7)).unwrap();
     assert!(client.read(0, BLOCK as usize).unwrap() == content(7));
     assert!(client.write(2 * BLOCK, &[1; 512]).is_err());

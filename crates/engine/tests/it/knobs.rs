@@ -1,4 +1,4 @@
-//! Knobs of volumes, as somebody turns them while volumes are used: kept in the labels, refused where the
+//! Settings of volumes, as somebody turns them while volumes are used: kept in the labels, refused where the
 //! pool cannot keep to them.
 
 use crate::support::limits::{change, right, show};
@@ -210,7 +210,7 @@ fn what_a_snapshot_alone_has_is_not_pinned_and_what_the_volume_shares_is() {
     engine.pool_cool("tank").unwrap();
     assert_eq!(show(&engine, "v").fast, 0);
     turn(&engine, "v", pin(0, 0, Some(Tier::Fast))).unwrap();
-    // The snapshot's layer was made first, and is looked at first.
+    // The snapshot's layer was made first, and is examined first.
     wait_status(&engine, "tank", |_| {
         let seen = engine.volume_map("tank", "v", 0..u64::MAX, 64).unwrap();
         seen.iter().map(|cell| cell.fast).sum::<u64>() == 4 * MIB

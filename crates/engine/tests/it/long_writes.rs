@@ -13,7 +13,7 @@ fn a_long_write_is_all_there_and_one_that_fails_leaves_each_chunk_as_it_was_or_w
     engine.pool_create(&pool("tank", 1, vec![fast])).unwrap();
     engine.volume_create("tank", &volume("v", 8)).unwrap();
     let client = Client::open(&engine, "tank", "v");
-    // Free space lies in pieces of all lengths afterwards.
+    // Free space is in pieces of all lengths afterwards.
     for block in (0..512).filter(|block| block % 7 < 3) {
         client
             .write(block * BLOCK, &pattern(block, BLOCK as usize))
@@ -27,7 +27,7 @@ fn a_long_write_is_all_there_and_one_that_fails_leaves_each_chunk_as_it_was_or_w
     client.write(at, &old).unwrap();
     assert!(client.read(at, len).unwrap() == old);
 
-    // Each chunk is written as one; they are under way together.
+    // Each chunk is written as one; they are in progress together.
     let (first, second) = (3 * BLOCK as usize, 3 * BLOCK as usize + MIB as usize);
     let chunks = [0..first, first..second, second..len];
     for wrong in [3, 100, 258] {

@@ -37,7 +37,7 @@ fn a_part_is_looked_at_up_close_and_what_is_used_often_is_hot() {
     let uses: Vec<bool> = cells.iter().map(|cell| cell.uses > 0).collect();
     let hot = [false, false, true, false, false, true, false, false];
     assert_eq!(uses, hot);
-    // What lies beyond the end is not there.
+    // What is beyond the end is not there.
     let cells = engine.volume_map("p", "v", REGION..u64::MAX, 256).unwrap();
     assert_eq!(cells.iter().map(stored).sum::<u64>(), MIB);
     assert_eq!(stored(&cells[1]), MIB);

@@ -1,4 +1,4 @@
-//! A mirror mends a member that answers wrong, goes on without one that fails, and is opened again
+//! A mirror repairs a member that answers wrong, continues without one that fails, and is opened again
 //! without one that is missing.
 
 use crate::support::{self, BLOCK, Client, Folder, MIB, engine, pattern, pool, vdrive, volume};
@@ -254,7 +254,7 @@ fn an_earlier_image_of_a_journal_page_on_one_member_loses_nothing() {
     }
 }
 
-/// Puts noise over a block wherever it lies on these drives; returns on how many it was found.
+/// Puts noise over a block wherever it is on these drives; returns on how many it was found.
 fn damage_block(folder: &Folder, names: &[&str], content: &[u8]) -> usize {
     let mut found = 0;
     for name in names {
@@ -321,7 +321,7 @@ fn a_member_that_was_away_is_not_taken_because_the_other_one_lost_its_labels() {
         ["a", "b"].map(|name| folder.existing(name)),
         [folder.existing("b")],
     );
-    // Member a is away, as it is now, while b goes on.
+    // Member a is away, as it is now, while b continues.
     let old = std::fs::read(folder.path().join("a")).unwrap();
     std::fs::remove_file(folder.path().join("a")).unwrap();
     engine.pool_import(&b, "p", true).unwrap();

@@ -40,7 +40,7 @@ fn job(engine: &Engine, kind: &str) -> JobStatus {
 /// What ends after a job was paused, at whatever time: a chunk in each of the two shards.
 const UNDER_WAY: u64 = 2 * MIB;
 
-/// Bytes that a paused job has done, which stay as many but for what was under way.
+/// Bytes that a paused job has done, which stay as many but for what was in progress.
 fn rests(engine: &Engine, kind: &str) -> u64 {
     let at_once = job(engine, kind).done;
     std::thread::park_timeout(Duration::from_secs(3));
@@ -148,7 +148,7 @@ fn an_evacuation_rests_over_a_crash_and_ends() {
     let first = vdrive(Tier::Slow, LayoutSpec::Concat, &[slow]);
     let spec = pool("p", 2, vec![first]);
     with_data(&engine, &spec);
-    // The metadata stays with the first, so a second one leaves: what is written after that lies on both.
+    // The metadata stays with the first, so a second one leaves: what is written after that is on both.
     let second = format!("model:hdd-7200,iops=1000:{}", folder.drive("c", 160));
     let second = vdrive(Tier::Slow, LayoutSpec::Concat, &[second]);
     // On a busy machine it may have left before it is paused: then it is taken out once more.

@@ -38,7 +38,7 @@ struct Taken {
 
 /// A volume as it has to be.
 struct Known {
-    /// Snapshots that it stands on, the oldest first.
+    /// Snapshots that it is based on, the oldest first.
     chain: Vec<u64>,
     content: Content,
 }
@@ -399,7 +399,7 @@ fn the_former_parent_can_be_deleted_and_the_clone_stays_whole() {
     assert_eq!(listed(engine), ["c@a", "c@b"]);
     let kept = engine.snapshot_list("tank", Some("c")).unwrap();
     assert!(kept[0].held && kept[1].clones == ["v"], "{kept:?}");
-    // What stands on them, by their new names, and to where the clone is rolled back.
+    // What is based on them, by their new names, and to where the clone is rolled back.
     let from_a = |volume: &str, name: &str| {
         let diff = engine.snapshot_diff("tank", volume, Some(name), None, 0, 100);
         diff.map(|_| ()).map_err(|failed| failed.code)
@@ -457,7 +457,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         assert!(failed.message.contains(says), "{failed}: {says}");
         assert_eq!(listed(engine), before);
     };
-    refused("v", ErrorCode::Invalid, "is no clone");
+    refused("v", ErrorCode::Invalid, "is not a clone");
     refused("none", ErrorCode::NotFound, "none");
     // The older of the two is the one that both have.
     engine
@@ -479,7 +479,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     engine.pool_set_exports("tank", Vec::new()).unwrap();
     engine.volume_promote("tank", "c").unwrap();
     assert_eq!(listed(engine), ["c@a", "c@b", "c@own"]);
-    refused("c", ErrorCode::Invalid, "is no clone");
+    refused("c", ErrorCode::Invalid, "is not a clone");
     // And back.
     engine.volume_promote("tank", "v").unwrap();
     assert_eq!(listed(engine), ["v@a", "v@b", "c@own"]);

@@ -149,7 +149,7 @@ fn a_volume_holds_its_snapshots_and_a_clone_only_what_it_wrote() {
         taken.unwrap();
     };
     snapshot(&engine, "one");
-    // What the snapshot has is written anew, and counts twice.
+    // What the snapshot has is written again, and counts twice.
     client.write(0, &mib(1)).unwrap();
     client.write(REGION, &mib(2)).unwrap();
     assert!(is_full(client.write(MIB, &mib(3))));
@@ -193,7 +193,7 @@ fn a_volume_holds_its_snapshots_and_a_clone_only_what_it_wrote() {
     client.write(REGION, &mib(7)).unwrap();
     right(&engine);
 
-    // Deleting a snapshot gives back what nothing else has, though the volume goes on with the rest.
+    // Deleting a snapshot gives back what nothing else has, though the volume continues with the rest.
     client.flush().unwrap();
     snapshot(&engine, "two");
     client.write(0, &mib(8)).unwrap();

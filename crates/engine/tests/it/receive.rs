@@ -118,7 +118,7 @@ fn what_is_received_on_top_needs_the_snapshot_and_nothing_written_since() {
     assert_eq!(begin(&next, true), Ok(0));
     assert_eq!(client.read(3 * MIB, 4096).unwrap(), vec![0; 4096]);
 
-    // A part of it is there: only the same goes on, or with force another.
+    // A part of it is there: only the same continues, or with force another.
     client.write(MIB, &pattern(3, 4096)).unwrap();
     client.flush().unwrap();
     engine.receive_mark("tank", "v", 2 * MIB).unwrap();

@@ -232,7 +232,7 @@ fn a_reservation_that_cannot_be_is_refused_and_takes_nothing() {
     assert_eq!((status.quota, status.reservation), (0, MIB));
     assert_eq!(kept(&engine), MIB);
     right(&engine);
-    // All of it, and then no thick volume fits any more.
+    // All of it, and then no thick volume fits any longer.
     assert_eq!(both(capacity, capacity).unwrap().reserved, capacity);
     let thick = VolumeSpec {
         thick: true,

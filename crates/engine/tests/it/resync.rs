@@ -54,7 +54,7 @@ fn repaired(engine: &Engine) -> u64 {
     drives.map(|drive| drive.repaired).sum()
 }
 
-/// Everything is on `member` alone: the other one is taken out, and nothing has to be mended.
+/// Everything is on `member` alone: the other one is taken out, and nothing has to be repaired.
 fn stands_alone(engine: &Engine, folder: &Folder, other: &str, version: impl Fn(u64) -> u64) {
     engine.drive_offline("p", &folder.existing(other)).unwrap();
     let client = Client::open(engine, "p", "v");
@@ -148,7 +148,7 @@ fn a_stale_member_alone_is_asked_about_and_both_sides_are_not_mixed() {
     drop((client, engine));
     let (engine, refused) = import(&folder, &["a"], false);
     let refused = refused.unwrap_err();
-    assert!(refused.message.contains("left behind"), "{refused}");
+    assert!(refused.message.contains("would be lost"), "{refused}");
     let drives = [folder.existing("a")];
     engine.pool_import(&drives, "p", true).unwrap();
     let client = Client::open(&engine, "p", "v");

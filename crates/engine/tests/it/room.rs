@@ -1,5 +1,5 @@
 //! A metadata region without room: writes that would need a new page are refused, and everything else
-//! goes on.
+//! continues.
 
 use crate::support::{self, Client, Folder, MIB, pattern, tiered, volume};
 use block::ErrorKind;
@@ -79,7 +79,7 @@ fn a_full_metadata_region_refuses_pages_and_stops_nothing() {
 
     let refused = write_all(&other, &mut others, 1);
     assert!(refused > 0);
-    // What has pages goes on, again and again.
+    // What has pages continues, again and again.
     for stamp in 30..60 {
         assert!(write_all(&client, &mut stamps, stamp) <= full);
     }

@@ -1,4 +1,4 @@
-//! Schedules of snapshots lie in the labels: they go where the pool goes, and change with what they
+//! Schedules of snapshots are in the labels: they go where the pool goes, and change with what they
 //! took in one step.
 
 use crate::support::{Folder, engine, tiered, volume};
@@ -71,7 +71,7 @@ fn a_schedule_and_what_it_took_are_there_when_the_pool_is_opened_again() {
     assert_eq!(snapshots.len(), 4);
     assert!(snapshots.iter().all(|known| known.schedule == "hourly"));
 
-    // Only `keep` changes: it goes on. Another interval: it begins anew.
+    // Only `keep` changes: it continues. Another interval: it begins again.
     let status = again
         .schedule_set("tank", &spec("hourly", &["a", "b"], HOUR, 9), 10 * HOUR)
         .unwrap();
@@ -136,8 +136,8 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         (spec(&"x".repeat(41), &["a"], HOUR, 2), "too long"),
         (spec("x", &[], HOUR, 2), "not 0"),
         (spec("x", &["a", "a"], HOUR, 2), "twice"),
-        (spec("x", &["a"], 59, 2), "out of bounds"),
-        (spec("x", &["a"], u64::MAX, 2), "out of bounds"),
+        (spec("x", &["a"], 59, 2), "out of range"),
+        (spec("x", &["a"], u64::MAX, 2), "out of range"),
         (spec("x", &["a"], HOUR, 0), "1 to 1000"),
         (spec("x", &["a"], HOUR, 1001), "1 to 1000"),
         (spec("x", &["a", "thick"], HOUR, 2), "is thick"),

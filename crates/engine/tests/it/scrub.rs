@@ -1,4 +1,4 @@
-//! A scrub finds every copy that is not right, mends what can be mended, and tells of the rest.
+//! A scrub finds every copy that is not right, repairs what can be repaired, and tells of the rest.
 
 use crate::support::memory::attached;
 use crate::support::{
@@ -82,7 +82,7 @@ fn a_member_that_is_wrong_everywhere_is_whole_again() {
     assert!(status.faults.len() <= 1000 && status.faults.iter().all(|fault| fault.repaired));
     let again = scrub(&engine);
     assert_eq!(again.errors, 0, "{again:?}");
-    // The other member is not needed any more.
+    // The other member is not needed any longer.
     drop(client);
     engine.pool_export("p").unwrap();
     damage(&folder, "b", true);
@@ -139,7 +139,7 @@ fn what_no_drive_has_right_is_told_with_its_volume_and_place() {
     engine.shutdown();
 }
 
-/// A chunk lies on many pieces of a stripe: each block is known by its own place and offset.
+/// A chunk is on many pieces of a stripe: each block is known by its own place and offset.
 #[test]
 fn a_wrong_block_of_a_stripe_is_told_with_its_own_offset() {
     let folder = Folder::new();

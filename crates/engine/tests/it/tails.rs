@@ -116,7 +116,11 @@ fn drives_that_were_put_back_behind_a_killed_daemon_are_refused_and_opened_by_a_
     drive.put_back(&before);
     let second = on(&memory);
     let refused = import(&second, &drive).err().expect("they are older");
-    assert!(refused.message.contains("put back"), "{}", refused.message);
+    assert!(
+        refused.message.contains("restored to an earlier"),
+        "{}",
+        refused.message
+    );
     assert!(
         refused.message.contains("--accept-old"),
         "{}",
@@ -146,7 +150,11 @@ fn drives_that_were_put_back_to_an_earlier_opening_are_refused() {
     drive.put_back(&before);
     let second = on(&memory);
     let refused = import(&second, &drive).err().expect("they are older");
-    assert!(refused.message.contains("put back"), "{}", refused.message);
+    assert!(
+        refused.message.contains("restored to an earlier"),
+        "{}",
+        refused.message
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What cannot be mended is told of once, not each time that it is tried.
+//! What cannot be repaired is told of once, not each time that it is tried.
 
 use crate::support::{BLOCK, Client, Folder, engine, pattern, spoil, tiered, volume, wait_status};
 use engine::SpacePolicy;

@@ -1,4 +1,4 @@
-//! One case a line: which drives of which pool have which label, and what follows.
+//! One case per line: the labels of a pool's drives, and the verdict.
 
 use super::*;
 use crate::label::tests::label;
@@ -61,7 +61,7 @@ fn pool() -> PoolConfig {
     config
 }
 
-/// The drives with these labels (0: missing) of a pool: which are old, those alone that no other stands in for.
+/// The drives with these labels (0: missing) of a pool: which are old, those alone that no other is in for.
 fn judged(
     labels: [u64; 6],
     change: impl FnOnce(&mut PoolConfig),

@@ -46,7 +46,7 @@ impl Access {
             let mode = u16::from_str_radix(text, 8).ok();
             mode.filter(|mode| *mode <= 0o777).ok_or_else(|| {
                 invalid(format!(
-                    "mode is '{text}': write an octal number from 0 to 777, for example 0660"
+                    "mode is '{text}': use an octal number from 0 to 777, for example 0660"
                 ))
             })
         });

@@ -1,4 +1,4 @@
-//! SCSI commands, one after another, from an initiator with one unit beside a unit of somebody else.
+//! SCSI commands, one after another, from an initiator with one unit, beside a unit of another initiator.
 //!
 //! Of each command in the input two bytes are its LUN and how much data follows (in sixteen bytes),
 //! sixteen are its CDB. Reading the other unit is a failure.

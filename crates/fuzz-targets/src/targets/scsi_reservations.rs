@@ -3,7 +3,7 @@
 //!
 //! The input is steps of six bytes: initiator, action, key, new key (or the one to preempt), type,
 //! flags. After each step all initiators must be told the same, a reservation must have a holder, and
-//! nobody may write whom the reservation excludes.
+//! no initiator may write that the reservation excludes.
 
 use super::scsi_unit::{data_out, frozen_loop, nexus, single_lun, unit};
 use crate::memory::bounded;

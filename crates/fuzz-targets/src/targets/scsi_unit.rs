@@ -1,4 +1,4 @@
-//! SCSI units in memory, whose operations complete at once and whose time stands still.
+//! SCSI units in memory, whose operations complete immediately and whose time stands still.
 
 use block::{AllocationState, BlockDevice, Completion, Geometry, IoBuf, Op, OpKind, StatusExtent};
 use reactor::{Clock, Handle, NoKeeper};

@@ -1,4 +1,4 @@
-//! What a check says of pools that are whole, and of pools that are not.
+//! The results of `check` on intact pools, and on damaged ones.
 
 use crate::support::client::{Made, SHAPES, Shape, made};
 use crate::support::image::{Image, Random};
@@ -44,7 +44,7 @@ fn flip(image: &Image, block: u64, random: &mut Random) {
     image.set_block(block, bytes);
 }
 
-/// Damages one drive of a mirrored pool and mends it.
+/// Damages one drive of a mirrored pool and repairs it.
 fn mends(made: &Made, damage: impl FnOnce(&[Image])) {
     let images = made.copy();
     damage(&images);

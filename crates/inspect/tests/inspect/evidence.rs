@@ -421,7 +421,7 @@ fn a_short_drive_gives_every_block_that_it_has() {
         .collect();
     let images = made.copy();
     let size = images[1].blocks() * BLOCK as u64;
-    // Nothing of the pool lies in the last MiB before the labels.
+    // Nothing of the pool is in the last MiB before the labels.
     let cut = data_end(size) - LABEL_SIZE;
     let short: Vec<Image> = vec![images[0].copy(), images[1].resized(cut), images[2].copy()];
     let used =

@@ -152,6 +152,6 @@ fn a_copy_that_is_not_all_there_is_refused() {
     let made = made(SHAPES[0], 5);
     let images = copies(&made.drives);
     let said = renew(&images[1..], None, 1).unwrap_err().to_string();
-    assert!(said.contains("name all drives"), "{said}");
+    assert!(said.contains("specify all drives"), "{said}");
     assert!(images.iter().all(|image| image.written().is_empty()));
 }

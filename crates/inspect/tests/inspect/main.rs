@@ -1,4 +1,4 @@
-//! Pools that the engine made, looked at and mended from their drives alone.
+//! Pools that the engine made, examined and repaired from their drives alone.
 
 mod check;
 mod damage;

@@ -1,4 +1,4 @@
-//! Volumes are copied out of pools that lost part of what leads to them.
+//! Volumes are restored from pools that lost part of their metadata.
 
 use crate::support::client::{
     Made, SHAPES, changed_since_a_snapshot, journal_pages, made, written_in_pages, written_twice,
@@ -95,7 +95,7 @@ fn what_was_discarded_after_a_snapshot_is_not_copied_out_with_what_it_had() {
     for name in ["v", "v@s"] {
         let (restored, mut blocks) = rescue(&made.drives, name);
         assert_eq!(restored.volume.lost_bytes, 0);
-        // Zeroes are written over what lies beneath.
+        // Zeroes are written over what is beneath.
         blocks.retain(|_, bytes| bytes.iter().any(|byte| *byte != 0));
         assert!(blocks == made.volumes[name].1, "{name}: {restored:#?}");
     }

@@ -1,4 +1,4 @@
-//! What can be said to `breakdown`.
+//! Arguments of `breakdown`.
 
 use crate::compare::{Setup, System};
 use crate::load::Blocks;
@@ -7,7 +7,7 @@ use clap::Args;
 /// `breakdown`.
 #[derive(Args, Debug)]
 pub struct Breakdown {
-    /// Who serves
+    /// The server
     #[arg(long, default_value = "convect")]
     pub system: System,
     /// Sizes of requests with their weights
@@ -25,7 +25,7 @@ pub struct Breakdown {
     /// Seconds of the load
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub seconds: u64,
-    /// Symbols that are told of each layer
+    /// Number of symbols to print per layer
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     pub symbols: usize,
     /// The servers.

@@ -9,7 +9,7 @@ struct Layer {
 /// Where the kernel's symbols come from, as `perf` says it.
 const KERNEL: &str = "[k";
 
-/// What the kernel does to tell somebody something.
+/// Notifications by the kernel.
 const NOTIFICATION: &[&str] = &["eventfd", "try_to_wake_up", "ttwu", "futex_wake"];
 
 const LAYERS: &[Layer] = &[

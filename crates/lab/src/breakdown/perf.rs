@@ -42,7 +42,7 @@ fn start(arguments: &[&str], words: &Path) -> Result<Process> {
 }
 
 impl<'a> Recording<'a> {
-    /// Begins to sample a process for so many seconds.
+    /// Begins to sample a process for a number of seconds.
     ///
     /// # Errors
     /// When there is no `perf`.
@@ -93,7 +93,7 @@ impl<'a> Recording<'a> {
 }
 
 impl<'a> Counting<'a> {
-    /// Begins to count a process's instructions for so many seconds.
+    /// Begins to count a process's instructions for a number of seconds.
     ///
     /// # Errors
     /// When there is no `perf`.

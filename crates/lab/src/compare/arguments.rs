@@ -1,4 +1,4 @@
-//! What can be said to `compare`.
+//! Arguments of `compare`.
 
 use super::rows::Group;
 use super::system::System;
@@ -6,12 +6,12 @@ use crate::arguments::size;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// How writes are placed.
+/// When written data is moved to the slow tier.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policy {
-    /// They stay on the fast tier until its space is needed
+    /// It stays on the fast tier until its space is needed
     FastFirst,
-    /// They sink to the slow tier soon
+    /// It is written back to the slow tier soon
     SlowFirst,
 }
 
@@ -51,7 +51,7 @@ pub struct Compare {
     /// Groups of rows, of all: in their own order
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub only: Vec<Group>,
-    /// Convect alone, without the servers that it is held against
+    /// Only Convect, without the servers it is compared with
     #[arg(long)]
     pub alone: bool,
     /// Rounds in which all take their turn
@@ -60,7 +60,7 @@ pub struct Compare {
     /// Seconds of each measurement, after one that does not count
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub seconds: u64,
-    /// Measure again, so many times at most, while others take more than a tenth of a core; the quietest counts
+    /// Repeat measurements at most this many times while other processes use more than a tenth of a core; the quietest counts
     #[arg(long, value_name = "TIMES", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub again: u32,
     /// The servers.

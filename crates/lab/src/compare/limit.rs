@@ -1,4 +1,4 @@
-//! What a core can do at all: copying random blocks out of a large memory, with the engine's checksum.
+//! The upper limit of a core: copying random blocks out of a large memory, with the engine's checksum.
 
 use crate::chance::Chance;
 use crate::failure::{Failure, Result};
@@ -12,7 +12,7 @@ use units::BLOCK;
 const TARGETS: usize = 32;
 /// Bytes of a page of the system's.
 const PAGE: usize = 4096;
-/// Blocks between two looks at the clock.
+/// Blocks between two readings of the clock.
 const BATCH: u64 = 1_000;
 
 /// Asks the system for large pages, as drives of kind `ram` do: with small ones a block somewhere costs the processor a walk

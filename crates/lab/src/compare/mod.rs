@@ -1,4 +1,4 @@
-//! Convect beside its peers: the same load to each in turn, several times, and what each does with a core.
+//! Convect beside its peers: the same load to each in turn, several times, and the performance of each per core.
 //!
 //! Responsible for: starting the servers bound to one core, the rows, and the table.
 //! Leaves out: the loads themselves (`load`).

@@ -18,9 +18,9 @@ use std::time::Duration;
 const START_TIME: Duration = Duration::from_secs(20);
 /// Queues of a vhost-user-blk export.
 const QUEUES: u16 = 4;
-/// What iSCSI targets are called.
+/// Name of iSCSI targets.
 pub(super) const TARGET: &str = "iqn.2026-11.io.convect.lab:disk";
-/// What NBD exports are called.
+/// Name of NBD exports.
 const EXPORT: &str = "disk";
 
 /// A server that has left the process that was started, as `nbd-server` does.
@@ -33,13 +33,13 @@ impl Drop for Forked {
     }
 }
 
-/// What keeps a server running.
+/// State that keeps a server running.
 enum Running {
     Child(Process),
     Forked(Forked),
 }
 
-/// An address of the loopback at which nobody listens.
+/// An unused loopback address.
 ///
 /// # Errors
 /// When there is none.

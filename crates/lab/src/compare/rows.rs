@@ -1,4 +1,4 @@
-//! What is measured: a row each.
+//! The measurements: one row each.
 
 use super::system::System;
 use clap::ValueEnum;
@@ -37,7 +37,7 @@ pub enum Judged {
     ByRate,
 }
 
-/// A row: one load to each of some systems, of which the first is held against the others.
+/// A row: one load to each of some systems, the first of which is compared with the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub group: Group,

@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// Fast space for each byte of a volume: writes go to free places.
 const FAST_TIMES: u64 = 2;
-/// What a pool wants beside that.
+/// Additional space of a pool.
 const POOL_BYTES: u64 = 256 << 20;
 /// Where a disk is, and whose processor time it takes.
 #[derive(Clone, Debug)]

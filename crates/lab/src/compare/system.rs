@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// Who serves.
+/// The server.
 #[derive(ValueEnum, Serialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum System {
     /// Convect by vhost-user-blk, all on drives in memory

@@ -6,7 +6,7 @@ use crate::load::Figures;
 use crate::screen::{self, thousands};
 use serde::Serialize;
 
-/// What was measured of a row.
+/// The measurements of a row.
 #[derive(Serialize, Debug)]
 pub struct Measured {
     pub name: String,
@@ -30,7 +30,7 @@ pub struct Report {
     /// Blocks copied and checksummed for a second of processor time, in each round.
     pub limit: Vec<f64>,
     pub rows: Vec<Measured>,
-    /// Who did not serve, and why.
+    /// Servers that failed, with reasons.
     pub missing: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The volume's exports, and what to type to use them.
+//! The volume's exports, and the commands to use them.
 
 use crate::daemon::Daemon;
 use crate::failure::Result;
@@ -45,7 +45,7 @@ fn hints(daemon: &Daemon) -> Result<Vec<(String, Vec<String>)>> {
         .collect())
 }
 
-/// Prints what to type, and waits until somebody asks for the end.
+/// Prints the commands, and waits for an interrupt.
 pub fn leave_open(scene: &mut Scene) -> Result<()> {
     println!("\nThe volume stays exported. In another terminal:");
     for (kind, lines) in hints(&scene.daemon)? {

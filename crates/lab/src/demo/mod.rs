@@ -1,5 +1,5 @@
-//! The demonstration: a tiered pool that gets faster while it is used, beside what its slow tier
-//! gives alone and what its fast drive gives without a pool.
+//! The demonstration: a tiered pool that gets faster while it is used, compared with its slow tier
+//! alone and with its fast drive without a pool.
 //!
 //! Responsible for: the order of the measurements, the table, the map, the report.
 //! Leaves out: making the pool (`scene`) and the load (`fio`).

@@ -15,7 +15,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// What happened between two looks at the counters; nothing when nothing was read.
+    /// Differences between two readings of the counters; `None` without reads.
     pub fn between(before: &Counters, after: &Counters) -> Option<Self> {
         let ram = after.blocks_ram.saturating_sub(before.blocks_ram) as f64;
         let fast = after.blocks_fast.saturating_sub(before.blocks_fast) as f64;
@@ -38,9 +38,9 @@ impl Shares {
 /// One measurement of the volume.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// As it stands in the table.
+    /// As it is in the table.
     pub name: String,
-    /// What fio measured.
+    /// fio's results.
     pub figures: Figures,
     /// Where the blocks came from.
     pub shares: Shares,

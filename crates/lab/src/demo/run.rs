@@ -17,7 +17,7 @@ use units::format_bytes;
 
 /// Runs in succession.
 const RUNS: usize = 4;
-/// The hot region is one part of so many of the volume.
+/// The hot region is one part in this many of the volume.
 const HOT_PART: u64 = 20;
 /// Size of the raw file, in bytes; as large as the hot region has to be.
 const RAW_MIN: u64 = 64 << 20;
@@ -25,7 +25,7 @@ const SECONDS_SHORT: u64 = 15;
 const SECONDS_FULL: u64 = 60;
 const MIB: u64 = 1 << 20;
 
-/// What is measured: a region and for how long.
+/// A measurement: a region and a duration.
 struct Plan {
     volume: u64,
     hot: u64,
@@ -150,8 +150,8 @@ fn show(outcome: &Outcome, report: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the pool, measures, shows, and leaves the volume exported until somebody asks for the
-/// end (at once, where nobody could: no terminal, or `--exit`).
+/// Makes the pool, measures, shows, and leaves the volume exported until an
+/// interrupt (not without a terminal, or with `--exit`).
 pub fn run(convect: &Path, with: &Demo) -> Result<()> {
     let begun = Instant::now();
     let plan = Plan::new(with);

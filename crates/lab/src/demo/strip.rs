@@ -96,7 +96,7 @@ pub fn text(map: &VolumeMap) -> String {
     draw(map, colours)
 }
 
-/// What the colours or letters mean.
+/// Legend of the colours or letters.
 pub fn legend() -> String {
     let colours = screen::is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let parts = Shade::ALL.map(|(shade, name)| format!("{} {name}", cell_text(shade, colours)));

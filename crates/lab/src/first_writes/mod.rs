@@ -1,7 +1,7 @@
-//! First writes to cold data, and what follows: what they wrote sinks beside others, and the fast tier
+//! First writes to cold data, and what follows: their data is demoted beside other load, and the fast tier
 //! runs full.
 //!
-//! Responsible for: the phases, what the pool says of itself in each second, the tables.
+//! Responsible for: the phases, the pool's status in each second, the tables.
 //! Leaves out: making the pool (`scene`) and the load (`load`).
 
 mod phase;

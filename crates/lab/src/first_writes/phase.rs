@@ -1,4 +1,4 @@
-//! One phase: writes, and once a second what the pool says of its fast tier.
+//! One phase: writes, and once a second the status of the pool's fast tier.
 
 use crate::daemon::Daemon;
 use crate::failure::Result;
@@ -18,7 +18,7 @@ pub struct Tier {
     pub sunk: u64,
 }
 
-/// What was measured of a phase.
+/// Measurements of a phase.
 pub struct Phase {
     pub name: &'static str,
     pub series: Series,
@@ -42,7 +42,7 @@ pub fn is_full(tier: &[Tier]) -> bool {
     now.dirty >= HALF && now.dirty - before.dirty < LITTLE
 }
 
-/// Looks at a pool once a second.
+/// Examines a pool once a second.
 struct Watch<'a> {
     daemon: &'a Daemon,
     demoted: u64,
@@ -63,7 +63,7 @@ impl Watch<'_> {
     }
 }
 
-/// Writes all over a part of the volume, for so many seconds or until `ends` says so of the fast tier.
+/// Writes all over a part of the volume, for a number of seconds or until `ends` returns true for the fast tier.
 pub fn write(
     scene: &Scene,
     name: &'static str,

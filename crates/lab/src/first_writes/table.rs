@@ -1,4 +1,4 @@
-//! What is printed of the phases.
+//! Tables of the phases.
 
 use super::phase::{Phase, Tier};
 use crate::load::{Second, Series};

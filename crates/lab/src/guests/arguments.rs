@@ -1,4 +1,4 @@
-//! What can be said to `guests`.
+//! Arguments of `guests`.
 
 use crate::arguments::size;
 use clap::Args;

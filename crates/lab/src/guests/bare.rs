@@ -1,5 +1,5 @@
-//! What drives in memory take by themselves: one thread that looks for requests all the time and copies, with nothing between
-//! it and the client but a channel each way. What it takes longer than a copy is the machine's doing, and the client's.
+//! The bare latency of drives in memory: one thread that polls for requests and copies, with nothing between
+//! it and the client but a channel each way. What it takes longer than a copy is due to the machine and the client.
 
 use crate::failure::{Failure, Result};
 use crate::load::{Port, Request};
@@ -42,7 +42,7 @@ impl Served {
             true => place.copy_from_slice(&job.data[..length]),
             false => job.data[..length].copy_from_slice(place),
         }
-        // Nobody waits for it any more when this fails.
+        // This fails only if the receiver is gone.
         let _ = self.answers.send(job);
     }
 }
@@ -54,7 +54,7 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// On this core, for guests with so many bytes each, slots for as many requests, and room in each.
+    /// On this core, for guests with a number of bytes each, request slots, and room in each slot.
     pub fn start(
         core: usize,
         memories: &[u64],
@@ -114,7 +114,7 @@ impl Bare {
 
 impl Drop for Bare {
     fn drop(&mut self) {
-        // It was told of where it was stopped.
+        // The error was reported where it was stopped.
         let _ = self.end();
     }
 }
@@ -123,7 +123,7 @@ impl Drop for Bare {
 struct BarePort {
     requests: Sender<Job>,
     answers: Receiver<Job>,
-    /// The data of slots whose requests are not under way.
+    /// The data of slots whose requests are not in progress.
     data: Vec<Option<Vec<u8>>>,
 }
 
@@ -167,7 +167,7 @@ impl Port for BarePort {
     }
 
     fn arm(&mut self) -> bool {
-        // There is no event: who asks for one looks on.
+        // There is no event: the caller keeps polling.
         true
     }
 

@@ -1,4 +1,4 @@
-//! All guests' requests, sent by one thread when they are due: what waits for another guest waits in the server.
+//! All guests' requests, sent by one thread when they are due: requests that wait for another guest wait in the server.
 
 use super::windows::Windows;
 use crate::chance::Chance;
@@ -24,7 +24,7 @@ pub struct Guest {
     pub free: Vec<u16>,
     /// By slot, when its request was due.
     pub open: Vec<u64>,
-    /// What was answered.
+    /// Completions.
     pub windows: Windows,
 }
 

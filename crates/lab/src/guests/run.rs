@@ -18,17 +18,17 @@ use std::time::{Duration, Instant};
 
 /// The most that a request may take beyond the drives' time, of 99 in 100, in microseconds.
 const ADDED_US: f64 = 30.0;
-/// What the loop that copies takes at most, of 99 in 100, on a machine that can tell.
+/// Maximum p99 of the copying loop, on a machine that is quiet enough.
 const QUIET_US: f64 = 100.0;
 /// Requests that a guest may have outstanding.
 const SLOTS: u16 = 32;
-/// What does not count.
+/// Time that does not count.
 const WARM_UP: Duration = Duration::from_secs(1);
 /// How often all is written before.
 const FILLS: usize = 4;
 /// Room for sockets and logs.
 const ROOM: u64 = 64 << 20;
-/// What places are multiples of.
+/// Alignment of offsets.
 const GRAIN: u32 = 4096;
 
 /// A kind of server.
@@ -71,13 +71,13 @@ const SHAPES: [Shape; 4] = [
 /// Where requests go in turn.
 const SIDES: [&str; 2] = ["Convect", "a loop that copies"];
 
-/// What one guest saw in one round.
+/// Results of one guest in one round.
 struct Seen {
     iops: f64,
     p50_us: f64,
     p99_us: f64,
     p999_us: f64,
-    /// What 99 in 100 do not exceed, of each window.
+    /// The p99 of each window.
     windows_us: Vec<f64>,
 }
 
@@ -257,7 +257,7 @@ fn measure(pool: &MemoryPool, with: &Guests) -> Result<()> {
     Ok(())
 }
 
-/// What of that is no doing of the engine's: requests are due whatever the machine does meanwhile.
+/// The part that is not due to the engine: requests are due whatever the machine does meanwhile.
 fn tell_withheld(cores: [usize; 2]) -> Result<()> {
     let limit = Duration::from_nanos((ADDED_US * 1000.0) as u64);
     let found = withheld::of_cores(cores, limit)?;

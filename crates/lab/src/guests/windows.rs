@@ -9,7 +9,7 @@ pub const WINDOW: Duration = Duration::from_millis(100);
 
 /// Latencies by the window in which their requests were due.
 pub struct Windows {
-    /// What was due earlier does not count, in nanoseconds after the beginning.
+    /// Requests due earlier do not count, in nanoseconds after the start.
     from_ns: u64,
     windows: Vec<Histogram>,
 }
@@ -43,7 +43,7 @@ impl Windows {
         all
     }
 
-    /// The latency in microseconds that so many of a hundred do not exceed, of each window that has any.
+    /// A latency percentile in microseconds, of each window with requests.
     pub fn percentiles_us(&self, percent: f64) -> Vec<f64> {
         let of = |window: &Histogram| window.percentile(percent) as f64 / 1e3;
         let some = self.windows.iter().filter(|window| window.count() > 0);

@@ -1,4 +1,4 @@
-//! What can be said to `hostile`.
+//! Arguments of `hostile`.
 
 use super::attackers::{self, Attacker};
 use clap::Args;

@@ -1,4 +1,4 @@
-//! Those who come while somebody attacks: a new session or request at every door that attackers use, too.
+//! Newcomers during an attack: a new session or request at each entry point that attackers also use.
 
 use super::peers::connect_unix;
 use crate::failure::{Failure, Result, While};
@@ -30,7 +30,7 @@ pub struct Doors {
     pub server: Server,
 }
 
-/// What the daemon says of requests' memory.
+/// The daemon's report of requests' memory.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Told {
     /// Bytes that requests take.

@@ -1,4 +1,4 @@
-//! Whether what was seen is within the limits: pure, so that it can be tested with made-up figures.
+//! Compares the measurements with the limits: pure, so that it can be tested with made-up figures.
 
 use super::watch::Taken;
 use crate::load::Series;
@@ -7,19 +7,19 @@ use serde::Serialize;
 use units::format_bytes;
 
 const MIB: u64 = 1 << 20;
-/// Resident memory above that of a daemon whose victims are served and whom nobody attacks.
+/// Resident memory above that of a daemon that serves victims without an attack.
 pub const MEMORY_MAX: u64 = 256 * MIB;
 /// How often the 99th percentile of others may be that of the phases without an attacker, before and after.
 pub const LATENCY_TIMES: f64 = 2.0;
 /// Descriptors that the daemon may have beyond those of before: it opens and closes files of its own.
 pub const DESCRIPTORS_MORE: u64 = 4;
-/// Bytes of log a second, and the seconds that count at least: what is limited over ten seconds may come at once.
+/// Bytes of log a second, and the seconds that count at least: messages limited over ten seconds may come in one burst.
 const LOG_PER_SECOND: u64 = 64 << 10;
 const LOG_SECONDS: f64 = 10.0;
 /// Windows of a phase of whose percentiles the median counts.
 const WINDOWS: usize = 5;
 
-/// What a victim saw.
+/// Results of a victim.
 #[derive(Serialize, Clone, Default, Debug)]
 pub struct VictimSeen {
     /// Its protocol.
@@ -32,7 +32,7 @@ pub struct VictimSeen {
     pub lost: Option<String>,
 }
 
-/// What newcomers saw at a door.
+/// Results of newcomers at a door.
 #[derive(Serialize, Clone, Default, Debug)]
 pub struct DoorSeen {
     /// Its name.
@@ -47,7 +47,7 @@ pub struct DoorSeen {
     pub why: Option<String>,
 }
 
-/// What an attacker did.
+/// Activity of an attacker.
 #[derive(Serialize, Clone, Default, Debug)]
 pub struct AttackSeen {
     /// Messages or connections.
@@ -58,7 +58,7 @@ pub struct AttackSeen {
     pub why: Option<String>,
 }
 
-/// What was seen in a phase.
+/// Results of a phase.
 #[derive(Serialize, Clone, Default, Debug)]
 pub struct Seen {
     /// The attacker; none in a phase without one.
@@ -69,11 +69,11 @@ pub struct Seen {
     pub victims: Vec<VictimSeen>,
     /// By door.
     pub doors: Vec<DoorSeen>,
-    /// What it did.
+    /// Its activity.
     pub attack: AttackSeen,
     /// Resident bytes of this daemon without an attacker.
     pub idle_memory: u64,
-    /// What the daemon took before the phase, at most in it, and when that had come back, or had not in time.
+    /// The daemon's memory before the phase, its maximum, and after its return to normal, or the timeout.
     pub before: Taken,
     /// At most.
     pub most: Taken,
@@ -159,7 +159,7 @@ fn of_the_daemon(seen: &Seen, faults: &mut Vec<String>) {
     }
 }
 
-/// What is beyond the limits, a sentence each. Latency is compared where there are phases to compare it with.
+/// Exceeded limits, a sentence each. Latency is compared where there are phases to compare it with.
 pub fn judge(seen: &Seen, bases: Option<[&Seen; 2]>) -> Vec<String> {
     let mut faults = Vec::new();
     if let Some(how) = &seen.died {

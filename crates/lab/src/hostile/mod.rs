@@ -2,7 +2,7 @@
 //!
 //! Responsible for: victims with a steady load by every protocol, a table of attackers, what each of them costs the victims
 //! and the daemon, and whether that is within the limits.
-//! Leaves out: what is right of a single wrong message, which the tests of the front ends say.
+//! Leaves out: the correct response to a single invalid message, which the tests of the front ends check.
 
 mod arguments;
 mod attackers;

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 const BEGIN_MAX: Duration = Duration::from_secs(60);
 /// How long an attack lasts beyond its time where a victim was not answered or a newcomer did not come in yet.
 const MORE_MAX: Duration = Duration::from_secs(20);
-/// So many times the memory that there may be end an attack.
+/// An attack ends at this multiple of the permitted memory.
 const FAR_TIMES: u64 = 3;
 /// How long the daemon has to give back what an attacker took.
 const RETURN_MAX: Duration = Duration::from_secs(60);
@@ -31,10 +31,10 @@ const RETURN_MAX: Duration = Duration::from_secs(60);
 const SAMPLE: Duration = Duration::from_millis(20);
 const KNOCK: Duration = Duration::from_millis(200);
 
-/// What is asked of a phase.
+/// Parameters of a phase.
 #[derive(Clone, Copy)]
 pub struct Plan {
-    /// Who attacks.
+    /// The attacker.
     pub attacker: Option<&'static Attacker>,
     /// For how long.
     pub seconds: u64,
@@ -63,7 +63,7 @@ fn set(flag: &AtomicBool) {
     flag.store(true, Ordering::Relaxed);
 }
 
-/// Samples what the daemon takes until the phase ends; the most of each. An attacker who has got far beyond the limit is
+/// Samples the daemon's usage until the phase ends; the maximum of each. An attacker who has got far beyond the limit is
 /// stopped: others need the machine, too.
 fn watch(pid: u32, log: &Path, ends: &Ends, idle_memory: Option<u64>) -> Taken {
     let far = idle_memory.map_or(u64::MAX, |idle| idle + FAR_TIMES * MEMORY_MAX);
@@ -116,7 +116,7 @@ struct Running<'scope> {
     progress: Arc<Progress>,
     thread: ScopedJoinHandle<'scope, Result<Series>>,
     protocol: &'static str,
-    /// What it had done when the attack began.
+    /// Its counters when the attack began.
     seconds: u64,
     answered: u64,
 }
@@ -216,7 +216,7 @@ fn together(
             })
         });
         wait(daemon, Duration::from_secs(plan.seconds), || false)?;
-        // Whoever came in before the attack had its full effect says little.
+        // Newcomers before the full effect of the attack do not count.
         let closed = |door: &AtomicBool| door.store(false, Ordering::Relaxed);
         entered.iter().for_each(closed);
         wait(daemon, MORE_MAX, || {
@@ -269,7 +269,7 @@ impl Drop for Ender<'_> {
 /// Runs a phase, and waits until what the attacker took has come back.
 ///
 /// # Errors
-/// When somebody asked for the end, or the suite itself goes wrong.
+/// After an interrupt, or a failure of the suite itself.
 pub fn run(scene: &mut Scene, plan: Plan) -> Result<Seen> {
     let ends = Ends::default();
     let Scene {

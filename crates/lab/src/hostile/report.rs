@@ -1,4 +1,4 @@
-//! What was seen, for people and for programs.
+//! The report, for people and for programs.
 
 use super::doors;
 use super::judge::{Seen, judge, times};
@@ -12,12 +12,12 @@ use units::format_bytes;
 /// A phase with an attacker, beside the phases without one.
 #[derive(Serialize)]
 pub struct Row<'a> {
-    /// What was seen.
+    /// The results.
     #[serde(flatten)]
     pub seen: &'a Seen,
-    /// Each victim's 99th percentile, as so many times that without an attacker.
+    /// Each victim's p99, relative to that without an attacker.
     pub times: Vec<f64>,
-    /// What is beyond the limits.
+    /// Exceeded limits.
     pub faults: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ pub fn table(rows: &[Row<'_>]) -> String {
     screen::table(&head, &cells)
 }
 
-/// What is beyond the limits, a line each.
+/// Exceeded limits, a line each.
 pub fn faults(rows: &[Row<'_>]) -> Vec<String> {
     let lines = rows.iter().flat_map(|row| {
         let name = row.seen.attacker.unwrap_or("nobody");

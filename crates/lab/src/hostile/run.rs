@@ -22,11 +22,11 @@ const BASE_MIN: u64 = 2;
 const THREADS_MORE: u64 = 8;
 const THREADS_MAX: Duration = Duration::from_secs(60);
 
-/// What one daemon went through.
+/// Results of one daemon.
 struct Suite<'a> {
     convect: &'a Path,
     with: &'a Hostile,
-    /// None only between one daemon and the next: they would lie in the same folder.
+    /// None only between one daemon and the next: they would be in the same folder.
     scene: Option<Scene>,
     idle_memory: u64,
     threads: u64,
@@ -87,7 +87,7 @@ impl<'a> Suite<'a> {
                 None => base.max(BASE_MIN),
             },
             seed: self.with.seed,
-            // What the attacker burns itself is to tell in nobody's latency.
+            // The attacker's own processor time must not affect the latencies.
             gives_way: self.with.judge_latency,
             idle_memory,
         };
@@ -106,7 +106,7 @@ impl<'a> Suite<'a> {
         Ok(seen)
     }
 
-    /// One attacker; and where latency is judged a phase without one. A daemon that somebody harmed makes room for another,
+    /// One attacker; and where latency is judged a phase without one. A daemon that was harmed is replaced by another,
     /// so that what the next one does is seen for itself.
     fn attack(&mut self, attacker: &'static attackers::Attacker, last: bool) -> Result<()> {
         let seen = self.phase(Some(attacker), Some(self.idle_memory))?;

@@ -26,7 +26,7 @@ const SPACE: u64 = 2 << 30;
 pub const VICTIM: u64 = 16 * MIB;
 /// How much an attacker may store.
 const QUOTA: u64 = 128 * MIB;
-/// The least caches that there are: they fill by anybody's use and are no attacker's fault.
+/// The smallest caches possible: they fill by any use, which is not due to an attacker.
 const CACHES: &str = "ram_tier = \"16M\"\nmap_cache = \"16M\"\n";
 /// Connections that the attackers' NBD export takes.
 const NBD_CONNECTIONS: &str = "256";

@@ -1,4 +1,4 @@
-//! What an attacker is given: where its own objects are, when it is over, and where it counts what it did.
+//! The environment of an attacker: its own objects, its end time, and its counters.
 
 use crate::chance::Chance;
 use crate::iscsi::Lun;
@@ -55,7 +55,7 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// One that ends when `over` says so. Where `gives_way`, what the attacker burns itself is no fault of the daemon;
+    /// One that ends when `over` says so. With `gives_way`, the attacker's own processor time does not count;
     /// but on a busy machine it hardly gets to do anything then.
     pub fn new(places: &'a Places, over: &'a AtomicBool, seed: u64, gives_way: bool) -> Self {
         Self {
@@ -129,7 +129,7 @@ impl<'a> Stage<'a> {
     pub fn give_way(&self) {
         const NICEST: i32 = 19;
         if self.gives_way {
-            // SAFETY: takes numbers; 0 is the calling thread. Nobody is refused to become nicer.
+            // SAFETY: takes numbers; 0 is the calling thread. Lowering one's priority is always permitted.
             unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICEST) };
         }
     }
@@ -159,7 +159,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The same on so many threads at once, each with a number and its chance.
+    /// The same on a number of threads, each with a number and its random generator.
     pub fn together(&self, threads: u64, what: impl Fn(u64, &mut Chance) -> io::Result<()> + Sync) {
         thread::scope(|scope| {
             for number in 0..threads {

@@ -83,7 +83,7 @@ impl Victim {
         }
     }
 
-    /// Runs its load until `over`, some time after so many seconds, and gives its seconds, reads and writes together.
+    /// Runs its load until `over`, some time after a number of seconds, and gives its seconds, reads and writes together.
     ///
     /// # Errors
     /// When the session is lost, a request fails or is not answered, or something wrong is read.

@@ -1,4 +1,4 @@
-//! What the daemon takes of the machine, sampled.
+//! The daemon's resource usage, sampled.
 
 use crate::failure::Result;
 use crate::machine;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fs;
 use std::path::Path;
 
-/// What a process takes at a moment.
+/// Resource usage of a process at a moment.
 #[derive(Serialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// Resident bytes, without what it shares with guests and other processes.

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-/// One of so many steps is cut.
+/// One in this many steps is interrupted.
 const CUT_ONE_OF: u64 = 6;
 /// How long a target may be away.
 const AWAY_MAX: Duration = Duration::from_secs(300);
@@ -21,7 +21,7 @@ const CHECK_CONDITION: u8 = 2;
 const MISCOMPARE: u8 = 0x0e;
 const UNIT_ATTENTION: u8 = 0x06;
 
-/// What one initiator saw.
+/// Results of one initiator.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     steps: u64,

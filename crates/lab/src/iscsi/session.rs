@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Unit attentions of a new session, and states in which a unit is not ready yet, at most.
 const ATTENTIONS_MAX: usize = 100;
 
-/// Who logs in, and how.
+/// Login parameters.
 #[derive(Clone, Debug)]
 pub struct Initiator {
     /// Its name (RFC 7143, section 4.2.7).
@@ -64,7 +64,7 @@ impl Numbers {
         self.command_max.wrapping_sub(self.command) < 1 << 31
     }
 
-    /// Puts the numbers into a command's header, and goes on.
+    /// Puts the numbers into a command's header, and continues.
     pub fn stamp(&mut self, head: Head) -> Head {
         let stamped = head.word(24, self.command).word(28, self.status);
         self.command = self.command.wrapping_add(1);
@@ -90,7 +90,7 @@ pub struct Opened {
     pub segment_max: usize,
 }
 
-/// What a target said of a key that is a number.
+/// A target's value of a numeric key.
 fn number(text: &str, key: &str) -> Option<usize> {
     let value = text
         .split('\0')
@@ -102,7 +102,7 @@ impl Waiting {
     /// Connects to a unit's portal and sends the login: one request, straight to the full feature phase.
     ///
     /// # Errors
-    /// When nobody listens there.
+    /// If no server listens there.
     pub fn begin(lun: &Lun, initiator: &Initiator) -> Result<Self> {
         Self::over(Wire::connect(lun.portal)?, lun, initiator, next_isid())
     }

@@ -24,7 +24,7 @@ impl Wire {
     /// Connects. There are no digests before the login says so.
     ///
     /// # Errors
-    /// When nobody listens there.
+    /// If no server listens there.
     pub fn connect(portal: SocketAddr) -> Result<Self> {
         Self::over(TcpStream::connect(portal)?)
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use traces::law::{Order, Zipf};
 
-/// Where the next request of so many bytes goes: its offset in bytes.
+/// The offset of the next request of a number of bytes, in bytes.
 pub type Aim = Arc<dyn Fn(&mut Chance, u32) -> u64 + Send + Sync>;
 
 /// A pattern of addresses.
@@ -19,7 +19,7 @@ pub enum Pattern {
     Sequential,
     /// By zipf's law with this exponent; what is often asked for lies all over the range.
     Zipf(f64),
-    /// The first so many per cent of the range get so many per cent of the requests.
+    /// The first part of the range, in per cent, gets a share of the requests, in per cent.
     Hot(f64, f64),
 }
 

@@ -1,4 +1,4 @@
-//! What can be said to `load`.
+//! Arguments of `load`.
 
 use super::{Arrivals, Blocks, Disk, Pattern};
 use crate::arguments::size;
@@ -60,7 +60,7 @@ pub struct Generate {
     /// Where chance begins
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// The server's process, whose processor time is to be told
+    /// The server's process, whose processor time is reported
     #[arg(long, value_name = "PID")]
     pub server_pid: Option<u32>,
     /// Print JSON

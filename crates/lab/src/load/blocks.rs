@@ -52,7 +52,7 @@ impl Blocks {
             .unwrap_or(0)
     }
 
-    /// Whether all are multiples of so many bytes.
+    /// Whether all are multiples of a number of bytes.
     pub fn are_multiples_of(&self, bytes: u32) -> bool {
         self.sizes
             .iter()

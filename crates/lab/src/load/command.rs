@@ -1,4 +1,4 @@
-//! `load`: one load to a disk that somebody serves.
+//! `load`: one load to a disk of any server.
 
 use super::arguments::Generate;
 use super::disk::Opening;
@@ -82,7 +82,7 @@ impl Generate {
         })
     }
 
-    /// The load on so many bytes.
+    /// The load on a number of bytes.
     fn load(&self, bytes: u64, content: Content) -> Load {
         Load {
             disks: vec![self.disk.clone()],

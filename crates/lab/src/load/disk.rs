@@ -1,4 +1,4 @@
-//! What a load goes to.
+//! The disk that a load uses.
 
 use super::port::Port;
 use super::ports::{FilePort, IscsiPort, NbdPort, VhostPort};
@@ -83,7 +83,7 @@ pub struct Opening {
     pub polling: bool,
     /// Something is written.
     pub writes: bool,
-    /// What is read is looked at.
+    /// Data read is verified.
     pub looks: bool,
 }
 

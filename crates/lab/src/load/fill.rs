@@ -11,7 +11,7 @@ use crate::screen::Progress;
 /// Bytes and depth of the writes.
 const FILL_BYTES: u32 = 256 << 10;
 const FILL_DEPTH: u16 = 8;
-/// One that takes longer than a day is given up.
+/// Timeout: a day.
 const FILL_SECONDS: u64 = 86_400;
 /// Bytes of the writes of what is left.
 const UNIT: u32 = 4096;

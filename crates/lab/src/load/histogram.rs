@@ -61,7 +61,7 @@ impl Histogram {
         self.counts.iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// The value that so many of a hundred do not exceed; 0 when none was counted.
+    /// A percentile; 0 without values.
     pub fn percentile(&self, percent: f64) -> u64 {
         let all = self.count();
         let wanted = (all as f64 * percent / 100.0).ceil().max(1.0) as u64;

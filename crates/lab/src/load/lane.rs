@@ -1,4 +1,4 @@
-//! One thread: what is answered is counted, and something else is sent for it.
+//! One thread: completed requests are counted and replaced by new ones.
 
 use super::pace::Pace;
 use super::plan::{Content, Load};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// How long a lane sleeps before it looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(50);
-/// What chance is measured by.
+/// Resolution of random choices.
 const WHOLE: u64 = 1 << 20;
 
 /// Reads and writes, second by second. Stalls are with the reads.
@@ -113,7 +113,7 @@ impl Lane {
         }
     }
 
-    /// Writes other bytes than zeroes into every slot, for writes that nobody checks.
+    /// Writes other bytes than zeroes into every slot, for unverified writes.
     fn fill_slots(&mut self) {
         if !matches!(self.load.content, Content::Random) || self.load.read_percent == 100 {
             return;
@@ -294,7 +294,7 @@ impl Lane {
         };
         let mut counted = locked(&self.counted);
         let reads = u64::from(self.load.read_percent);
-        // What was due after somebody ended it is nobody's fault.
+        // Requests due after an interrupt do not count.
         let stopped_ns = self.shared.stopped_ns.load(Ordering::Relaxed);
         let end_ns = self.shared.end_ns.min(stopped_ns);
         while pace.due_ns() < end_ns {

@@ -3,7 +3,7 @@
 //!
 //! Responsible for: which requests are sent and when, keeping them outstanding, checking what is read, and the
 //! figures. Nothing is allocated for a request, and with one thread the same seed gives the same requests.
-//! Leaves out: what is measured, which the benchmarks say.
+//! Leaves out: what is measured, which the benchmarks define.
 
 mod aim;
 mod arguments;

@@ -31,7 +31,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// One of `all` parts of a rate; their moments lie between each other's.
+    /// One of `all` parts of a rate; their moments are between each other's.
     pub fn new(rate: Rate, part: usize, all: usize) -> Self {
         let interval_ns = 1e9 / rate.per_second;
         Self {

@@ -1,4 +1,4 @@
-//! What a load is.
+//! The definition of a load.
 
 use super::aim::{Aim, Pattern};
 use super::blocks::Blocks;
@@ -13,14 +13,14 @@ use units::BLOCK;
 /// Queues of the benchmarks' usual load.
 const QUEUES: u16 = 2;
 
-/// What is written.
+/// Data to write.
 #[derive(Clone)]
 pub enum Content {
-    /// What looks like data.
+    /// Pseudorandom data.
     Random,
     /// Zeroes.
     Zeroes,
-    /// What carries its place, its version and a checksum; and all that is read is checked.
+    /// Data with its position, version and a checksum; all data read is verified.
     Checked(Arc<Versions>),
 }
 
@@ -59,7 +59,7 @@ pub struct Load {
     pub polling: bool,
     /// How often requests are due; none: as soon as others are answered.
     pub rate: Option<Rate>,
-    /// What is written.
+    /// Data to write.
     pub content: Content,
     /// Seconds at the beginning that are not counted.
     pub warm_up: u64,

@@ -1,4 +1,4 @@
-//! A queue of requests to a disk, whatever it is reached by.
+//! A queue of requests to a disk, over any protocol.
 
 use std::io::Result;
 use std::os::fd::RawFd;
@@ -53,7 +53,7 @@ pub trait Port: Send {
     /// Asks for an event with the next answer; true when there is something to take already.
     fn arm(&mut self) -> bool;
 
-    /// What becomes readable with the next answer, and whether it is to be looked at for writing too.
+    /// What becomes readable with the next answer, and whether it is to be examined for writing too.
     fn event(&self) -> (RawFd, bool);
 
     /// Takes the event that came.

@@ -11,11 +11,11 @@ const MIB: f64 = (1u64 << 20) as f64;
 /// How soon requests were answered, in microseconds.
 #[derive(Serialize, Clone, Copy, Debug, Default, PartialEq)]
 pub struct Latency {
-    /// What half of them did not exceed.
+    /// p50.
     pub p50_us: f64,
-    /// What 99 of 100 did not.
+    /// p99.
     pub p99_us: f64,
-    /// What 999 of 1,000 did not.
+    /// p99.9.
     pub p999_us: f64,
     /// The longest.
     pub max_us: f64,
@@ -33,7 +33,7 @@ impl From<&Second> for Latency {
     }
 }
 
-/// What one kind of requests came to.
+/// Results of one kind of requests.
 #[derive(Serialize, Clone, Copy, Debug, Default, PartialEq)]
 pub struct Kind {
     /// Requests answered a second.

@@ -18,21 +18,21 @@ use std::time::{Duration, Instant};
 /// How long what is outstanding at the end is waited for, and any answer before.
 const DRAIN_TIME: Duration = Duration::from_secs(60);
 
-/// Whose processor time is looked at.
+/// Whose processor time is examined.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Watched {
     /// The server, where it is known.
     pub server: Option<u32>,
 }
 
-/// What came of a load.
+/// Result of a load.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Reads of each second that counts.
     pub reads: Series,
     /// Writes of each.
     pub writes: Series,
-    /// Seconds between the two looks at processor times.
+    /// Seconds between the two readings of processor times.
     pub looked: f64,
     /// Seconds of processor time that this program took between them.
     pub own: f64,
@@ -236,14 +236,14 @@ impl Drop for Running {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.shared.abandon.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A lane that panicked has said so; what it counted is not used any more.
+            // A lane that panicked has said so; what it counted is not used any longer.
             let _ = thread.join();
         }
     }
 }
 
-/// Runs a load. After each second that counts `meanwhile` is told its number and how many requests were answered
-/// in it, and says whether to go on.
+/// Runs a load. After each measured second `meanwhile` is called with its number and the requests completed
+/// in it, and says whether to continue.
 ///
 /// # Errors
 /// When a disk cannot be opened, a request fails, nothing is answered, or something wrong is read.

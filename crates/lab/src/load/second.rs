@@ -1,4 +1,4 @@
-//! What was answered in each second, and for how long nothing was.
+//! Completions in each second, and the longest time without one.
 
 use super::histogram::Histogram;
 use crate::screen::thousands;
@@ -18,7 +18,7 @@ pub struct Answer {
     pub bytes: u64,
 }
 
-/// What happened in a second.
+/// Statistics of a second.
 #[derive(Clone, Debug, Default)]
 pub struct Second {
     /// Of the requests that were due in it where they are due at all, else of those answered in it.
@@ -47,7 +47,7 @@ impl Second {
         &self.latencies
     }
 
-    /// The latency in nanoseconds that so many of a hundred do not exceed.
+    /// A latency percentile in nanoseconds.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
         // A class ends beyond the greatest latency that is in it.
         self.latencies.percentile(percent).min(self.longest_ns)
@@ -80,7 +80,7 @@ impl Series {
         &mut self.0[second]
     }
 
-    /// With room for so many seconds, or the first ones of a run without an end: each takes 9 KiB.
+    /// With room for a number of seconds, or the first ones of a run without an end: each takes 9 KiB.
     pub fn with_room(seconds: usize) -> Self {
         Self(vec![Second::default(); seconds.min(ROOM)])
     }

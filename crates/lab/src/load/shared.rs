@@ -1,4 +1,4 @@
-//! What all lanes have in common.
+//! State that all lanes share.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ pub(super) struct Shared {
     pub last_ns: AtomicU64,
     /// When the load was to end, in nanoseconds after the beginning.
     pub end_ns: u64,
-    /// When it was told to end before that.
+    /// If it was interrupted before that.
     pub stopped_ns: AtomicU64,
     /// Why a lane ended before it was to.
     pub failure: Mutex<Option<String>>,
@@ -47,7 +47,7 @@ impl Shared {
     }
 }
 
-/// What a lane counted before it panicked is as good as what the others did.
+/// The counts of a lane before its panic are valid.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

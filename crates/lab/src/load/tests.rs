@@ -29,7 +29,7 @@ thread_local! {
 // SAFETY: it does what the system's allocator does.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // A thread that is ending has no counter any more.
+        // A thread that is ending has no counter any longer.
         let _ = ALLOCATED.try_with(|count| count.set(count.get() + 1));
         // SAFETY: as the caller promises.
         unsafe { System.alloc(layout) }

@@ -1,4 +1,4 @@
-//! What a port's slots write, and what they are to read.
+//! Data that a port's slots write, and data that they must read.
 
 use super::port::{Port, Request};
 use super::versions::Versions;
@@ -17,7 +17,7 @@ pub struct Verify {
 }
 
 impl Verify {
-    /// Of so many slots, each with so many bytes.
+    /// For a number of slots with a number of bytes each.
     pub fn new(versions: Arc<Versions>, slots: u16, slot_bytes: u32) -> Self {
         let units = (slot_bytes / versions.unit) as usize;
         Self {
@@ -48,7 +48,7 @@ impl Verify {
         }
     }
 
-    /// A request was answered: looks at every byte that was read.
+    /// A request was answered: examines every byte that was read.
     ///
     /// # Errors
     /// A sentence that says what is wrong, and where.

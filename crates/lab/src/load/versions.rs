@@ -1,4 +1,4 @@
-//! Which version of each unit of the disk a read may give.
+//! Versions of each unit of the disk that a read may return.
 //!
 //! Writes to the same unit that overlap in time may be carried out in any order. So a unit keeps the newest version
 //! that was sent, and the oldest that can be there: that rises, when a write of a group of overlapping ones is

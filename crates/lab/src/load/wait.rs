@@ -4,7 +4,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// A descriptor to be looked at.
+/// A descriptor to be examined.
 pub fn watch(fd: RawFd, writing: bool) -> libc::pollfd {
     let events = libc::POLLIN | if writing { libc::POLLOUT } else { 0 };
     libc::pollfd {

@@ -10,14 +10,14 @@ pub struct HotSet {
 }
 
 impl HotSet {
-    /// So many extents one after the other.
+    /// A number of contiguous extents.
     pub fn contiguous(begin: u64, count: u64) -> Self {
         Self {
             extents: (begin..begin + count).collect(),
         }
     }
 
-    /// So many extents scattered over a volume of `all` extents, each somewhere in an equal part of it,
+    /// A number of extents scattered over a volume of `all` extents, each somewhere in an equal part of it,
     /// none of them in `but`.
     pub fn scattered(all: u64, count: u64, but: &Self, chance: &mut Chance) -> Self {
         let mut free = vec![true; all as usize];

@@ -18,12 +18,12 @@ use units::{EXTENT, format_bytes};
 const GIB: f64 = (1u64 << 30) as f64;
 /// Seconds for which the raw file is read, before and after.
 const RAW_SECONDS: u64 = 5;
-/// Seconds for which a warm set is looked at.
+/// Seconds for which a warm set is examined.
 const END: usize = 3;
-/// Seconds a GiB after which a set that is not warm is given up, if nothing else is said.
+/// Default timeout for warming a set, in seconds per GiB.
 const LIMIT_A_GIB: f64 = 120.0;
 
-/// What a set that was new came to.
+/// Result of a new set.
 struct Move {
     name: &'static str,
     series: Series,

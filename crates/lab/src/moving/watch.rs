@@ -24,7 +24,7 @@ pub fn reached_after(series: &Series, goal: f64) -> Option<usize> {
     })
 }
 
-/// Looks at a pool once a second.
+/// Examines a pool once a second.
 pub struct Watch<'a> {
     daemon: &'a Daemon,
     first: Counters,
@@ -47,7 +47,7 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// A second has passed; answers whether the slow tier is asked for nothing any more.
+    /// A second has passed; answers whether the slow tier is asked for nothing any longer.
     pub fn is_warm(&mut self) -> Result<bool> {
         let now = self.daemon.counters(POOL)?;
         self.shares = Shares::between(&self.last, &now);

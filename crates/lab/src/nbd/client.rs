@@ -38,7 +38,7 @@ pub struct Reply {
     pub cookie: u64,
     /// The error of the protocol; 0 is none.
     pub error: u32,
-    /// What was read.
+    /// Data read.
     pub data: Vec<u8>,
 }
 
@@ -118,7 +118,7 @@ fn choose(stream: &mut BufReader<UnixStream>, export: &str) -> Result<u64> {
     }
 }
 
-/// Connects to an export; the connection is in transmission, and the export has so many bytes.
+/// Connects to an export; returns the connection in transmission, and the export's size in bytes.
 pub fn connect(socket: &Path, export: &str) -> Result<(BufReader<UnixStream>, u64)> {
     let stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;

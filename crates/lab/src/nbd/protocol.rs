@@ -58,7 +58,7 @@ pub fn option(option: u32, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What the options `INFO` and `GO` say of an export, without requests for more information.
+/// Payload of the options `INFO` and `GO`, without requests for more information.
 pub fn export_data(export: &str) -> Vec<u8> {
     let mut bytes = (export.len() as u32).to_be_bytes().to_vec();
     bytes.extend(export.as_bytes());

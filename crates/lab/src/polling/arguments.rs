@@ -1,4 +1,4 @@
-//! What can be said to `polling`.
+//! Arguments of `polling`.
 
 use crate::arguments::size;
 use clap::Args;

@@ -1,6 +1,6 @@
-//! What waiting costs: an export's three ways of polling by five loads.
+//! The cost of waiting: an export's three polling modes under five loads.
 //!
-//! Responsible for: the same load to each in turn, and what the figures come to beside busy polling's.
+//! Responsible for: the same load to each in turn, and their figures relative to busy polling.
 //! Leaves out: the loads themselves (`load`).
 
 mod arguments;

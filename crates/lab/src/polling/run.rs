@@ -23,13 +23,13 @@ const WARM_UP: u64 = 1;
 const PART: f64 = 0.3;
 /// The queue depth of that rate.
 const PART_DEPTH: u16 = 8;
-/// The size of a volume that nobody uses.
+/// The size of an idle volume.
 const IDLE_BYTES: u64 = 16 << 20;
 /// Room for sockets and logs.
 const ROOM: u64 = 64 << 20;
 /// How long an answer may take.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// What follows a connection is work of it, and left out.
+/// Work after a connection belongs to it, and is left out.
 const SETTLE: Duration = Duration::from_secs(1);
 
 fn load(with: &Waiting, disk: &Disk, depth: u16, rate: Option<f64>) -> Load {

@@ -1,4 +1,4 @@
-//! Medians, and what is asked of them.
+//! Medians, and their limits.
 
 use super::run::MODES;
 use crate::screen::{self, thousands};
@@ -7,10 +7,10 @@ use crate::screen::{self, thousands};
 const NEAR: f64 = 0.05;
 /// The most of busy polling's processor time at a part of its rate.
 const PART_OF_TIME: f64 = 0.6;
-/// The most of a core while nobody asks for anything.
+/// Maximum share of a core while idle.
 const IDLE_CORES: f64 = 0.01;
 
-/// What a round came to.
+/// Result of a round.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Cell {
     pub iops: f64,
@@ -55,7 +55,7 @@ fn judged(what: String, met: bool) -> String {
     format!("  {} {what}\n", if met { "met:   " } else { "MISSED:" })
 }
 
-/// What is asked of adaptive polling; the rows are three of full speed, that of a part of it, and idleness.
+/// Limits of adaptive polling; the rows are three of full speed, that of a part of it, and idleness.
 fn judge(rows: &[Row]) -> String {
     let [_, full @ .., part, idle] = rows else {
         return String::new();
@@ -112,7 +112,7 @@ pub fn show(rows: &[Row]) -> String {
 mod tests {
     use super::*;
 
-    /// Rows with adaptive polling at so many times busy's IOPS, p99 and cores, and so many cores when idle.
+    /// Rows with adaptive polling at given ratios to busy polling's IOPS, p99 and cores, and with given cores when idle.
     fn rows(iops: f64, p99_us: f64, cores: f64, idle: f64) -> Vec<Row> {
         let row = |cores| {
             let cell = |iops, p99_us, cores| {

@@ -1,4 +1,4 @@
-//! What a policy costs who is alone: nothing is to be held for anybody.
+//! The cost of a policy for a volume without competition: nothing may be held.
 //!
 //! Rates of a machine that others use differ by more than a policy costs. Requests for each second of the daemon's processor
 //! time are shown beside them, which others change less.
@@ -18,7 +18,7 @@ const POLICIES: [&str; 5] = ["1", "2", "3", "4", "5"];
 /// Per cent of what a volume without a policy gets.
 const LEAST_PERCENT: f64 = 99.0;
 
-/// What one policy got, and its neighbours in time without one, of each round.
+/// Results with one policy, and of the adjacent rounds without one.
 #[derive(Default)]
 struct Rounds {
     iops: Vec<f64>,

@@ -1,4 +1,4 @@
-//! What can be said to `promises`.
+//! Arguments of `promises`.
 
 use crate::arguments::{Behind, size};
 use clap::{Args, Subcommand, ValueEnum};
@@ -6,12 +6,12 @@ use clap::{Args, Subcommand, ValueEnum};
 /// `promises`.
 #[derive(Args, Debug)]
 pub struct Promises {
-    /// What to measure.
+    /// The measurement.
     #[command(subcommand)]
     pub which: Promise,
 }
 
-/// What to measure.
+/// The measurement.
 #[derive(Subcommand, Debug)]
 pub enum Promise {
     /// Floors of five levels that add up to 150 % of what the pool can do: who misses what
@@ -22,7 +22,7 @@ pub enum Promise {
     Fairness(Fairness),
     /// 1,000 changes of policy a minute under load: how soon each has effect, and what policy 1 loses
     Live(Live),
-    /// A scrub, a resync and demotion at once beside policy 1: its p99, and what each got done
+    /// A scrub, a resync and demotion concurrently beside policy 1: its p99, and the work done by each
     Background(Background),
     /// The fast tier full and draining: policy 1's writes while level 3 floods
     Filling(Filling),
@@ -30,10 +30,10 @@ pub enum Promise {
     Many(Many),
 }
 
-/// What drives are.
+/// Kinds of drives.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Medium {
-    /// Memory: the processor is what there is too little of
+    /// Memory: the processor is the bottleneck
     Memory,
     /// A fast file with direct I/O before modelled disks
     File,
@@ -42,11 +42,11 @@ pub enum Medium {
 /// The pool.
 #[derive(Args, Debug, Clone)]
 pub struct Pool {
-    /// What its drives are
+    /// Kind of its drives
     #[arg(long, default_value = "memory")]
     pub drives: Medium,
     /// Size of each volume, instead of 128 MiB in memory and 512 MiB otherwise: the pool then has several shards, and a
-    /// volume lies on all of them when it has more than 256 MiB for each
+    /// volume is on all of them when it has more than 256 MiB for each
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub volume: Option<u64>,
     /// Where modelled disks are.
@@ -138,7 +138,7 @@ pub struct Background {
     /// Size of its volume
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub volume: u64,
-    /// What is written while a drive is away, so that there is something to resync and to demote
+    /// Data written while a drive is out, for the resync and demotion
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub bulk: u64,
     /// Where modelled disks are.
@@ -178,7 +178,7 @@ pub struct Many {
     /// Volumes
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub volumes: u32,
-    /// Seconds for which the idle daemon is looked at each time
+    /// Seconds for which the idle daemon is examined each time
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub seconds: u64,
     /// How often all are given their policies, and have them taken away

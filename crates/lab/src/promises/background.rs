@@ -1,4 +1,4 @@
-//! Background work beside policy 1: a scrub, a resync and demotion at once, and rounds without any of them in turn.
+//! Background work beside policy 1: a scrub, a resync and demotion concurrently, alternating with rounds without them.
 
 use super::arguments::Background;
 use super::scene::{self, Kind, Volume, measure, paced, verdict};
@@ -26,7 +26,7 @@ const SETTLE: Duration = Duration::from_secs(300);
 /// Bytes on the fast tier that do not count as work left for demotion.
 const LITTLE: u64 = 32 << 20;
 
-/// What was done in the background in a round, in bytes.
+/// Background work in a round, in bytes.
 #[derive(Clone, Copy, Default)]
 struct Done {
     scrubbed: u64,

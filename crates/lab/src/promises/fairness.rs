@@ -27,7 +27,7 @@ const KINDS: [Kind; 2] = [
 /// Per cent by which their parts of the time may differ.
 const APART_PERCENT: f64 = 5.0;
 
-/// What one volume got in each round.
+/// Results of one volume in each round.
 #[derive(Default)]
 struct Rounds {
     alone: Vec<f64>,

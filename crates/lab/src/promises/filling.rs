@@ -1,4 +1,4 @@
-//! The fast tier is full, and what sinks makes the only room: policy 1 writes at its rate while level 3 floods.
+//! The fast tier is full, and only demotion frees space: policy 1 writes at its rate while level 3 floods.
 
 use super::arguments::Filling;
 use super::scene::{self, Kind, Volume, paced, tenant, verdict};
@@ -20,9 +20,9 @@ const FLOODING: Kind = Kind {
     read_percent: 0,
     depth: 32,
 };
-/// What p99 may be, in milliseconds.
+/// Maximum p99, in milliseconds.
 const LATENCY_MS: f64 = 10.0;
-/// Looks at the pool, one each half a second, after which a dirty part that grew no more is as full as it becomes.
+/// Examines the pool, one each half a second, after which a dirty part that grew no more is as full as it becomes.
 const STEADY: usize = 6;
 const LITTLE: f64 = 0.005;
 const HALF: f64 = 0.5;

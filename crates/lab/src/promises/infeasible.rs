@@ -1,4 +1,4 @@
-//! Floors that add up to more than there is: level 5 loses its first, level 1 its last, and nobody starves.
+//! Minimums that exceed the capacity: level 5 misses its minimum first, level 1 last, and no volume starves.
 
 use super::arguments::Infeasible;
 use super::scene::{self, USUAL, Volume, measure, tenant, verdict};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// One volume of each level.
 const NAMES: [&str; 5] = ["level-1", "level-2", "level-3", "level-4", "level-5"];
-/// Per cent of its floor that level 1 has to get, and that nobody may be below.
+/// Per cent of its minimum that level 1 has to get, and the minimum for all.
 const FIRST_PERCENT: f64 = 98.0;
 const LEAST_PERCENT: f64 = 1.0;
 /// Per cent of their floors by which two levels differ clearly, and what is next to nothing of one.

@@ -1,4 +1,4 @@
-//! Changes of policy under load: how soon each has effect, and what policy 1 loses by them.
+//! Changes of policy under load: how soon each takes effect, and what it costs policy 1.
 //!
 //! One volume's policy is changed between one that caps it and one that does not. A change has effect when the volume's
 //! rate has passed the geometric mean of both rates, seen over 10 ms; the reported time runs from the answer of the
@@ -33,7 +33,7 @@ const LIMIT: Duration = Duration::from_millis(100);
 const CAPPED: &str = "capped";
 const OPEN: &str = "open";
 
-/// What came of the changes.
+/// Results of the changes.
 #[derive(Default)]
 struct Changes {
     /// From a command to its answer, in milliseconds.
@@ -105,7 +105,7 @@ fn tenants(volumes: &[Volume]) -> Result<Vec<Tenant>> {
         .collect()
 }
 
-/// All volumes at once, with something done meanwhile.
+/// All volumes concurrently, with an action meanwhile.
 fn together<T>(
     volumes: &[Volume],
     seconds: u64,
@@ -213,7 +213,7 @@ fn go(stage: &Stage, volumes: &[Volume], with: &Live) -> Result<()> {
 /// Measures, and prints the table.
 ///
 /// # Errors
-/// When a change is refused, a request fails, or somebody asks for the end.
+/// When a change is refused, a request fails, or after an interrupt.
 pub fn run(convect: &Path, with: &Live) -> Result<()> {
     println!(
         "{} changes of policy a minute for {} s, three volumes with 4 KiB requests, 70 % reads, {} outstanding each",

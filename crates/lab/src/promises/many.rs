@@ -1,4 +1,4 @@
-//! Many volumes with policies: what each takes of memory, and that nothing is done for those that are idle.
+//! Many volumes with policies: memory per volume, and no work for idle ones.
 
 use super::arguments::Many;
 use super::scene::{not_told, verdict};
@@ -19,14 +19,14 @@ const CPU_PERCENT: f64 = 0.5;
 const VOLUME: u64 = 1 << 30;
 /// The policy that they all have.
 const POLICY: &str = "4";
-/// What follows such many changes is work of those, and left out.
+/// Work after that many changes belongs to them, and is left out.
 const SETTLE: Duration = Duration::from_secs(3);
 
 fn name(number: u32) -> String {
     format!("volume-{number:05}")
 }
 
-/// What an idle daemon takes: bytes of memory, and per cent of a core.
+/// Usage of an idle daemon: bytes of memory, and per cent of a core.
 fn idle(stage: &Stage, seconds: u64) -> Result<(u64, f64)> {
     interrupt::pause(SETTLE)?;
     let pid = stage.daemon.pid();
@@ -71,7 +71,7 @@ fn spread(seen: &[(u64, f64)]) -> f64 {
 
 fn go(stage: &Stage, with: &Many) -> Result<()> {
     each(with, "creating", |name| stage.volume(name, VOLUME))?;
-    // Once given and taken away: what allocators keep is there before it is looked at.
+    // Once given and taken away: what allocators keep is there before it is examined.
     each(with, "warming up", |name| stage.give(name, POLICY))?;
     each(with, "warming up", |name| stage.give(name, "none"))?;
     let (mut rows, mut seen) = (Vec::new(), vec![idle(stage, with.seconds)?]);

@@ -14,7 +14,7 @@ use std::time::Duration;
 const SETTLE: usize = 5;
 /// Fast space for each byte of a volume: writes go to free places.
 const FAST_TIMES: u64 = 2;
-/// What a pool wants beside that.
+/// Additional space of a pool.
 pub const POOL_BYTES: u64 = 512 << 20;
 
 /// A load of 4 KiB requests, or of others.
@@ -43,7 +43,7 @@ pub struct Volume {
     pub bytes: u64,
 }
 
-/// A pool with so many filled volumes.
+/// A pool with a number of filled volumes.
 ///
 /// # Errors
 /// When the pool cannot be made, or filled.
@@ -135,10 +135,10 @@ pub fn paced(volume: &Volume, kind: Kind, per_second: f64, thread: usize) -> Res
     session(volume, kind, thread, Box::new(source))
 }
 
-/// Lets them run for so many seconds, after half a second that does not count.
+/// Runs them for a number of seconds, after half a second that does not count.
 ///
 /// # Errors
-/// When a request fails, or somebody asks for the end.
+/// If a request fails, or after an interrupt.
 pub fn measure(tenants: Vec<Tenant>, seconds: u64) -> Result<Outcome> {
     let time = Duration::from_secs(seconds) + Duration::from_millis(100 * SETTLE as u64);
     let outcome = Crowd::start(tenants, time)?.finish(|_| Ok(()))?;
@@ -148,7 +148,7 @@ pub fn measure(tenants: Vec<Tenant>, seconds: u64) -> Result<Outcome> {
 /// Leaves out the beginning.
 ///
 /// # Errors
-/// When somebody asked for the end.
+/// After an interrupt.
 pub fn settled(mut outcome: Outcome) -> Result<Outcome> {
     if outcome.interrupted {
         return Err(Failure::interrupted());
@@ -159,7 +159,7 @@ pub fn settled(mut outcome: Outcome) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// IOPS of one volume with a load that nobody else competes with.
+/// IOPS of one volume with a load without competition.
 ///
 /// # Errors
 /// As [`measure`].

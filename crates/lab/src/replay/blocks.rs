@@ -26,7 +26,7 @@ impl Uses {
     }
 }
 
-/// Blocks of a request that lie in one extent.
+/// Blocks of a request that are in one extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// The trace's device.

@@ -1,6 +1,6 @@
-//! What a request costs: a model of drives that is the same for every policy.
+//! The cost of a request: a model of drives that is the same for every policy.
 //!
-//! A disk needs 8 ms for a read, or 0.05 ms where the last one ended, and moves 180 MB/s; what is demoted
+//! A disk needs 8 ms for a read, or 0.05 ms where the last one ended, and moves 180 MB/s; demoted data
 //! goes down sorted, 4 ms each, and does not move the head that reads find. Flash needs 100 µs
 //! and moves 1.8 GB/s, RAM needs 10 µs. A host waits for the seek and until the last byte that it asked for
 //! is there, and for nothing that is done for its own good or in the background; the disk is busy for all of it.
@@ -53,7 +53,7 @@ impl Disk {
         self.head.filter(|head| head.0 == volume).map(|head| head.1)
     }
 
-    /// Writes what is demoted: so many blocks from the first to the last, and what lies between.
+    /// Writes demoted data: a number of blocks from the first to the last, with gaps.
     pub fn demote(&mut self, blocks: u64) {
         self.busy_ms += DEMOTION_MS + transfer_ms(blocks);
     }
@@ -72,7 +72,7 @@ pub fn ram_ms(blocks: u64) -> f64 {
     if blocks == 0 { 0.0 } else { RAM_MS }
 }
 
-/// What came of a policy.
+/// Result of a policy.
 #[derive(Default)]
 pub struct Tally {
     /// Its name in the table.

@@ -1,4 +1,4 @@
-//! What a fast tier of twice the size would give, told by the policy's curve, beside what it gives.
+//! The forecast of the policy's curve for a fast tier of twice the size, compared with the real result.
 
 use super::blocks::spans;
 use super::cost::Tally;

@@ -1,14 +1,14 @@
-//! What share of a sequence each policy would have had, as a cache of blocks.
+//! The hit rate of each policy on a sequence, as a cache of blocks.
 
 use crate::failure::Result;
 use crate::interrupt;
 use placement::{Blocks, Config, Extent, Policy};
 use rivals::{Belady, Cache, Outcome, POLICIES};
 
-/// Uses between looks at whether somebody wants it to end.
+/// Uses between checks whether it has been cancelled.
 const LOOK: usize = 1 << 20;
 
-/// What came of one policy.
+/// Result of one policy.
 pub struct Row {
     /// Its name in the table.
     pub name: &'static str,

@@ -1,7 +1,7 @@
 //! `replay`: block traces through Convect's policy and the published ones, in one table.
 //!
-//! Responsible for: what each policy does with the requests of a trace, and what that costs in a
-//! model of the drives; or what a live pool does with them (`live`). Leaves out: trace formats and policies, which have crates of their own.
+//! Responsible for: the behaviour of each policy on the requests of a trace, and its cost in a
+//! model of the drives; or that of a live pool (`live`). Leaves out: trace formats and policies, which have crates of their own.
 
 mod blocks;
 mod cost;

@@ -1,4 +1,4 @@
-//! What a person sees of a replay.
+//! The output of a replay.
 
 use super::cost::Tally;
 use super::hits::{self, Row};
@@ -6,7 +6,7 @@ use crate::screen;
 use traces::{Request, SECTOR, Trace};
 use units::format_bytes;
 
-/// What is in a trace.
+/// Summary of a trace.
 pub fn print_head(name: &str, trace: Option<&Trace>, requests: &[Request]) {
     let bytes = |write: bool| {
         let these = requests.iter().filter(|request| request.write == write);

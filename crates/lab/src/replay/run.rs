@@ -1,4 +1,4 @@
-//! The command: the traces, the tables of each size, and what they come to.
+//! The command: the traces, the tables of each size, and a summary.
 
 use super::blocks::Uses;
 use super::cost::Tally;
@@ -80,7 +80,7 @@ fn replay(
     Ok(())
 }
 
-/// Every policy in front of the model, with so many blocks of all that is fast.
+/// Every policy in front of the model, with a total of fast blocks.
 fn tiers(requests: &[Request], blocks: u64, seed: u64) -> Result<Vec<Tally>> {
     let mut tallies = vec![shipping::replay(requests, blocks, seed)?];
     for (extent, size) in [(EXTENT, "64k"), (4 * EXTENT, "256k"), (1, "4k")] {

@@ -11,10 +11,10 @@ use units::{CHUNK_EXTENTS, EXTENT_BLOCKS};
 
 /// RAM is a twentieth of all that is fast.
 const RAM_SHARE: u64 = 20;
-/// What something has to be worth to be promoted, in worths of what it displaces.
+/// Required ratio of values for promotion.
 const MARGIN: f32 = 43.0;
 
-/// RAM and flash of so many blocks together.
+/// RAM and flash with a total of blocks.
 pub fn config(blocks: u64, seed: u64) -> Config {
     let ram_blocks = blocks / RAM_SHARE;
     Config {
@@ -32,7 +32,7 @@ struct Tiers {
     keep: Vec<Arrival>,
 }
 
-/// Replays requests with RAM and flash of so many blocks together.
+/// Replays requests with a total of blocks of RAM and flash.
 ///
 /// # Errors
 /// When a person ends it.
@@ -120,7 +120,7 @@ impl Tiers {
         }
     }
 
-    /// What the host may ask for next, after the answer: the disk is busy for it, and nobody waits.
+    /// Prefetch after the completion: the disk is busy for it, and no host waits.
     fn read_foreseen(&mut self) {
         while let Some((volume, read)) = (self.policy).foreseen(self.disk.last(), &mut self.keep) {
             self.disk.read(volume, read.start, read.end);

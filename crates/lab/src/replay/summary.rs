@@ -1,4 +1,4 @@
-//! What all traces and sizes come to: Convect beside the best of what else could be taken.
+//! Summary of all traces and sizes: Convect compared with the best alternative.
 
 use super::cost::Tally;
 use super::hits::{self, Row};

@@ -11,12 +11,12 @@ use crate::interrupt;
 use rivals::{Cache, Outcome};
 use traces::Request;
 
-/// Requests between looks at whether somebody wants it to end.
+/// Requests between checks whether it has been cancelled.
 pub const LOOK: usize = 1 << 16;
 /// Bits of a key that number the extent; those above are the volume.
 const NUMBER_BITS: u32 = 48;
 
-/// The keys that requests use, in order, for extents of so many blocks.
+/// The keys that requests use, in order, for extents of a number of blocks.
 pub fn keys(requests: &[Request], extent: u64) -> Vec<u64> {
     let parts = requests.iter().flat_map(|it| spans(it, extent));
     parts.map(|part| key(&part, extent)).collect()
@@ -26,7 +26,7 @@ fn key(part: &Span, extent: u64) -> u64 {
     u64::from(part.volume) << NUMBER_BITS | (part.first / extent)
 }
 
-/// Replays requests through a policy over extents of so many blocks.
+/// Replays requests through a policy over extents of a number of blocks.
 ///
 /// # Errors
 /// When a person ends it.

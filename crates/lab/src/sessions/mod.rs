@@ -1,7 +1,7 @@
-//! Many iSCSI sessions: how long it takes until all are logged in at once, what they take of the server's memory, and a
+//! Many iSCSI sessions: the time until all are logged in, their memory in the server, and a
 //! storm in which guests boot by them.
 //!
-//! Leaves out: what a request costs, which `compare` says.
+//! Leaves out: the cost of a request, which `compare` measures.
 
 mod run;
 

@@ -16,7 +16,7 @@ use units::format_bytes;
 
 const TARGET: &str = "iqn.2026-11.io.convect.lab:many";
 const VOLUME: &str = "many/disk";
-/// What a boot reads, and how much of it has what sizes: small files, and what is read ahead of them.
+/// Reads of a boot by size: small files, and their read-ahead.
 const BOOT_BLOCKS: &str = "4k:50,16k:30,64k:20";
 /// How unevenly a boot's reads lie: most guests read the same files.
 const BOOT_ZIPF: f64 = 0.9;

@@ -1,4 +1,4 @@
-//! Many clones of one snapshot, and many of them booting at once.
+//! Many clones of one snapshot, and many of them booting concurrently.
 
 use super::pipeline::{self, shuffle};
 use super::reading;
@@ -20,9 +20,9 @@ use units::format_bytes;
 
 /// Clones that boot.
 const BOOTING: u32 = 100;
-/// What each of them reads, from the beginning, in bytes.
+/// Bytes that each of them reads, from the start.
 const SHARED: u64 = 64 << 20;
-/// Clones that read at once.
+/// Concurrently reading clones.
 const THREADS: usize = 8;
 
 fn name(number: u32) -> String {
@@ -100,7 +100,7 @@ fn boot_all(targets: &[Target], shared: u64) -> Result<u64> {
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(one)).collect();
         let mut progress = Progress::new();
         while threads.iter().any(|thread| !thread.is_finished()) {
-            // An error when somebody asked for the end: the threads look for that too.
+            // An error after an interrupt: the threads check for that too.
             interrupt::pause(Duration::from_millis(50))?;
             if progress.is_due() {
                 let read = done.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Deleting many snapshots in random order under load: what it costs, and that all comes back.
+//! Deleting many snapshots in random order under load: its cost, and that all space is freed.
 
 use super::pipeline::{self, shuffle};
 use super::run::{SETTLE, delete, is_settled, load, round_of_writes, settle, snapshot};
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Where chance begins.
 const SEED: u64 = 1;
 
-/// What is stored.
+/// Stored bytes.
 #[derive(Clone, Copy)]
 struct Space {
     /// By the whole pool.
@@ -95,7 +95,7 @@ fn take(scene: &Scene, with: &Snapshots) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What is seen every now and then.
+/// Periodic samples.
 struct Watch {
     last: Instant,
     /// The most that the pool used.

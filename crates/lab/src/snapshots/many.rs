@@ -1,4 +1,4 @@
-//! Ten thousand snapshots in a pool, a thousand of each volume: what one more costs, and what all of them do.
+//! Ten thousand snapshots in a pool, a thousand of each volume: the cost of one more, and of all of them.
 
 use super::pipeline;
 use super::run::export;
@@ -78,7 +78,7 @@ fn show(took: &[f64]) {
     line("last", &took[took.len() - some..]);
 }
 
-/// Takes them, lists them, and starts the daemon anew.
+/// Takes them, lists them, and starts the daemon again.
 ///
 /// # Errors
 /// When one cannot be taken, some are not listed, or a person ends it.

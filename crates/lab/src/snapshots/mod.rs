@@ -1,4 +1,4 @@
-//! What snapshots and clones cost hosts.
+//! The cost of snapshots and clones for hosts.
 //!
 //! Responsible for: the order of the measurements (`run`), each of which is a file. Leaves out: making the
 //! pool (`scene`) and the load (`fio`).

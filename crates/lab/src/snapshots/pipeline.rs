@@ -10,7 +10,7 @@ const OUTSTANDING: usize = 16;
 /// Sends all of them and waits for every answer; `answered` is called at each.
 ///
 /// # Errors
-/// When the connection breaks, a request fails, or somebody asks for the end.
+/// When the connection breaks, a request fails, or after an interrupt.
 pub fn run(
     client: &mut Client,
     mut requests: impl Iterator<Item = Request>,

@@ -1,4 +1,4 @@
-//! The order of the measurements, and what they have in common.
+//! The order of the measurements, and their common parts.
 
 use super::{cloning, deleting, many, reading, taking, writing};
 use crate::arguments::{Part, Snapshots};
@@ -17,7 +17,7 @@ use units::format_bytes;
 pub(super) const RAW: u64 = 1 << 20;
 /// The volume without snapshots, beside the one that has them.
 pub(super) const PLAIN: &str = "plain";
-/// Requests outstanding: busy, and not so many that they only wait for each other.
+/// Queue depth: busy, without saturation.
 pub(super) const DEPTH: u32 = 16;
 /// How long space may take to come back; far beyond what is expected.
 pub(super) const SETTLE: Duration = Duration::from_secs(900);

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Time from one snapshot to the next under load.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// What direct I/O takes.
+/// Alignment of direct I/O.
 #[repr(C, align(4096))]
 struct Aligned([u8; BLOCK]);
 

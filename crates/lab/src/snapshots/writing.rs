@@ -10,7 +10,7 @@ use crate::screen::thousands;
 use crate::scrub_cost::median;
 use std::fs;
 
-/// What one round of writes came to.
+/// Result of one round of writes.
 pub(super) struct Round {
     iops: f64,
     /// Bytes that drives were written for each request.

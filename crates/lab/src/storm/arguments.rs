@@ -1,4 +1,4 @@
-//! What can be said to `storm`.
+//! Arguments of `storm`.
 
 use crate::arguments::{Behind, size};
 use clap::Args;

@@ -32,7 +32,7 @@ pub enum Scale {
 
 /// A chart.
 pub struct Chart<'a> {
-    /// What the values are.
+    /// Title of the values.
     pub title: &'a str,
     pub scale: Scale,
     /// How long all of it took, in seconds.

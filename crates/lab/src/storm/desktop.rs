@@ -1,4 +1,4 @@
-//! What a virtual desktop asks for: it boots, and then works.
+//! The load of a virtual desktop: it boots, and then works.
 //!
 //! A boot reads what all desktops read (the system's files: the same runs in the same order), what is scattered over the
 //! image (its own services and profile), and writes a little (logs, page file). Then the desktop works: 10 to 15 IOPS, four
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Requests that a desktop has outstanding at most.
 pub const DEPTH: u16 = 2;
-/// What is read and written, and how often each size comes.
+/// Reads and writes, with the frequency of each size.
 pub const BOOT_BLOCKS: &str = "4k:50,16k:30,64k:20";
 /// Sizes while it works.
 const WORK_BLOCKS: &str = "4k:70,8k:20,16k:10";
@@ -31,7 +31,7 @@ pub const OWN_BYTES: u64 = 8 << 20;
 /// All places are multiples of this.
 const GRAIN: u64 = 4096;
 
-/// What all desktops of a storm have in common.
+/// State that all desktops of a storm share.
 pub struct Boot {
     /// The reads that all do, in their order.
     common: Vec<Request>,
@@ -42,7 +42,7 @@ pub struct Boot {
 }
 
 impl Boot {
-    /// Desktops whose image has so many bytes, and who read so many to boot.
+    /// Desktops with an image of a number of bytes, of which a number is read to boot.
     ///
     /// # Errors
     /// When the image has no room for the part that a desktop writes.
@@ -70,7 +70,7 @@ impl Boot {
     }
 }
 
-/// Runs of reads anywhere in the image that come to so many bytes.
+/// Runs of reads anywhere in the image with a total of bytes.
 fn common(image: u64, bytes: u64, blocks: &Blocks) -> Vec<Request> {
     let mut chance = Chance::new(image);
     let (mut reads, mut sum, mut offset) = (Vec::new(), 0, 0);
@@ -90,7 +90,7 @@ fn common(image: u64, bytes: u64, blocks: &Blocks) -> Vec<Request> {
     reads
 }
 
-/// A place for so many bytes in a range.
+/// A place for a number of bytes in a range.
 fn place(chance: &mut Chance, begin: u64, bytes: u64, length: u32) -> u64 {
     let places = (bytes - u64::from(length)) / GRAIN + 1;
     begin + chance.below(places) * GRAIN
@@ -110,7 +110,7 @@ pub struct Desktop {
 }
 
 impl Desktop {
-    /// One that is switched off; `number` decides what it does by chance.
+    /// One that is switched off; `number` seeds its random choices.
     pub fn new(boot: &Arc<Boot>, number: u64) -> Self {
         let mut chance = Chance::new(number);
         let own = place(&mut chance, 0, boot.image, OWN_BYTES as u32);

@@ -1,7 +1,7 @@
 //! The storm: hundreds of desktops boot beside a database, a mail server and a backup, without and with policies of quality
 //! of service (docs/qos.md), in one run.
 //!
-//! Responsible for: what the tenants do, the phases, and what is concluded: in which windows of 100 ms policy 1 got its
+//! Responsible for: the tenants' loads, the phases, and the conclusions: in which windows of 100 ms policy 1 got its
 //! floor.
 //! Leaves out: driving the sessions and counting their answers (`tenants`).
 

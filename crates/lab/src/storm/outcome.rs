@@ -1,4 +1,4 @@
-//! What was measured, and what follows from it.
+//! Measurements, and conclusions from them.
 
 use super::postgres::Transactions;
 use super::scene::{BACKUP, DATABASE, DESKTOPS, FLOOR_MS, MAIL};
@@ -44,15 +44,15 @@ impl Kind {
 pub struct Phase {
     /// Which.
     pub kind: Kind,
-    /// What the tenants attained.
+    /// Service attained by the tenants.
     pub outcome: Outcome,
     /// Windows that the daemon counted for the database's policy, and of them those in which it was met.
     pub counted: Option<(u64, u64)>,
-    /// What the machine did meanwhile.
+    /// The machine's state meanwhile.
     pub machine: Machine,
 }
 
-/// What the machine did in a part of the run.
+/// The machine's state in a part of the run.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Machine {
     /// Cores that the daemon took.
@@ -110,7 +110,7 @@ pub struct Storms {
     pub depth: u16,
     /// The parts of the run, as far as it came.
     pub phases: Vec<Phase>,
-    /// What a real database did in each part, where there was one.
+    /// Results of a real database in each part, if there was one.
     pub transactions: Vec<(Kind, Transactions)>,
 }
 
@@ -120,7 +120,7 @@ impl Storms {
         self.phases.iter().find(|phase| phase.kind == kind)
     }
 
-    /// What a real database did in a part of the run, in per cent of what it did alone.
+    /// Results of a real database in a part of the run, in per cent of its result alone.
     pub fn transactions_percent(&self, kind: Kind) -> Option<f64> {
         let of = |wanted: Kind| {
             let found = self.transactions.iter().find(|(kind, _)| *kind == wanted);
@@ -178,7 +178,7 @@ impl Phase {
     }
 }
 
-/// What a tenant is called in charts, by its policy in the storm that has some.
+/// Name of a tenant in charts, by its policy in the storm with policies.
 pub fn policy_name(tenant: &str) -> &'static str {
     match tenant {
         DATABASE => "database (policy 1)",

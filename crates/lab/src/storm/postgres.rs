@@ -1,7 +1,7 @@
 //! A real database beside the storm: PostgreSQL under pgbench, its files on ext4 on a volume that is exported as a file by
 //! FUSE.
 //!
-//! Leaves out: whether what it commits is kept, which `tests/e2e/postgres.sh` says.
+//! Leaves out: whether its commits are kept, which `tests/e2e/postgres.sh` checks.
 
 use crate::failure::{Failure, Result, While};
 use crate::process::{Process, describe};
@@ -26,7 +26,7 @@ const USER: &str = "postgres";
 /// Where Debian has its programs, by version.
 const PROGRAMS: &str = "/usr/lib/postgresql";
 
-/// What pgbench reported of a run.
+/// pgbench's report of a run.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Transactions {
     /// Transactions a second.
@@ -161,10 +161,10 @@ impl Postgres {
         output(self.command("pgbench").args(["-i", "-q", "-s", SCALE])).map(|_| ())
     }
 
-    /// Runs transactions for so many seconds.
+    /// Runs transactions for a number of seconds.
     ///
     /// # Errors
-    /// When pgbench fails, or somebody asks for the end.
+    /// If pgbench fails, or after an interrupt.
     pub fn bench(&self, seconds: u64) -> Result<Transactions> {
         let said = self.place.join("run/said");
         let mut command = self.command("pgbench");
@@ -223,7 +223,7 @@ fn number(text: &str, name: &str) -> Option<f64> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// What pgbench prints at its end.
+/// pgbench's final output.
 fn parse(text: &str) -> Option<Transactions> {
     Some(Transactions {
         per_second: number(text, "tps")?,

@@ -20,7 +20,7 @@ fn colour(tenant: &str) -> &'static str {
     }
 }
 
-/// What a tenant is called in a phase: with its policy, where it has one.
+/// Name of a tenant in a phase: with its policy, if it has one.
 fn name(phase: &Phase, tenant: &Attained) -> String {
     match phase.kind {
         Kind::With => policy_name(&tenant.name).to_owned(),

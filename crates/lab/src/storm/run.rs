@@ -1,4 +1,4 @@
-//! The phases in their order, and what is shown of them.
+//! The phases in their order, and their output.
 
 use super::arguments::Storm;
 use super::outcome::{Kind, Machine, Phase, Storms};
@@ -62,7 +62,7 @@ impl Look {
         })
     }
 
-    /// What was done since another look.
+    /// Work since the previous reading.
     fn since(&self, before: &Self) -> Machine {
         let seconds = (self.at - before.at).as_secs_f64();
         let cores = |index: usize| (self.cores[index] - before.cores[index]) / seconds;
@@ -97,7 +97,7 @@ fn phase(scene: &Scene, kind: Kind, tenants: Vec<Tenant>, time: Duration) -> Res
     })
 }
 
-/// Everybody at once.
+/// All tenants concurrently.
 fn storm(scene: &Scene, kind: Kind, time: Duration) -> Result<Phase> {
     let mut tenants = vec![scene.database()?];
     tenants.extend(scene.others()?);
@@ -114,7 +114,7 @@ fn transactions(scene: &Scene, kind: Kind, time: Duration, storms: &mut Storms) 
         Kind::Alone => Vec::new(),
         Kind::Without | Kind::With => scene.others()?,
     };
-    // Until it is told to stop.
+    // Until it is stopped.
     let crowd = Crowd::start(others, Duration::from_secs(u32::MAX.into()))?;
     let seen = postgres.bench(time.as_secs().max(1));
     crowd.stop();
@@ -123,7 +123,7 @@ fn transactions(scene: &Scene, kind: Kind, time: Duration, storms: &mut Storms) 
     Ok(())
 }
 
-/// What was measured of a phase; true when somebody asked for the end.
+/// Measurements of a phase; true after an interrupt.
 fn add(storms: &mut Storms, phase: Phase) -> bool {
     let interrupted = phase.outcome.interrupted;
     storms.phases.push(phase);
@@ -174,7 +174,7 @@ fn show(storms: &Storms, with: &Storm) -> Result<()> {
 /// Makes the pool, and lets the storm go over it twice.
 ///
 /// # Errors
-/// When something cannot be made, a request fails, or somebody asks for the end: then what was measured is shown before.
+/// When something cannot be made, a request fails, or after an interrupt: then the results so far are shown first.
 pub fn run(convect: &Path, with: &Storm) -> Result<()> {
     let mut storms = Storms {
         machine: machine::describe(),
@@ -199,7 +199,7 @@ pub fn run(convect: &Path, with: &Storm) -> Result<()> {
         show(&storms, with)?;
     }
     measured?;
-    // A database ends before what it lies on.
+    // A database ends before what it is on.
     scene.postgres = None;
     scene.stage.stop()
 }

@@ -21,18 +21,18 @@ pub const BACKUP: &str = "backup";
 /// The policy of level 1 that is created for the run, and that of the desktops.
 const FLOOR: &str = "floor";
 const DESKTOP: &str = "desktop";
-/// What each desktop is promised: what one that works asks for, within the latency of the built-in policy of level 3.
+/// Guarantee of each desktop: the load of a working one, within the latency of the built-in policy of level 3.
 const DESKTOP_FIGURES: [&str; 4] = ["--min-iops", "15", "--max-latency", "40ms"];
 /// Maximum latency of policy 1, in milliseconds.
 pub const FLOOR_MS: u64 = 10;
 /// Requests of the mail server, and of the backup, that can be outstanding.
 const MAIL_DEPTH: u16 = 128;
 const BACKUP_DEPTH: u16 = 8;
-/// What clones are made of.
+/// Origin of the clones.
 const GOLDEN: &str = "golden";
 const SNAPSHOT: &str = "gold";
 
-/// Threads of the clients: the database has its own, so that nobody's answers are before its own in a queue.
+/// Threads of the clients: the database has its own, so that no others' completions are queued before its own.
 const DATABASE_THREAD: usize = 0;
 const SERVERS_THREAD: usize = 1;
 const DESKTOPS_THREAD: usize = 2;
@@ -226,7 +226,7 @@ struct Volumes {
 
 impl Volumes {
     fn new(stage: &Stage, with: &Storm) -> Result<Self> {
-        // What is backed up lies on the slow tier, as most of what is old does; the others are in use.
+        // What is backed up is on the slow tier, as most of what is old does; the others are in use.
         println!("  volumes: {} to back up", format_bytes(with.archive));
         let archive = stage.filled_guest(BACKUP, with.archive)?;
         stage.cool()?;

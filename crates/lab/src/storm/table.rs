@@ -16,7 +16,7 @@ pub const PUBLISHED_HEAD: [&str; 3] = ["", "published", "here"];
 /// The head of the table of a real database.
 pub const POSTGRES_HEAD: [&str; 4] = ["PostgreSQL, pgbench", "tps", "mean ms", "% of alone"];
 
-/// What a real database did in each part of the run; nothing where there was none.
+/// Results of a real database in each part of the run, if there was one.
 pub fn postgres(storms: &Storms) -> Vec<Vec<String>> {
     let rows = storms.transactions.iter().map(|(kind, seen)| {
         let percent = storms.transactions_percent(*kind).unwrap_or(f64::NAN);
@@ -51,7 +51,7 @@ fn row(name: &str, tenant: &Attained) -> Vec<String> {
     ]
 }
 
-/// What each tenant attained in each part of the run.
+/// Service attained by each tenant in each part of the run.
 pub fn rows(storms: &Storms) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for phase in &storms.phases {
@@ -63,7 +63,7 @@ pub fn rows(storms: &Storms) -> Vec<Vec<String>> {
     rows
 }
 
-/// What was published of such a storm, beside what was seen in the one with policies.
+/// Published results of such a storm, beside those with policies.
 pub fn published(storms: &Storms) -> Vec<Vec<String>> {
     let Some(phase) = storms.phase(Kind::With) else {
         return Vec::new();
@@ -140,7 +140,7 @@ fn without_policies(storms: &Storms, phase: &Phase) -> String {
     verdict("without policies", below >= UNMET_PERCENT, &text)
 }
 
-/// What the machine allows: where others take its cores, the database alone is not always at its floor either.
+/// The machine's limits: if others use its cores, the database alone is not always at its minimum either.
 fn alone(storms: &Storms, phase: &Phase) -> String {
     let judged = storms.judged(phase);
     let mut text = format!(
@@ -154,7 +154,7 @@ fn alone(storms: &Storms, phase: &Phase) -> String {
     text
 }
 
-/// What follows from it.
+/// Conclusions.
 pub fn verdicts(storms: &Storms) -> String {
     let mut text = String::new();
     if let Some(phase) = storms.phase(Kind::With) {
@@ -187,7 +187,7 @@ pub fn verdicts(storms: &Storms) -> String {
     text
 }
 
-/// What the machine did in each part of the run.
+/// The machine's state in each part of the run.
 fn machine(storms: &Storms) -> String {
     let lines = storms.phases.iter().map(|phase| {
         let seen = &phase.machine;

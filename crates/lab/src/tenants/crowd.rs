@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often who waits for the end looks up.
+/// Polling interval of waits for the end.
 const LOOK: Duration = Duration::from_millis(20);
 /// Interval between reports of progress.
 const TELL: Duration = Duration::from_millis(500);
@@ -26,7 +26,7 @@ pub struct Tenant {
     pub sessions: Vec<Session>,
 }
 
-/// What a tenant attained.
+/// Service attained by a tenant.
 #[derive(Clone, Debug, Default)]
 pub struct Attained {
     /// Its name.
@@ -54,12 +54,12 @@ impl Attained {
         bytes as f64 / self.seconds()
     }
 
-    /// How long it was looked at, in seconds.
+    /// How long it was examined, in seconds.
     pub fn seconds(&self) -> f64 {
         (self.windows.len().max(1) as u64 * WINDOW_NS) as f64 / 1e9
     }
 
-    /// Latency in nanoseconds that so many of a hundred requests did not exceed.
+    /// A latency percentile in nanoseconds.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
         let longest = self.windows.iter().map(|window| window.max_ns).max();
         self.latencies
@@ -68,24 +68,24 @@ impl Attained {
     }
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Tenants in the order in which they were given.
     pub tenants: Vec<Attained>,
-    /// Somebody asked for the end before it came.
+    /// It was interrupted.
     pub interrupted: bool,
 }
 
 impl Outcome {
-    /// What a tenant attained, by its name; nothing of one that there was not.
+    /// Service attained by a tenant of a name; `None` if it does not exist.
     pub fn of(&self, name: &str) -> Attained {
         let found = self.tenants.iter().find(|tenant| tenant.name == name);
         found.cloned().unwrap_or_default()
     }
 }
 
-/// What threads have in common.
+/// State that threads share.
 pub struct Shared {
     begun: Instant,
     end_ns: AtomicU64,
@@ -187,7 +187,7 @@ impl Crowd {
         self.shared.answered[tenant].load(Ordering::Relaxed)
     }
 
-    /// A tenant's last windows, as many as there are of so many.
+    /// Up to a number of a tenant's last windows.
     pub fn last(&self, tenant: usize, windows: usize) -> Vec<Window> {
         let all = self.shared.windows(tenant);
         all[all.len().saturating_sub(windows)..].to_vec()
@@ -206,7 +206,7 @@ impl Crowd {
         }
     }
 
-    /// Waits until all have ended; `tell` is called every half a second. Who asks for the end gets what there is.
+    /// Waits until all have ended; `tell` is called every half a second. An interrupt returns the results so far.
     ///
     /// # Errors
     /// When a request failed, or is not answered.
@@ -249,7 +249,7 @@ impl Drop for Crowd {
     fn drop(&mut self) {
         self.stop();
         for thread in self.threads.drain(..) {
-            // What it has counted is not used any more.
+            // What it has counted is not used any longer.
             let _ = thread.join();
         }
     }

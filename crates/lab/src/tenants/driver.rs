@@ -11,7 +11,7 @@ use std::io::{Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest sleep: what was asked of the thread is looked at then.
+/// The longest sleep: what was asked of the thread is examined then.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long what is outstanding at the end is waited for, in nanoseconds.
 const DRAIN_NS: u64 = 60_000_000_000;
@@ -179,7 +179,7 @@ impl Driver {
         Duration::from_nanos(left).min(LOOK)
     }
 
-    /// Looks at the rings; true when one had answers.
+    /// Examines the rings; true when one had answers.
     fn look_at_rings(&mut self, stopping: bool) -> Result<bool> {
         let mut any = false;
         for index in 0..self.rings.len() {

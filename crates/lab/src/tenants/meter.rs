@@ -1,4 +1,4 @@
-//! What a tenant attained, window by window.
+//! The performance of a tenant, window by window.
 
 use crate::load::Histogram;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 /// How long a window is, in nanoseconds.
 pub const WINDOW_NS: u64 = 100_000_000;
 
-/// What a tenant attained in a window.
+/// Service attained by a tenant in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Window {
     /// Requests answered.

@@ -1,10 +1,10 @@
-//! Several tenants of one pool at the same time: hosts with different loads, and what each attained in every window of
+//! Several tenants of one pool at the same time: hosts with different loads, and the performance of each in every window of
 //! 100 ms.
 //!
 //! A tenant is one or many sessions with the same kind of load. One thread drives all sessions of a tenant, or of several:
-//! 600 NBD connections are watched by one epoll instance, and the few rings of vhost-user-blk are looked at in turn. A window
+//! 600 NBD connections are watched by one epoll instance, and the few rings of vhost-user-blk are examined in turn. A window
 //! keeps seven numbers and no histogram, so that the memory of a run grows with its length and not with its rate.
-//! Leaves out: what the loads are for, and what is concluded from the windows (`storm`, `promises`).
+//! Leaves out: the purpose of the loads, and conclusions from the windows (`storm`, `promises`).
 
 mod crowd;
 mod driver;

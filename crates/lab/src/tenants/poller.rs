@@ -33,7 +33,7 @@ impl Poller {
             return Err(Error::last_os_error());
         }
         Ok(Self {
-            // SAFETY: the descriptor is new and nobody else's.
+            // SAFETY: the descriptor is new and has no other owner.
             epoll: unsafe { OwnedFd::from_raw_fd(epoll) },
             events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS],
         })
@@ -75,7 +75,7 @@ impl Poller {
             crate::load::wait(&mut [crate::load::watch(epoll, false)], timeout)?;
         }
         let (events, room) = (self.events.as_mut_ptr(), self.events.len() as i32);
-        // SAFETY: there is room for so many events, and they live through the call.
+        // SAFETY: there is room for this many events, and they live through the call.
         let count = unsafe { libc::epoll_wait(epoll, events, room, 0) };
         if count < 0 {
             let error = Error::last_os_error();

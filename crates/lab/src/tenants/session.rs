@@ -1,4 +1,4 @@
-//! One connection with its slots and what it asks for.
+//! One connection with its slots and its requests.
 
 use super::source::{Next, Source};
 use crate::failure::{Failure, Result};
@@ -17,12 +17,12 @@ pub struct Session {
     source: Box<dyn Source>,
     free: Vec<u16>,
     outstanding: Vec<Outstanding>,
-    /// It is a ring in shared memory, which is looked at without asking the system.
+    /// It is a ring in shared memory, which is examined without asking the system.
     is_ring: bool,
 }
 
 impl Session {
-    /// Connects to a disk with so many slots for requests of these sizes. What it writes is `content`.
+    /// Connects to a disk with a number of slots for requests of these sizes. It writes `content`.
     ///
     /// # Errors
     /// When the disk is not there, or refuses something.

@@ -1,9 +1,9 @@
-//! What a session asks for next.
+//! The next request of a session.
 
 use crate::chance::Chance;
 use crate::load::{Aim, Blocks, Pace, Request};
 
-/// What a session does with a free slot.
+/// Action of a session for a free slot.
 pub enum Next {
     /// Sends this. Its latency counts from `due_ns`, in nanoseconds after the beginning.
     Send { request: Request, due_ns: u64 },

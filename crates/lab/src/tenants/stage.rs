@@ -20,7 +20,7 @@ const GIB: u64 = 1 << 30;
 pub struct Drives {
     /// The fast drive.
     pub fast: u64,
-    /// What volumes take of the slow tier at most.
+    /// Maximum use of the slow tier by volumes.
     pub slow: u64,
 }
 
@@ -97,7 +97,7 @@ impl Stage {
     }
 
     /// The same with drives in memory, between which nothing moves by itself, and one thread: so the daemon, and not its
-    /// clients, is what there is too little of.
+    /// clients, is the bottleneck.
     ///
     /// # Errors
     /// When the daemon does not start, or refuses the pool.
@@ -116,7 +116,7 @@ impl Stage {
         })
     }
 
-    /// Creates a volume of so many bytes.
+    /// Creates a volume of a number of bytes.
     ///
     /// # Errors
     /// When that is refused.
@@ -210,10 +210,10 @@ impl Stage {
             .put(&format!("/v1/volumes/{POOL}/{volume}"), &wanted)
     }
 
-    /// What the daemon counted of a volume's policy; nothing where it has none.
+    /// The daemon's statistics of a volume's policy, if it has one.
     ///
     /// # Errors
-    /// When the daemon does not answer.
+    /// When the daemon does not respond.
     pub fn windows_of(&self, volume: &str) -> Result<Option<(u64, u64)>> {
         let qos = self.daemon.volume(&format!("{POOL}/{volume}"))?.qos;
         Ok(qos.map(|qos| (qos.windows, qos.met)))
@@ -242,7 +242,7 @@ impl Stage {
         self.daemon.stop()
     }
 
-    /// What was measured, or why not.
+    /// The result, or the error.
     ///
     /// # Errors
     /// Those of what was measured.

@@ -16,7 +16,7 @@ const MIB: u64 = 1 << 20;
 pub const VOLUME: u64 = 192 * MIB;
 const LIVE: u64 = 128 * MIB;
 const KEPT: u64 = 32 * MIB;
-/// fio gives up by itself when its server is gone; this is for when it does not.
+/// fio ends by itself when its server is gone; this is for when it does not.
 const END_TIME: Duration = Duration::from_secs(300);
 
 /// Where fio writes.

@@ -15,7 +15,7 @@ const DEPTH: usize = 16;
 /// Longest request in blocks.
 const LONGEST: u64 = 16;
 
-/// What a lane did.
+/// Results of a lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Done {
     /// Writes, zeroes and trims that were answered.
@@ -39,7 +39,7 @@ enum Sent {
     Write {
         range: Range<u64>,
         version: u32,
-        /// Once it is answered it may not be lost any more.
+        /// Once it is answered it may not be lost any longer.
         durable: bool,
     },
     Read {
@@ -55,7 +55,7 @@ pub struct Lane {
     pub ledger: Arc<Mutex<Ledger>>,
     /// Set before the daemon is killed: from then on a broken connection is expected.
     pub killed: Arc<AtomicBool>,
-    /// What is answered has to outlive the daemon, flushed or not: no drive goes away meanwhile.
+    /// Acknowledged data has to outlive the daemon, flushed or not: no drive fails meanwhile.
     pub kept: bool,
     pub chance: Chance,
 }

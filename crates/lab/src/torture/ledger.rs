@@ -1,11 +1,11 @@
-//! What may be read at each block: the last content that is certain to outlive the daemon, and whatever
+//! The valid contents of each block: the last one that is certain to outlive the daemon, and everything that
 //! was sent after it.
 
 use crate::content::Content;
 use std::ops::Range;
 
 struct Block {
-    /// What may be read, oldest first; the first is the durable one, the last the newest sent.
+    /// Valid contents, oldest first; the first is the durable one, the last the newest sent.
     may_hold: Vec<(u32, Content)>,
     /// A request for it is outstanding.
     busy: bool,
@@ -19,7 +19,7 @@ pub struct Ledger {
     next_version: u32,
 }
 
-/// What a flush covers once it is answered.
+/// Writes that a flush covers once it is acknowledged.
 pub struct Covered(Vec<(u64, u32)>);
 
 impl Ledger {
@@ -63,7 +63,7 @@ impl Ledger {
         version
     }
 
-    /// Notes that a write was answered; `durable` when it may not be lost any more.
+    /// Notes that a write was answered; `durable` when it may not be lost any longer.
     pub fn wrote(&mut self, range: Range<u64>, version: u32, durable: bool) {
         self.give_back(range.clone());
         for block in range {
@@ -81,7 +81,7 @@ impl Ledger {
         }
     }
 
-    /// What a flush that is sent now will have made durable.
+    /// Writes that a flush sent now will make durable.
     pub fn flush_sent(&mut self) -> Covered {
         Covered(std::mem::take(&mut self.answered))
     }

@@ -1,7 +1,7 @@
 //! Drives of mirrors that go away and return: by command, or because their file is gone when the
 //! daemon starts.
 //!
-//! Never both drives of a mirror: what nothing has cannot be read. A drive goes only when the
+//! Never both drives of a mirror: data without a copy cannot be read. A drive goes only when the
 //! other one is whole, so that a copy that is wrong is read from alone, sooner or later.
 
 use crate::chance::Chance;
@@ -12,7 +12,7 @@ use api::v1::{Drive, Pool};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long bringing a drive up to date may take when nothing else goes on.
+/// How long bringing a drive up to date may take when nothing else runs.
 const SYNC_TIME: Duration = Duration::from_secs(600);
 
 /// A drive that is away.

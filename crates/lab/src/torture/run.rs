@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 const POOL: &str = "torture";
 /// Connections of the verifier.
 const LANES: u64 = 2;
-/// The daemon lives for so many milliseconds, from and below.
+/// Lifetime of the daemon in milliseconds, from and below.
 const LIFE_MS: (u64, u64) = (30, 1500);
-/// Every so many rounds fio's kept region is written before the kill and checked after it.
+/// Every this many rounds fio's kept region is written before the kill and checked after it.
 const KEPT_EVERY: u32 = 5;
 /// How long an export may take to accept connections.
 const SERVE_TIME: Duration = Duration::from_secs(300);
@@ -282,7 +282,7 @@ impl Bench {
     }
 }
 
-/// Kills the daemon so many times; an error at the first block that is wrong.
+/// Kills the daemon a number of times; an error at the first wrong block.
 pub fn run(convect: &Path, with: &Torture) -> Result<()> {
     let seed = with.seed.unwrap_or_else(|| u64::from(std::process::id()));
     println!("seed {seed}, {} kills", with.kills);

@@ -12,7 +12,7 @@ use crate::screen::{self, Progress, thousands};
 use std::path::Path;
 use units::format_bytes;
 
-/// What was measured of a pair.
+/// Measurements of a pair.
 struct Outcome {
     alone: [Series; 2],
     tried: Vec<Tried>,

@@ -1,4 +1,4 @@
-//! What misses fetch.
+//! What misses read.
 
 mod disk;
 

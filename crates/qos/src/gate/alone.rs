@@ -7,11 +7,11 @@ use crate::costs::class;
 /// Completed operations of one kind and size that bypassed the gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AloneEnded {
-    /// What each asked for.
+    /// The request of each.
     pub of: Request,
     /// How many.
     pub count: u64,
-    /// What they took together, in nanoseconds.
+    /// Their total time, in nanoseconds.
     pub took_ns: u64,
     /// Those that took longer than their maximum latency.
     pub late: u64,
@@ -41,7 +41,7 @@ impl<T> Gate<T> {
     }
 
     /// How many of a row of operations pass without being asked for one by one: those of the one volume that is busy, while
-    /// nothing limits it. `asks` tells what one asks for, none if it is never held: the others count as under way then.
+    /// nothing limits it. `asks` tells what one asks for, none if it is never held: the others count as in progress then.
     /// `is_like` tells sooner that two ask for the same.
     #[inline]
     pub fn pass_alone<O: Copy>(

@@ -1,8 +1,8 @@
 //! The volumes that are busy at a gate, each with what is held of it and what it has in this tick. Volumes of a group have
 //! one entry together.
 //!
-//! A volume's entry lies in a slot, which it keeps until it was idle for a while. Operations mostly come in rows of one
-//! volume: the slot that was found last is looked at first.
+//! A volume's entry is in a slot, which it keeps until it was idle for a while. Operations mostly come in rows of one
+//! volume: the slot that was found last is examined first.
 
 use crate::costs::{Costs, Kind, class};
 use crate::gate::{CAPACITY, Request};
@@ -18,7 +18,7 @@ const BACKLOGGED: u64 = 4;
 const AHEAD: f64 = 1.2;
 const LEAST: f64 = CAPACITY as f64 / 100.0;
 
-/// Virtual times of those that nothing limits and of those that are paced. Time goes on with what passes, and where the latter
+/// Virtual times of those that nothing limits and of those that are paced. Time continues with what passes, and where the latter
 /// have little of it, the former pass by them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct VirtualTimes {
@@ -75,7 +75,7 @@ pub(super) struct Entry<T> {
     by_paced: bool,
     /// Bytes and cost of its operations, on average of the latest ones; zero before any has ended.
     mean: (f64, f64),
-    /// What it asks for, in nanoseconds a second: what it had lately and half as much again. None: all that it can get.
+    /// Its demand, in nanoseconds per second: its recent service and half as much again. `None`: unlimited.
     asks: Option<f64>,
     /// Sum of what operations took beneath the gate in this tick, in nanoseconds.
     pub took_ns: u64,
@@ -337,7 +337,7 @@ impl<T> Entries<T> {
         slots.filter_map(|(slot, entry)| entry.as_mut().map(|entry| (slot, entry)))
     }
 
-    /// Gives up those that `keeps` does not want.
+    /// Removes entries that `keeps` rejects.
     pub fn retain(&mut self, keeps: impl Fn(&Entry<T>) -> bool) {
         for slot in &mut self.slots {
             if slot.as_ref().is_some_and(|entry| !keeps(entry)) {

@@ -12,7 +12,7 @@ const COUNTS: f64 = 1.3;
 const EXEMPT: f64 = 1.2;
 const SAVED_S: f64 = 0.1;
 
-/// Operations that a volume may pass ahead of the others, of `left` before a tick of this length; it earns so many a second.
+/// Operations that a volume may pass ahead of the others, of `left` before a tick of this length; it earns a number per second.
 fn refilled(left: u64, a_second: f64, length_s: f64) -> u64 {
     let most = a_second * SAVED_S;
     let left = if left == u64::MAX { most } else { left as f64 };
@@ -33,7 +33,7 @@ impl<T> Gate<T> {
         (floor >= JUDGED).then(|| (tenant.policy().level, had, floor * AIM))
     }
 
-    /// What an operation of those that are paced takes on average, in nanoseconds; 0 while none has ended.
+    /// Mean time of paced operations, in nanoseconds; 0 before the first one.
     fn paced_mean(&self) -> f64 {
         let paced = self.entries.iter().filter(|entry| entry.is_paced());
         let (mut cost_ns, mut operations) = (0, 0);

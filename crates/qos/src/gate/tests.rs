@@ -20,7 +20,7 @@ fn policy(level: u8, min_iops: u64) -> QosPolicyConfig {
     }
 }
 
-/// A host that keeps as many operations of one size under way.
+/// A host that keeps as many operations of one size in progress.
 struct Host {
     volume: u32,
     kind: Kind,

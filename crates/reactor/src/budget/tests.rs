@@ -1,4 +1,4 @@
-//! Nobody gets more than there is, everybody gets a turn, and what is returned is there for others.
+//! The budget is never exceeded, every waiter gets its turn, and returned memory is available to others.
 
 use super::*;
 use std::task::Wake;

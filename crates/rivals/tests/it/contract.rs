@@ -1,4 +1,4 @@
-//! What holds for every policy of the table, and for Belady's optimum.
+//! Properties of every policy of the table, and of Belady's optimum.
 
 use crate::sequences;
 use rivals::{Belady, Cache, Outcome, POLICIES};

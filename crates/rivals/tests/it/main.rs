@@ -1,4 +1,4 @@
-//! What holds for the replacement policies of the table.
+//! Properties of the replacement policies of the table.
 
 mod contract;
 mod scan;

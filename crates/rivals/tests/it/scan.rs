@@ -1,4 +1,4 @@
-//! What a scan does to entries that are used often.
+//! The effect of a scan on frequently used entries.
 
 use rivals::{Cache, POLICIES};
 

@@ -1,5 +1,5 @@
-//! POPULATE TOKEN, WRITE USING TOKEN (SBC-3 5.11, 5.44) and what tells of their end: RECEIVE ROD TOKEN
-//! INFORMATION and RECEIVE COPY STATUS(LID4) (SPC-4 6.29, 6.25). What Windows' offloaded transfers need.
+//! POPULATE TOKEN, WRITE USING TOKEN (SBC-3 5.11, 5.44) and the commands that report their result: RECEIVE ROD TOKEN
+//! INFORMATION and RECEIVE COPY STATUS(LID4) (SPC-4 6.29, 6.25). Used by Windows' offloaded transfers.
 
 use super::tokens::{self, TIMEOUT_MAX_S, TIMEOUT_S, TOKEN_LEN, Token};
 use crate::blocks::Blocks;
@@ -146,7 +146,7 @@ pub(crate) async fn populate(call: Call<'_>) -> Answer {
     let ranges = ranges(&call, list, POPULATE_RANGES)?;
     let blocks = length(&ranges) / call.nexus.block_size();
     let segments = ranges.len() as u16;
-    // Nobody is writing there when it begins to be watched.
+    // No write is in flight there when the watch begins.
     let locks = &call.nexus.unit.ranges;
     let mut held = Vec::new();
     let mut sorted = ranges.clone();

@@ -8,7 +8,7 @@ use super::tokens::{CHANGE_VULNERABLE, TIMEOUT_MAX_S, TIMEOUT_S, ZEROES};
 use crate::nexus::Nexus;
 use crate::table::ROWS;
 
-/// What a host had best ask for at once, in bytes.
+/// Optimal transfer length for hosts, in bytes.
 const OPTIMAL: u64 = 64 << 20;
 const EXTENDED_COPY: u8 = 0x83;
 const RECEIVE_COPY: u8 = 0x84;
@@ -74,7 +74,7 @@ fn kinds() -> Vec<u8> {
         entry[4] = way;
         entry
     };
-    // TOKEN_IN and TOKEN_OUT; the token of zeroes is made by nobody.
+    // TOKEN_IN and TOKEN_OUT; the token of zeroes is never created.
     let entries = [entry(CHANGE_VULNERABLE, 0x03), entry(ZEROES, 0x02)].concat();
     let mut body = vec![0, 0];
     body.extend((entries.len() as u16).to_be_bytes());

@@ -1,4 +1,4 @@
-//! The parameter list: who copies what to whom.
+//! The parameter list: sources, targets and ranges of a copy.
 
 use crate::fields::{u8_at, u16_at, u24_at, u32_at, u64_at};
 use crate::sense::Sense;

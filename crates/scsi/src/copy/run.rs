@@ -148,7 +148,7 @@ pub(crate) async fn extended_copy(call: Call<'_>) -> Answer {
     Ok(call.took(announced))
 }
 
-/// EXTENDED COPY(LID4): the list names its identifier itself, and the end is told by RECEIVE COPY
+/// EXTENDED COPY(LID4): the list names its identifier itself, and the end is reported by RECEIVE COPY
 /// STATUS(LID4).
 pub(crate) async fn extended_copy_long(call: Call<'_>) -> Answer {
     let announced = u64::from(u32_at(call.cdb, 10));

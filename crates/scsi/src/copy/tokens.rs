@@ -3,7 +3,7 @@
 //!
 //! A token is of the type "point in time copy, change vulnerable": it ends when what it stands for is
 //! written, when the nexus that made it ends, after its time, or when its nexus has made too many. It
-//! carries 256 bits that nobody can guess. Writers that come through other front ends end none.
+//! carries 256 random bits. Writes through other front ends do not invalidate tokens.
 
 use crate::nexus::{Member, Nexus};
 use crate::sense::Sense;
@@ -21,7 +21,7 @@ const REST_LEN: u16 = 504;
 /// Types (SPC-4 table 110; SBC-3 for zeroes).
 pub(super) const CHANGE_VULNERABLE: u32 = 0x0080_0001;
 pub(super) const ZEROES: u32 = 0xffff_0001;
-/// How long a token lives that nobody uses, in seconds: when nothing is said, and at most.
+/// Lifetime of an unused token, in seconds: default and maximum.
 pub(super) const TIMEOUT_S: u32 = 30;
 pub(super) const TIMEOUT_MAX_S: u32 = 300;
 /// Tokens of one nexus, and of all.
@@ -33,7 +33,7 @@ pub(crate) struct Token {
     pub bytes: [u8; TOKEN_LEN],
     pub unit: Arc<Unit>,
     pub device: Arc<dyn BlockDevice>,
-    /// Who made it.
+    /// Its creator.
     member: Weak<Member>,
     pub ranges: Vec<Range<u64>>,
     /// Nothing of it was written since.
@@ -57,7 +57,7 @@ impl Token {
         !self.is_valid() || self.member.strong_count() == 0 || *lock(&self.expires) <= now
     }
 
-    /// Who made it, while it may be used, by this initiator. Using it begins its time anew.
+    /// Its creator, while it is valid for this initiator. Each use restarts its timeout.
     pub(crate) fn maker(&self, initiator: &str, now: Instant) -> Option<Arc<Member>> {
         let name = |port: &str| port.split(',').next().unwrap_or_default().to_owned();
         let member = self.member.upgrade().filter(|_| !self.is_over(now))?;

@@ -23,14 +23,14 @@ pub(crate) enum Out {
     Check(Sense),
 }
 
-/// What a change brings with it.
+/// Consequences of a change.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct Outcome {
-    /// Who is told what.
+    /// Unit attentions to report.
     pub told: Vec<(Ports, Attention)>,
     /// Whose commands are aborted.
     pub aborted: Vec<Ports>,
-    /// What is to be kept from now on, when that has changed.
+    /// The state to store, if it has changed.
     pub keep: Option<Option<String>>,
 }
 

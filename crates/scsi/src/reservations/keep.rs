@@ -40,7 +40,7 @@ fn ports<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Ports> {
     (is_port(&ports.initiator) && !ports.target.is_empty()).then_some(ports)
 }
 
-/// What a text says; none when it says anything that cannot be, or that this version does not know.
+/// Parses a text; `None` if it is invalid, or of an unknown version.
 pub(crate) fn decode(kept: &str) -> Option<State> {
     let mut lines = kept.lines();
     if kept.len() > KEPT_MAX || lines.next() != Some(HEAD) {

@@ -1,7 +1,7 @@
 //! Reservations: persistent ones (SPC-4 5.13) and those of RESERVE(6) and RELEASE(6) (SPC-2 5.5).
 //!
 //! Responsible for: registrations and the reservation of one unit, who may do what because of them,
-//! and what is to be kept through a loss of power where a host asks for that (APTPL). Leaves out: where
+//! and the state that must survive a loss of power if a host requests that (APTPL). Leaves out: where
 //! it is kept ([`reactor::Keeper`]), and REPLACE LOST RESERVATION, which REPORT CAPABILITIES says.
 
 mod change;

@@ -46,7 +46,7 @@ fn reservation(state: &State) -> Vec<u8> {
     head(state, &body)
 }
 
-/// SPC-4 table 228. CRH is not set: RESERVE and RELEASE conflict while somebody is registered.
+/// SPC-4 table 228. CRH is not set: RESERVE and RELEASE conflict while any nexus is registered.
 fn capabilities(state: &State, keeps: bool) -> Vec<u8> {
     let mut data = vec![0; 8];
     data[1] = 8;

@@ -1,4 +1,4 @@
-//! What is registered and reserved.
+//! Registrations and the reservation of a unit.
 
 use super::keep::decode;
 use crate::nexus::Ports;
@@ -52,7 +52,7 @@ impl Kind {
         matches!(self, Self::WriteExclusiveAll | Self::ExclusiveAccessAll)
     }
 
-    /// Whoever is registered may do what the holder may.
+    /// Every registrant has the holder's rights.
     pub(super) fn is_for_registrants(self) -> bool {
         !matches!(self, Self::WriteExclusive | Self::ExclusiveAccess)
     }
@@ -73,7 +73,7 @@ pub(super) struct Registration {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Reservation {
-    /// Who made it. Of those that all registrants hold, no more than that.
+    /// Its creator. For types held by all registrants only informational.
     pub holder: Ports,
     pub kind: Kind,
 }
@@ -123,8 +123,8 @@ impl Reservations {
             None => State::default(),
             Some(kept) => decode(&kept).ok_or_else(|| {
                 io::Error::other(
-                    "what the pool keeps of this volume's reservations cannot be read, and without \
-                     it hosts that were shut out could write: a newer version may read it",
+                    "the stored reservations of this volume cannot be read, and without \
+                     them fenced hosts could write: use the version that stored them",
                 )
             })?,
         };
@@ -184,7 +184,7 @@ impl Reservations {
         true
     }
 
-    /// Ends what `nexus`, or whoever it is, has reserved by RESERVE(6).
+    /// Ends the RESERVE(6) reservation of `nexus`, or of any nexus.
     pub(crate) fn release_legacy(&self, nexus: Option<u64>) {
         let mut state = self.lock();
         if nexus.is_none() || state.legacy == nexus {

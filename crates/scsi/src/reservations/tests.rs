@@ -1,4 +1,4 @@
-//! Persistent reservations as a list of commands and what comes of them.
+//! Persistent reservations as lists of commands with their results.
 
 use super::state::Reservations;
 use super::{Out, change, report};

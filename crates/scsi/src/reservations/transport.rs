@@ -6,7 +6,7 @@ use crate::fields::{u8_at, u16_at};
 const PORT_OF_ISCSI: u8 = 0x45;
 /// Longest name, in bytes: a name of 223, `,i,0x`, twelve digits and the end.
 const NAME_MAX: usize = 241;
-/// What stands between the name and the ISID.
+/// The separator between the name and the ISID.
 const SEPARATOR: &str = ",i,0x";
 
 /// An initiator port as bytes.

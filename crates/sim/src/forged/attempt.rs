@@ -27,7 +27,7 @@ const MEMORY_MAX: u64 = 1 << 30;
 const HANG: Duration = Duration::from_secs(10);
 
 thread_local! {
-    /// What the first panic of this thread said, and where it was, if the thread forges.
+    /// Message and location of the first panic of this thread, if the thread forges.
     static PANICS: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -39,7 +39,7 @@ impl Clock for Still {
     }
 }
 
-/// What became of forged pools.
+/// Results of forged pools.
 #[derive(Default, Debug)]
 pub struct Tally {
     /// Pools.
@@ -140,7 +140,7 @@ fn life(disks: &[Disk], random: &mut Random, is_repaired: bool) -> Result<bool, 
 /// Forges a pool and does everything to it.
 ///
 /// # Errors
-/// What did not end. What panics, panics.
+/// The operation that did not end. Panics propagate.
 pub fn attempt(bases: &[Vec<Disk>], seed: u64, tally: &Tally) -> Result<(), String> {
     let mut random = Random::new(seed);
     let disks: Vec<Disk> = random.pick(bases).iter().map(Disk::copy).collect();
@@ -167,10 +167,10 @@ pub fn attempt(bases: &[Vec<Disk>], seed: u64, tally: &Tally) -> Result<(), Stri
     Ok(())
 }
 
-/// Forges so many pools, from the one of a seed on, on some threads; returns what became of them.
+/// Forges a number of pools, from the one of a seed on, on some threads; returns the results.
 ///
 /// # Errors
-/// What went wrong, each kind with the first seed of it.
+/// Faults, each kind with its first seed.
 pub fn campaign(first: u64, count: u64, threads: usize) -> Result<Tally, Vec<String>> {
     let bases: Arc<Vec<Vec<Disk>>> = Arc::new(SHAPES.into_iter().map(make).collect());
     let tally = Arc::new(Tally::default());
@@ -226,7 +226,7 @@ pub fn campaign(first: u64, count: u64, threads: usize) -> Result<Tally, Vec<Str
     }
 }
 
-/// Panics of threads that forge are kept and not printed: they are told of once for each kind.
+/// Panics of threads that forge are kept and not printed: they are reported once for each kind.
 fn keep_panics() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -238,7 +238,7 @@ fn keep_panics() {
                 *first = panic.to_string();
             }
             if cfg!(panic = "abort") {
-                // Nothing is told of it any more.
+                // It is not reported again.
                 eprintln!("{panic}");
             }
             true

@@ -1,4 +1,4 @@
-//! The pools that are forged: everything that a drive can tell of is in them.
+//! The base pools of forgeries: they contain every kind of on-disk structure.
 
 use super::disk::Disk;
 use super::life::{Life, MIB, POOL};

@@ -1,4 +1,4 @@
-//! A drive that answers at once, from an image that others of its handles share.
+//! A drive that completes immediately, from an image that its handles share.
 
 use crate::image::{Image, blocks_of};
 use crate::instant::{fits, info};

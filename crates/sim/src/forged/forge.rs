@@ -18,7 +18,7 @@ const HOME: usize = 64;
 const HOME_VALID: std::ops::Range<usize> = 72..104;
 const SLOTS: usize = 128 + 4 * 256;
 const FROM: usize = SLOTS + 6 * 256;
-/// Pages of one pool that are looked at, and levels of a tree.
+/// Pages of one pool that are examined, and levels of a tree.
 const PAGES: usize = 4096;
 
 /// A page of a tree: its block in the metadata region, its checksum, and what it is.

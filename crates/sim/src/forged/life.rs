@@ -141,7 +141,7 @@ impl Life {
         }
     }
 
-    /// Lets so many steps pass.
+    /// Runs a number of steps.
     pub fn rest(&self, steps: usize) {
         self.world.wait();
         for _ in 0..steps {
@@ -154,7 +154,7 @@ impl Life {
     /// Everything that can be asked for of every volume and snapshot, and of the pool.
     ///
     /// # Errors
-    /// What did not end.
+    /// The operation that did not end.
     pub fn use_pool(&self, random: &mut crate::random::Random) -> Result<(), String> {
         let engine = self.ask();
         let _ = engine.pool_status(POOL);
@@ -224,7 +224,7 @@ impl Life {
     /// Reads every volume.
     ///
     /// # Errors
-    /// What did not end.
+    /// The operation that did not end.
     pub fn look_at_all(&self) -> Result<(), String> {
         for volume in self.ask().volume_list(POOL).unwrap_or_default() {
             if let Ok(device) = self.ask().volume_open(POOL, &volume.name, None) {
@@ -252,7 +252,7 @@ impl Life {
                 .sum::<u64>()
                 .max(MIB);
         }
-        // Of each region the first chunks: what lies there was forged.
+        // Of each region the first chunks: what is there was forged.
         let regions = size.div_ceil(format::REGION).min(3);
         for region in 0..regions {
             for piece in 0..PIECES / regions {

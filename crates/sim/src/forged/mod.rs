@@ -1,8 +1,8 @@
 //! Forged pools: small real pools in which some fields of pages, records, labels, checkpoints or bitmaps have other
 //! values, each under a right checksum, and everything that is done to pools done to them (docs/simulation.md).
 //!
-//! Nothing but the end counts: whatever a drive says, nothing panics, waits for ever or takes memory without a bound.
-//! What such a pool then holds is nobody's business. Leaves out: damage that a checksum tells, which the rest of the
+//! The requirement: whatever a drive contains, nothing panics, waits forever or uses unbounded memory.
+//! The content of such a pool does not matter. Leaves out: damage that checksums detect, which the rest of the
 //! simulation and the tests of `inspect` have.
 
 mod attempt;

@@ -12,7 +12,7 @@ use units::{Place, VdriveId};
 
 /// Pools of one run; `CONVECT_FORGED` says how many else.
 const POOLS: u64 = 500;
-/// Pools that once ended something, by their seeds: a scrub believed a page that nobody had read before; a volume had number 0,
+/// Pools that once ended something, by their seeds: a scrub trusted a page that had not been read before; a volume had number 0,
 /// and its snapshots' layers made a circle.
 const FAILED_ONCE: [u64; 2] = [919, 6405];
 const LAST: u64 = (1 << Place::BLOCK_BITS) - 1;
@@ -77,7 +77,7 @@ fn a_map_with_places_beyond_every_vdrive_is_damaged() {
         assert!(!is_whole(&disks).unwrap(), "{place:?}");
         let life = Life::new(&disks, 1);
         life.ask().pool_import(&specs(&disks), POOL, false).unwrap();
-        // The scrub comes to the page before anybody has read it.
+        // The scrub reaches the page before it has been read.
         assert!(life.scrub().is_some_and(|lost| lost > 0), "{place:?}");
         assert_eq!(read(&life), Err(ErrorKind::Medium), "{place:?}");
     }
@@ -116,7 +116,7 @@ fn a_journal_that_frees_a_place_beyond_its_vdrive_is_refused() {
         let life = Life::new(&disks, 1);
         let refused = life.ask().pool_import(&specs(&disks), POOL, false);
         let said = refused.unwrap_err().to_string();
-        assert!(said.contains("journal names a block"), "{said}");
+        assert!(said.contains("journal refers to a block"), "{said}");
     }
 }
 

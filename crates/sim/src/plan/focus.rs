@@ -9,12 +9,12 @@ use crate::request::{Faults, Meta};
 use crate::tempo::Tempo;
 use engine::LayoutSpec;
 
-/// What happens more than usual.
+/// Events that happen more often than usual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Focus {
     /// Flushes fail, on a drive without a copy, while labels are often written.
     Flushes,
-    /// What was written to a mirror's leg cannot be read again when the pool is opened.
+    /// Writes to a mirror's member cannot be read again when the pool is opened.
     Latent,
     /// Flushes fail, on a drive without a copy, when a label was written.
     Labels,
@@ -34,7 +34,7 @@ pub enum Focus {
     Lives,
     /// Legs go away and come back, with power cuts in the middle of the openings in between.
     Returns,
-    /// Chunks lose what they have at home to writes that nobody flushes.
+    /// Home copies of chunks become stale by unflushed writes.
     Homes,
     /// Space is scarce, and reads take longer than what they read stays where it is.
     Reuse,
@@ -46,7 +46,7 @@ pub enum Focus {
     Limits,
     /// Any two pieces of background work go on together, on the chunks that hosts use.
     Races,
-    /// A vdrive leaves while data sinks.
+    /// A vdrive is removed while data is demoted.
     Evacuations,
     /// Volumes are deleted while data sinks.
     Deletions,
@@ -56,7 +56,7 @@ pub enum Focus {
     Resyncs,
     /// Volumes are deleted while their homes are written.
     SinkingDeletions,
-    /// A vdrive leaves while hosts' writes to it are under way.
+    /// A vdrive is removed while hosts' writes to it are in flight.
     Departures,
     /// Members of mirrors are away for a moment, with and without writes.
     Absences,
@@ -66,13 +66,13 @@ pub enum Focus {
     Promotions,
     /// Parts of a block are zeroed while others are written.
     Halves,
-    /// Wrong copies are mended while space is used again.
+    /// Wrong copies are repaired while space is used again.
     Mending,
     /// Quotas, reservations, promotions of clones, and streams.
     Control,
     /// The engine is killed again and again, on a host whose memory outlives it.
     Kills,
-    /// Drives are put back, cut short, exchanged, copied or emptied between lives.
+    /// Drives are restored to earlier states, truncated, exchanged, copied or emptied between lives.
     Drives,
 }
 
@@ -149,7 +149,7 @@ impl Plan {
             }
             Focus::Legs => {
                 (self.bad, self.wild, self.journal_blocks) = (None, false, 32);
-                // What it takes is two crashes that lose the right things: many of one record are looked at.
+                // What it takes is two crashes that lose the right things: many of one record are examined.
                 (self.every, self.looks) = (64, 24);
                 let faults = Faults {
                     flush_error: 4,
@@ -178,7 +178,7 @@ impl Plan {
             }
             Focus::Midway => {
                 (self.midway, self.snapshots, self.scarce) = (true, true, false);
-                // More happens, and each moment is looked at less.
+                // More happens, and each moment is examined less.
                 (self.every, self.looks) = (64, 3);
             }
             Focus::Latent => {
@@ -205,7 +205,7 @@ impl Plan {
                 self.bent = Bent::Sinking;
                 self.live_only();
                 (self.chunks, self.blocks, self.filled) = (&ONE_CHUNK, [2, 2], false);
-                // Meanwhile a block is written so often that it comes to lie where it was.
+                // Meanwhile a block is written so often that it comes to be where it was.
                 self.calm.slow = 0;
                 for drive in self.drives.iter_mut().filter(|drive| drive.slow) {
                     drive.latency_us = (20_000, 60_000);
@@ -223,8 +223,8 @@ impl Plan {
             }
             Focus::Homes => {
                 self.healthy();
-                // All sinks again and again, of each chunk enough for a home, which is given up when something is
-                // discarded beside what was written anew.
+                // Everything is demoted repeatedly, of each chunk enough for a home, which is freed when something is
+                // discarded beside what was written again.
                 (self.bent, self.snapshots, self.every) = (Bent::Snapshots, false, 4);
                 (self.chunks, self.blocks) = (&ALL_CHUNKS, [72, 68]);
             }
@@ -271,7 +271,7 @@ impl Plan {
             }
             Focus::Departures => {
                 self.aim(Aim::Departure);
-                // What hosts write there is under way for long.
+                // What hosts write there is in progress for long.
                 if let Some(drive) = self.drives.last_mut() {
                     (drive.latency_us, drive.in_memory) = ((2_000, 20_000), false);
                 }
@@ -301,7 +301,7 @@ impl Plan {
                 };
                 let leg = random.below(2) as usize;
                 self.faulty = Some((leg, faults));
-                // What mends may come long after what is written to the same place then.
+                // What repairs may come long after what is written to the same place then.
                 self.drives[leg].tempo = Tempo::Late(200);
             }
             Focus::Control => {
@@ -340,7 +340,7 @@ impl Plan {
         (self.aim, self.snapshots) = (Some(aim), aim == Aim::ColdMerge);
     }
 
-    /// What crashes leave is hardly looked at: what is wrong shows while the pool runs.
+    /// States after crashes are hardly examined: faults show while the pool runs.
     fn live_only(&mut self) {
         (self.every, self.looks) = (256, 0);
     }

@@ -1,4 +1,4 @@
-//! Schedules of one seed after the other, on several threads, and what they saw.
+//! Schedules of one seed after the other, on several threads, and their results.
 
 use super::draw;
 use super::shared;
@@ -6,7 +6,7 @@ use super::world::World;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a campaign of schedules saw.
+/// Results of a campaign of schedules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Schedules.
@@ -21,13 +21,13 @@ pub struct Tally {
     pub scarce: u64,
 }
 
-/// One seed of so many is of a loop that does front ends as well, which takes as long as hundreds of the others.
+/// One seed in this many is of a loop that also runs front ends, which takes as long as hundreds of the others.
 const SHARED_EACH: u64 = 200;
 
 /// Runs one schedule.
 ///
 /// # Errors
-/// What was wrong with it.
+/// Its fault.
 pub fn run(seed: u64) -> Result<Tally, String> {
     match seed.is_multiple_of(SHARED_EACH) {
         true => shared::run(seed / SHARED_EACH),
@@ -35,7 +35,7 @@ pub fn run(seed: u64) -> Result<Tally, String> {
     }
 }
 
-/// Runs `count` schedules of the seeds from `first` on, so many threads at a time.
+/// Runs `count` schedules of the seeds from `first` on, on a number of threads.
 ///
 /// # Errors
 /// The first one that was wrong, with its seed.

@@ -1,4 +1,4 @@
-//! What a schedule consists of, drawn from its seed.
+//! The elements of a schedule, drawn from its seed.
 
 use crate::random::Random;
 use format::{QosPolicyConfig, ReactionConfig};
@@ -19,11 +19,11 @@ pub enum Spread {
 /// How a volume is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Habit {
-    /// Keeps so many operations under way.
+    /// Keeps a number of operations in flight.
     Flood(usize),
     /// The same, with pauses: on for so long, then off.
     Bursts(usize, u64, u64),
-    /// An operation every so many nanoseconds.
+    /// An operation per interval in nanoseconds.
     Paced(u64),
 }
 
@@ -51,7 +51,7 @@ pub struct Plan {
     pub shards: usize,
     /// Operations that a shard serves at a time.
     pub channels: u64,
-    /// What one takes there, in nanoseconds, and for each KiB.
+    /// Time of one there, in nanoseconds, and per KiB.
     pub base_ns: u64,
     pub kib_ns: u64,
     pub volumes: Vec<Volume>,
@@ -60,7 +60,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What an operation takes of one channel, in nanoseconds.
+    /// Time of an operation on one channel, in nanoseconds.
     pub fn service_ns(&self, kind: Kind, bytes: u64) -> u64 {
         let kib = match kind {
             Kind::Other => 0,
@@ -180,7 +180,7 @@ pub fn plan(seed: u64) -> Plan {
                 policy,
             });
         }
-        // Once in a while all of it ends: what is held has to go on.
+        // Once in a while all of it ends: what is held has to continue.
         if random.one_in(3) {
             let at_ns = plan.length_ns / 2;
             let none = (0..plan.volumes.len()).map(|volume| Change {

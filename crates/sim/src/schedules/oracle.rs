@@ -1,12 +1,12 @@
-//! What has to hold of a schedule: operations pass in order and none is lost, no shard idles while something could go
+//! Properties of every schedule: operations pass in order and none is lost, no shard idles while something could go
 //! on, maximums hold over all shards, shards do not promise more of a minimum than it is, and each volume attains what
 //! its policy promises as far as the levels above it leave it.
 //!
 //! Attained service is judged of volumes that had operations held at every tick of a long while after the last change:
 //! - **minimum**: where the minimums of its level and of those above it fit, it attained its own,
 //!   and not in bursts;
-//! - **no starvation**: it attained a part of a hundredth of it at least, whatever others were promised;
-//! - **no inversion**: nobody of a lower level had more than that hundredth while it missed its own;
+//! - **no starvation**: it attained a part of a hundredth of it at least, whatever the guarantees of others;
+//! - **no inversion**: no volume of a lower level had more than that hundredth while it missed its own;
 //! - **nothing beyond**: it did not attain more than its minimum while another one missed theirs;
 //! - **fairness**: volumes without minimums attained time in proportion to their weights.
 
@@ -17,13 +17,13 @@ use qos::Tenant;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Time after a change in which shares and costs are learned anew, and the least that is judged.
+/// Time after a change in which shares and costs are learned again, and the least that is judged.
 const SETTLES_NS: u64 = 700 * MS;
 const JUDGED_NS: u64 = 500 * MS;
 /// Part of shards' time that minimums may take to be counted on, and of a minimum that has to be attained.
 const FITS: f64 = 0.75;
 const ATTAINS: f64 = 0.8;
-/// The same where small and large operations are mixed on shards that serve several at once.
+/// The same where small and large operations are mixed on shards that serve several concurrently.
 const ATTAINS_MIXED: f64 = 0.6;
 /// Fewest operations that a judgement is based on.
 const ENOUGH: f64 = 100.0;
@@ -102,7 +102,7 @@ impl Oracle {
         self.tally.held += 1;
     }
 
-    /// One is not any more.
+    /// One is not any longer.
     pub fn released(&mut self, volume: usize, shard: usize) {
         self.of[volume].held[shard] -= 1;
     }
@@ -147,7 +147,7 @@ impl Oracle {
         self.tally.operations += 1;
     }
 
-    /// A shard serves nothing: then nothing may be held, but for who has reached a maximum.
+    /// A shard is idle: then nothing may be held, except for tenants at their maximum.
     pub fn conserves_work(
         &self,
         shard: usize,
@@ -203,7 +203,7 @@ impl Oracle {
         self.over
     }
 
-    /// What it saw.
+    /// Its observations.
     pub fn tally(&self) -> Tally {
         self.tally
     }

@@ -5,7 +5,7 @@
 //! the shard: without a policy each of them has its turn of the loop, and the volume is one of hundreds. Its operations
 //! mostly wait in its ring or socket until the loop looks there, and not at the gate. Its host is one of three kinds:
 //!
-//! - a **deep** one keeps many operations under way, and the minimum is a part of what it has alone: it has that in nearly
+//! - a **deep** one keeps many operations in flight, and the minimum is a part of what it has alone: it has that in nearly
 //!   every window of 100 ms;
 //! - a **shallow** one waits for few operations at a time and cannot reach its minimum: it has nearly what it has alone;
 //! - a **slow** one asks for less than its minimum, whatever others do: they lose little by it.
@@ -25,7 +25,7 @@ use std::sync::Arc;
 const TICK_NS: u64 = 20 * MS;
 /// Length of a window that is judged, in ticks.
 const WINDOW: usize = 5;
-/// Rounds of ready tasks before the loop looks at what has arrived.
+/// Rounds of ready tasks before the loop examines what has arrived.
 const ROUNDS: usize = 4;
 /// Reads that a shard counts together.
 const TOGETHER: usize = 8;
@@ -40,7 +40,7 @@ struct Session {
     policy: Option<QosPolicyConfig>,
     depth: usize,
     bytes: u64,
-    /// What an operation takes: of the loop at the front end, of the loop in the shard, and of the client between an answer
+    /// Time of an operation: of the loop at the front end, of the loop in the shard, and of the client between an answer
     /// and the next request, in nanoseconds.
     front_ns: u64,
     shard_ns: u64,
@@ -173,7 +173,7 @@ struct Loop {
     now_ns: u64,
     awake_ns: u64,
     tick_ns: u64,
-    /// When the gate is looked at though nothing arrives.
+    /// When the gate is examined though nothing arrives.
     look_ns: Option<u64>,
     slept_ns: u64,
     stopped: Vec<bool>,
@@ -313,7 +313,7 @@ impl Loop {
         self.look();
     }
 
-    /// Asks the gate when it is to be looked at next.
+    /// Asks the gate when it is to be examined next.
     fn look(&mut self) {
         self.look_ns = None;
         if !self.is_on {
@@ -387,7 +387,7 @@ impl Loop {
         [taken[PROMISED], taken[NEXT..].iter().sum(), taken[NEXT]]
     }
 
-    /// Operations of the volume, of all others, and of the next one of them, a second, in each of so many windows.
+    /// Operations of the volume, of all others, and of the next one of them, per second, in each of a number of windows.
     fn windows(&mut self, count: usize) -> Vec<[u64; 3]> {
         self.take_ended();
         let window_ns = TICK_NS * WINDOW as u64;
@@ -408,7 +408,7 @@ fn mean(windows: &[[u64; 3]], of: usize) -> u64 {
 /// Runs the one of a seed.
 ///
 /// # Errors
-/// What was wrong with it.
+/// Its fault.
 pub fn run(seed: u64) -> Result<Tally, String> {
     let mut plan = plan(seed);
     let mut alone = Loop::new(plan.sessions.clone());

@@ -15,7 +15,7 @@ const TICK_NS: u64 = 20 * MS;
 const TURNS: usize = 100_000;
 /// Nanoseconds after which all that was sent has to have ended.
 const ENDS_NS: u64 = 300_000 * MS;
-/// A host that sends at a pace has so many operations under way at most.
+/// A paced host has at most this many operations in flight.
 const PACED_DEPTH: usize = 4;
 
 /// An operation.
@@ -117,7 +117,7 @@ impl World {
     /// Runs it.
     ///
     /// # Errors
-    /// What the oracle found wrong.
+    /// The oracle's fault.
     pub fn run(mut self) -> Result<Tally> {
         let end_ns = self.now_ns + self.plan.length_ns;
         self.give_policies();
@@ -350,7 +350,7 @@ impl World {
         self.pump(number)
     }
 
-    /// All has ended that was sent: nothing may be left, and no tick goes on for it.
+    /// All has ended that was sent: nothing may be left, and no tick continues for it.
     fn end(self) -> Result<Tally> {
         let left: usize = self.hosts.iter().map(|host| host.under_way).sum();
         if left > 0 {

@@ -1,4 +1,4 @@
-//! What blkparse prints by default for what blktrace recorded.
+//! The default output of blkparse.
 //!
 //! Origin: blkparse(1), "Default output". A line is
 //! `8,0    3   1   0.000000000   697  Q   W 223490 + 8 [kjournald]`: device, CPU, sequence number,

@@ -1,4 +1,4 @@
-//! What Linux blktrace records, in binary.
+//! The binary format of Linux blktrace.
 //!
 //! Origin: `struct blk_io_trace` and the actions in `include/uapi/linux/blktrace_api.h`. A record
 //! has 48 bytes and then `pdu_len` more, in the byte order of the machine that made it: u32 magic

@@ -1,4 +1,4 @@
-//! The table of synthetic traces, and what makes requests of a pattern.
+//! The table of synthetic traces, and the generator of a pattern's requests.
 
 use super::patterns::{moving, one_hit, scan, scattered, uniform, zipf};
 use super::random::Random;

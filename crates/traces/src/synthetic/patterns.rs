@@ -89,7 +89,7 @@ pub(super) fn scan(shape: Shape, random: &mut Random) -> Pattern {
     })
 }
 
-/// What is read once lies beyond the footprint, in no order, over as many blocks as there are
+/// What is read once is beyond the footprint, in no order, over as many blocks as there are
 /// requests.
 pub(super) fn one_hit(shape: Shape, random: &mut Random) -> Pattern {
     let law = Zipf::new(EXPONENT, shape.blocks);

@@ -1,4 +1,4 @@
-//! Damage by chance: nothing panics, and what is taken is within its bounds.
+//! Random damage: nothing panics, and accepted values are within their bounds.
 
 use crate::samples::samples;
 use traces::parse;

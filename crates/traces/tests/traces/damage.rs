@@ -1,4 +1,4 @@
-//! What is damaged is refused with its place.
+//! Damaged input is refused with its position.
 
 use crate::samples::{QUEUE, READ, WRITE, blktrace, oracle_general, vscsi_v1, vscsi_v2};
 use traces::{Position, TraceErrorKind, parse};

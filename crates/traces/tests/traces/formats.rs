@@ -1,4 +1,4 @@
-//! What holds for every row of the table of formats.
+//! Properties of every row of the table of formats.
 
 use crate::samples::{Sample, samples};
 use flate2::Compression;

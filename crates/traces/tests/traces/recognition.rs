@@ -1,4 +1,4 @@
-//! A format is found by content, then by name, or the error says what to give.
+//! A format is found by content, then by name, or the error says what to specify.
 
 use crate::samples::{oracle_general, samples, vscsi_v1, vscsi_v2};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Synthetic traces repeat from their seed and are what they say.
+//! Synthetic traces repeat from their seed and match their description.
 
 use std::collections::{HashMap, HashSet};
 use traces::Request;
@@ -53,7 +53,7 @@ fn requests_lie_in_the_footprint_at_a_thousand_a_second() {
         for blocks in [BLOCKS_MIN, BLOCKS_MIN + 7, BLOCKS] {
             let requests = make(synthetic.name, blocks, REQUESTS, 1).expect("made");
             assert_eq!(requests.len() as u64, REQUESTS);
-            // What is read once lies beyond it, in as many blocks as there are requests.
+            // What is read once is beyond it, in as many blocks as there are requests.
             let beyond = if synthetic.name == "one-hit" {
                 REQUESTS
             } else {

@@ -12,7 +12,7 @@ const COLUMNS: Column<Change>[] = [
   { name: "From", width: "8rem", wide: true, cell: (row) => row.from },
   { name: "What", width: "minmax(8rem, 1fr)", cell: (row) => words(row.operation) },
   {
-    name: "Of what",
+    name: "Object",
     width: "minmax(10rem, 3fr)",
     wide: true,
     cell: (row) => <span title={row.subject}>{row.subject}</span>,
@@ -41,11 +41,11 @@ export function Audit() {
     <Page
       title="Audit"
       error={error}
-      about="Who changed what and when. Each line is hashed over the one before, so that none can be altered unseen."
+      about="Who changed what and when. Each entry contains a hash of the previous one, so that changes to the log are detected."
       actions={
         <input
           type="search"
-          aria-label="Find in the log"
+          aria-label="Search the log"
           placeholder="Find"
           value={find}
           onChange={(event) => setFind(event.target.value)}
@@ -54,7 +54,7 @@ export function Audit() {
     >
       {value?.broken_at !== undefined && value.broken_at !== null && (
         <p className="problem" role="alert">
-          The log is not as it was written, from entry {value.broken_at} on: somebody changed its file.
+          The log was modified from entry {value.broken_at} on: its hashes do not match.
         </p>
       )}
       <Table
@@ -62,7 +62,7 @@ export function Audit() {
         columns={COLUMNS}
         rows={rows}
         rowKey={(row) => String(row.number)}
-        empty="Nothing was changed yet."
+        empty="No changes yet."
         tall={20}
       />
     </Page>

@@ -12,7 +12,7 @@ export function words(operation: string): string {
   return operation.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
 }
 
-/** Joins what was asked for with what became of it; newest first, as they come. */
+/** Joins requests with their outcomes; newest first, in the order received. */
 export function outcomes(entries: readonly AuditEntry[]): Change[] {
   const ends = new Map<number, AuditEntry>();
   for (const entry of entries) {

@@ -17,7 +17,7 @@ export function AddVdrive({ pool, tier, onClose }: { pool: string; tier: Tier; o
   return (
     <Dialog title={`Add to the ${tier} tier of ${pool}`} onClose={onClose}>
       <Form
-        action="Add the vdrive"
+        action="Add vdrive"
         danger={force}
         disabled={!wanted || lines(drives).length === 0 || (force && typed.trim() !== pool)}
         onSubmit={async () => {
@@ -27,15 +27,19 @@ export function AddVdrive({ pool, tier, onClose }: { pool: string; tier: Tier; o
           onClose();
         }}
       >
-        <LinesField label="Drives, one a line" value={drives} onChange={setDrives} />
+        <LinesField label="Drives, one per line" value={drives} onChange={setDrives} />
         <FreeDrives
           chosen={lines(drives)}
           onPick={(spec) => setDrives([...lines(drives), spec].join("\n"))}
         />
         <SelectField label="Layout" value={chosen} options={LAYOUTS} onChange={setChosen} />
         {chosen === "stripe" && <TextField label="Chunk" value={chunk} onChange={setChunk} />}
-        <CheckField label="They bear something else, which is lost" checked={force} onChange={setForce} />
-        {force && <TextField label={`Type ${pool} to go on`} value={typed} onChange={setTyped} />}
+        <CheckField
+          label="Overwrite drives that contain data (destroys it)"
+          checked={force}
+          onChange={setForce}
+        />
+        {force && <TextField label={`Type ${pool} to confirm`} value={typed} onChange={setTyped} />}
       </Form>
     </Dialog>
   );

@@ -10,9 +10,9 @@ export function BringOnline({ pool, drive, onClose }: { pool: string; drive: Dri
   const [force, setForce] = useState(false);
   const [typed, setTyped] = useState("");
   return (
-    <Dialog title={`Bring ${drive.spec} back`} onClose={onClose}>
+    <Dialog title={`Bring ${drive.spec} online`} onClose={onClose}>
       <Form
-        action="Bring it back"
+        action="Bring online"
         danger={force}
         disabled={force && typed.trim() !== pool}
         onSubmit={async () => {
@@ -21,13 +21,13 @@ export function BringOnline({ pool, drive, onClose }: { pool: string; drive: Dri
           onClose();
         }}
       >
-        <p>What it lacks is copied from the other drives of its mirrors.</p>
+        <p>The data that it lacks is resynced from the other drives of its mirrors.</p>
         <CheckField
-          label="It was used without the pool's other drives: overwrite all of it"
+          label="It was used separately from the pool's other drives: overwrite all of it"
           checked={force}
           onChange={setForce}
         />
-        {force && <TextField label={`Type ${pool} to go on`} value={typed} onChange={setTyped} />}
+        {force && <TextField label={`Type ${pool} to confirm`} value={typed} onChange={setTyped} />}
       </Form>
     </Dialog>
   );

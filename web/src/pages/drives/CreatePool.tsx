@@ -8,7 +8,7 @@ import { FreeDrives } from "./FreeDrives";
 import { CHUNK, LAYOUTS, layout, lines, type LayoutName } from "./layouts";
 
 const POLICIES = [
-  ["slow_first", "sinks from the fast tier to its slow home soon"],
+  ["slow_first", "is written back to the slow tier soon"],
   ["fast_first", "stays on the fast tier until its space is needed"],
 ] as const;
 type Policy = (typeof POLICIES)[number][0];
@@ -32,7 +32,7 @@ function TierFields({ tier, side, onChange }: { tier: Tier; side: Side; onChange
     <fieldset className={`tier ${tier}`}>
       <legend>{name}</legend>
       <LinesField
-        label={`${name}, one a line`}
+        label={`${name}, one per line`}
         rows={2}
         value={side.drives}
         placeholder={tier === "fast" ? "/dev/nvme0n1" : "/dev/sda"}
@@ -84,7 +84,7 @@ export function CreatePool({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="New pool" onClose={onClose} wide>
       <Form
-        action="Make the pool"
+        action="Create pool"
         danger={force}
         disabled={!ready}
         onSubmit={async () => {
@@ -107,34 +107,34 @@ export function CreatePool({ onClose }: { onClose: () => void }) {
           <TierFields tier="fast" side={fast} onChange={setFast} />
           <TierFields tier="slow" side={slow} onChange={setSlow} />
         </div>
-        {tooFew && <p className="hint">A mirror has two or three drives.</p>}
+        {tooFew && <p className="hint">A mirror needs two or three drives.</p>}
         {risky && (
           <CheckField
-            label="Data is lost when a fast drive is lost: I accept an unmirrored fast tier"
+            label="Accept an unmirrored fast tier: data is lost if a fast drive fails"
             checked={unmirrored}
             onChange={setUnmirrored}
           />
         )}
         <details>
           <summary>More</summary>
-          <SelectField label="What is written" value={policy} options={POLICIES} onChange={setPolicy} />
+          <SelectField label="Written data" value={policy} options={POLICIES} onChange={setPolicy} />
           <TextField
             label="Shards"
             value={shards}
             onChange={setShards}
             inputMode="numeric"
-            placeholder="one a core"
+            placeholder="one per core"
             hint="Single-threaded engines; they cannot be changed later"
           />
         </details>
         <CheckField
-          label="Take drives that bear something else, which is lost"
+          label="Overwrite drives that contain data (destroys it)"
           checked={force}
           onChange={setForce}
         />
         {force && (
           <TextField
-            label={`Whatever lies on the drives is lost: type ${name} to go on`}
+            label={`All data on the drives is lost: type ${name} to confirm`}
             value={typed}
             onChange={setTyped}
           />

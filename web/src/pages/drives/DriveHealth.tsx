@@ -4,7 +4,7 @@ import type { Health } from "../../api/types";
 import { useMay } from "../../session";
 import { numbersOf, stateOf } from "./health";
 
-/** What a drive says of itself (SMART), and the light at its slot. */
+/** Health of a drive (SMART), and the locate light of its slot. */
 export function DriveHealth({ of, spec }: { of: Health; spec: string }) {
   const operator = useMay("operator");
   const [on, setOn] = useState(false);

@@ -30,9 +30,9 @@ function Absent({ pool, onImport }: { pool: AbsentPool; onImport: () => void }) 
         <Confirm
           of={{
             title: `Forget ${pool.name}`,
-            what: "The daemon no longer tries to open it. What is on its drives stays.",
+            what: "The daemon no longer tries to open the pool. The data on its drives is kept.",
             name: pool.name,
-            action: "Forget the pool",
+            action: "Forget pool",
             run: () => api.post("/v1/pools/{pool}/export", { path: { pool: pool.name } }),
           }}
           onClose={() => setForgetting(false)}
@@ -68,7 +68,7 @@ export function Drives() {
       {value?.absent.map((pool) => (
         <Absent key={pool.id} pool={pool} onImport={() => setImporting(pool.drives)} />
       ))}
-      {value && value.items.length === 0 && <p className="empty">There is no pool.</p>}
+      {value && value.items.length === 0 && <p className="empty">No pools.</p>}
       {value?.items.map((pool) => (
         <PoolTopology key={pool.id} pool={pool} />
       ))}

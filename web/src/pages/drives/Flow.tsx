@@ -30,13 +30,13 @@ const NAMES: Record<From | To, string> = {
   slow: "Slow tier",
   any: "Any tier",
   nowhere: "Nowhere",
-  dropped: "Given up",
+  dropped: "Evicted",
 };
 
 /** In pixels: the widest picture, and a bar. */
 const WIDE = 900;
 const BAR = 12;
-/** A band that is thicker bears its figure. */
+/** A band that is thicker has its figure. */
 const LABELLED = 13;
 
 function rate(value: number): string {
@@ -44,7 +44,7 @@ function rate(value: number): string {
 }
 
 function words({ from, to }: Way): string {
-  if (to === "dropped") return `${NAMES[from]}, copies given up`;
+  if (to === "dropped") return `${NAMES[from]}, copies evicted`;
   if (to === "host") return `${NAMES[from]} → hosts`;
   return from === to ? `within the ${NAMES[from].toLowerCase()}` : `${NAMES[from]} → ${NAMES[to]}`;
 }
@@ -91,7 +91,7 @@ function Picture({ pool, ways, width }: { pool: string; ways: Way[]; width: numb
       width={width}
       height={tall}
       role="img"
-      aria-label={`Flow between hosts and the tiers of ${pool}; the table beneath tells it in figures`}
+      aria-label={`Flow between hosts and the tiers of ${pool}; see the table below for figures`}
     >
       {bands.map((band) => (
         <BandPath key={`${band.flow.from} ${band.flow.to}`} of={band} to={right} />
@@ -111,7 +111,7 @@ function Picture({ pool, ways, width }: { pool: string; ways: Way[]; width: numb
             {node.name === "host"
               ? "Hosts read"
               : node.name === "dropped"
-                ? "Copies given up"
+                ? "Copies evicted"
                 : `to ${NAMES[node.name]}`}{" "}
             {rate(node.rate)}
           </text>
@@ -121,7 +121,7 @@ function Picture({ pool, ways, width }: { pool: string; ways: Way[]; width: numb
   );
 }
 
-/** What was counted every two seconds while one looks. */
+/** Samples of counters every two seconds while the page is open. */
 function useSamples(pool: string): { samples: Sample[]; error: string | undefined } {
   const [samples, setSamples] = useState<Sample[]>([]);
   const [error, setError] = useState<string>();
@@ -172,7 +172,7 @@ export function Flow({ pool }: { pool: string }) {
       </header>
       {error !== undefined && <p className="problem">{error}</p>}
       {!both && error === undefined && <p className="about">Looking…</p>}
-      {both && !drawn && <p className="about">Nothing moves.</p>}
+      {both && !drawn && <p className="about">No data is moving.</p>}
       <div ref={box}>
         {drawn && width > 0 && <Picture pool={pool} ways={ways} width={Math.min(width, WIDE)} />}
       </div>
@@ -184,7 +184,7 @@ export function Flow({ pool }: { pool: string }) {
               <th scope="col" className="right">
                 Rate
               </th>
-              <th scope="col">Why, the most first</th>
+              <th scope="col">Reasons, most frequent first</th>
             </tr>
           </thead>
           <tbody>

@@ -2,7 +2,7 @@ import { api } from "../../api/client";
 import { bytes } from "../../format";
 import { useData } from "../../live/useData";
 
-/** The drives of this host that bear nothing and no pool has, to be picked. */
+/** The empty, unused drives of this host, to choose from. */
 export function FreeDrives({ chosen, onPick }: { chosen: string[]; onPick: (spec: string) => void }) {
   const { value } = useData("drives", (signal) => api.get("/v1/drives", { signal }));
   const free = (value?.items ?? []).filter(

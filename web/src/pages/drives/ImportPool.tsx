@@ -36,10 +36,14 @@ function Found({ pool, drives, onDone }: FoundProps) {
         }}
       >
         {lacks && (
-          <CheckField label="Open it though drives are missing" checked={degraded} onChange={setDegraded} />
+          <CheckField
+            label="Open the pool with drives missing (degraded)"
+            checked={degraded}
+            onChange={setDegraded}
+          />
         )}
         <CheckField
-          label="Open it though drives were put back to an earlier state (what was written since is lost)"
+          label="Open the pool although drives were restored to an earlier state (later writes are lost)"
           checked={acceptOld}
           onChange={setAcceptOld}
         />
@@ -56,18 +60,18 @@ export function ImportPool({ drives: known, onClose }: { drives: string[]; onClo
   return (
     <Dialog title="Import a pool" onClose={onClose}>
       <Form
-        action="Look for pools"
+        action="Find pools"
         disabled={drives.length === 0}
         onSubmit={async () => {
           const { items } = await api.post("/v1/importable", { body: { drives } });
           setFound({ drives, items });
         }}
       >
-        <p>A pool that another host exported, or that this one closed, from its drives.</p>
-        <LinesField label="Drives, one a line" value={text} onChange={setText} placeholder="/dev/nvme0n1" />
+        <p>Open a pool that another host or this one has closed, from its drives.</p>
+        <LinesField label="Drives, one per line" value={text} onChange={setText} placeholder="/dev/nvme0n1" />
       </Form>
       {found && found.items.length === 0 && (
-        <p className="empty">No pool that could be opened is on these drives.</p>
+        <p className="empty">These drives contain no pool that can be opened.</p>
       )}
       {found?.items.map((pool) => (
         <Found key={pool.id} pool={pool} drives={found.drives} onDone={onClose} />

@@ -6,16 +6,16 @@ import { Table, type Column } from "../../ui/Table";
 
 const COLUMNS: Column<MoveCount>[] = [
   {
-    name: "Way",
+    name: "From → to",
     width: "9rem",
-    cell: (row) => (row.dropped ? `given up in ${row.from}` : `${row.from} → ${row.to}`),
+    cell: (row) => (row.dropped ? `evicted from ${row.from}` : `${row.from} → ${row.to}`),
   },
   { name: "Why", width: "minmax(12rem, 3fr)", cell: (row) => <span title={row.about}>{row.about}</span> },
   { name: "Moves", width: "6rem", right: true, wide: true, cell: (row) => count(row.moves) },
   { name: "Bytes", width: "6rem", right: true, cell: (row) => bytes(row.bytes) },
 ];
 
-/** What the pool moved since it was opened, by reason, the most first. */
+/** The pool's moves since it was opened, by reason, most frequent first. */
 export function Moves({ pool }: { pool: string }) {
   const { value } = useData(
     `moves ${pool}`,
@@ -27,13 +27,13 @@ export function Moves({ pool }: { pool: string }) {
     .sort((one, other) => other.bytes - one.bytes);
   return (
     <details>
-      <summary>What was moved, and why</summary>
+      <summary>Moved data, with reasons</summary>
       <Table
         label={`Moves of ${pool}`}
         columns={COLUMNS}
         rows={rows}
         rowKey={(row) => `${row.from} ${row.to} ${row.dropped} ${row.reason}`}
-        empty="Nothing was moved since the pool was opened."
+        empty="No data has been moved since the pool was opened."
         tall={8}
       />
     </details>

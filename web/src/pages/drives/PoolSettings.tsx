@@ -12,7 +12,7 @@ function sizeOr0(text: string): number | undefined {
   return text.trim() === "" ? 0 : parseBytes(text);
 }
 
-/** What can be chosen of a pool, and work on all of it. Each part is a form of its own. */
+/** Settings of a pool, and work on the whole pool. Each part is a form of its own. */
 export function PoolSettings({ pool, onClose }: { pool: Pool; onClose: () => void }) {
   const path = { pool: pool.name };
   const daily = pool.promotion_budget?.daily;
@@ -24,62 +24,62 @@ export function PoolSettings({ pool, onClose }: { pool: Pool; onClose: () => voi
   return (
     <Dialog title={`Settings of ${pool.name}`} onClose={onClose}>
       <Form
-        action="Set the budget"
+        action="Set budget"
         disabled={wanted === undefined || wanted === (daily ?? 0)}
         onSubmit={async () => {
           await api.put("/v1/pools/{pool}", { path, body: { promotion_budget: wanted ?? null } });
-          setDone("The budget is set.");
+          setDone("Budget set.");
         }}
       >
         <TextField
-          label="Promotion may write a day"
+          label="Promotion budget per day"
           value={budget}
           onChange={setBudget}
-          placeholder="as much as is worth it"
-          hint="Like 200G"
+          placeholder="unlimited"
+          hint="For example 200G"
         />
       </Form>
       <Form
-        action="Set the levels"
+        action="Set levels"
         disabled={at === undefined}
         onSubmit={async () => {
           await api.put("/v1/pools/{pool}/warnings", { path, body: { at: at ?? [] } });
-          setDone("The levels are set.");
+          setDone("Levels set.");
         }}
       >
         <TextField
-          label="Warn when it is full to"
+          label="Warning levels"
           value={warn}
           onChange={setWarn}
           placeholder="never"
-          hint="Per cent, with commas between: 80, 90, 95"
+          hint="Percentages, separated by commas: 80, 90, 95"
         />
       </Form>
       <Form
-        action="Scrub it"
+        action="Start scrub"
         disabled={pool.scrub?.state === "running" || pace === undefined}
         onSubmit={async () => {
           await api.post("/v1/pools/{pool}/scrub", { path, body: { rate: pace || null } });
-          setDone("The scrub began.");
+          setDone("Scrub started.");
         }}
       >
         <TextField
-          label="Scrub, reading a second at most"
+          label="Scrub rate limit, bytes per second"
           value={rate}
           onChange={setRate}
-          placeholder="as the configuration says"
+          placeholder="from the configuration"
         />
       </Form>
       <Form
-        action="Cool it"
+        action="Flush and drop fast tier"
         onSubmit={async () => {
           await api.post("/v1/pools/{pool}/cool", { path });
-          setDone("The fast tier has no copies now.");
+          setDone("Fast tier flushed and dropped.");
         }}
       >
         <p>
-          <b>Cool.</b> Everything is written back to its slow home, and all clean copies are forgotten: for
-          measurements, and before the fast tier is taken away.
+          <b>Flush and drop the fast tier.</b> Dirty data is written back to the slow tier, and clean copies
+          are evicted: for measurements, and before the fast tier is removed.
         </p>
       </Form>
       <p role="status" className="about">

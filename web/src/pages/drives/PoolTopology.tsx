@@ -20,7 +20,7 @@ function scrubText({ scrub }: Pool): string {
   if (!scrub || scrub.state === "never") return "never";
   if (scrub.state === "running" || scrub.state === "paused")
     return `${scrub.state}, ${percent(scrub.bytes, scrub.total).toFixed(0)} %`;
-  return `${scrub.state}: ${scrub.errors} wrong copies, ${scrub.repaired} mended, ${scrub.lost} lost`;
+  return `${scrub.state}: ${scrub.errors} bad copies, ${scrub.repaired} repaired, ${scrub.lost} lost`;
 }
 
 function fills(pool: Pool): string {
@@ -37,7 +37,7 @@ interface ActionsProps {
   onSettings: () => void;
 }
 
-/** What can be done with a pool as a whole. */
+/** Actions on a whole pool. */
 function PoolActions({ pool, onConfirm, onSettings }: ActionsProps) {
   const operator = useMay("operator");
   const admin = useMay("admin");
@@ -55,7 +55,7 @@ function PoolActions({ pool, onConfirm, onSettings }: ActionsProps) {
                 : api.post("/v1/pools/{pool}/scrub", { path, body: {} }))
             }
           >
-            {scrubs ? "End the scrub" : "Scrub"}
+            {scrubs ? "Stop scrub" : "Scrub"}
           </button>
           <button
             type="button"
@@ -64,7 +64,7 @@ function PoolActions({ pool, onConfirm, onSettings }: ActionsProps) {
               void api.put("/v1/pools/{pool}/hold-promotion", { path, body: { hold: !pool.promotion_held } })
             }
           >
-            {pool.promotion_held ? "Promote again" : "Hold promotion"}
+            {pool.promotion_held ? "Resume promotion" : "Hold promotion"}
           </button>
           <button type="button" aria-label={`Settings of ${pool.name}`} onClick={onSettings}>
             Settings
@@ -78,9 +78,9 @@ function PoolActions({ pool, onConfirm, onSettings }: ActionsProps) {
             onClick={() =>
               onConfirm({
                 title: `Export ${pool.name}`,
-                what: "Its exports end and its drives are closed, so that another host can open it.",
+                what: "Its exports are stopped and its drives are released, so that another host can import it.",
                 name: pool.name,
-                action: "Export the pool",
+                action: "Export pool",
                 run: () => api.post("/v1/pools/{pool}/export", { path }),
               })
             }
@@ -93,9 +93,9 @@ function PoolActions({ pool, onConfirm, onSettings }: ActionsProps) {
             onClick={() =>
               onConfirm({
                 title: `Destroy ${pool.name}`,
-                what: "Everything in the pool is lost: its volumes and their snapshots.",
+                what: "All volumes and snapshots in the pool are lost.",
                 name: pool.name,
-                action: "Destroy the pool",
+                action: "Destroy pool",
                 run: () => api.delete("/v1/pools/{pool}", { path }),
               })
             }
@@ -129,13 +129,13 @@ export function PoolTopology({ pool }: { pool: Pool }) {
       <Facts
         of={[
           ["Space", `${bytes(pool.used)} of ${bytes(pool.capacity)} used`],
-          ["Promised to volumes", `${bytes(pool.promised ?? 0)}, ${pool.promised_percent ?? 0} %`],
+          ["Provisioned", `${bytes(pool.promised ?? 0)}, ${pool.promised_percent ?? 0} %`],
           ["Fill", fills(pool)],
           [
-            "RAM tier",
+            "RAM cache",
             <>
               {bytes(pool.ram_bytes)} of {bytes(pool.ram_limit ?? 0)}{" "}
-              <HistoryButton object={`tier/${pool.name}/ram`} title={`RAM tier of ${pool.name}`} />
+              <HistoryButton object={`tier/${pool.name}/ram`} title={`RAM cache of ${pool.name}`} />
             </>,
           ],
           ["Scrub", scrubText(pool)],
@@ -169,8 +169,8 @@ export function PoolTopology({ pool }: { pool: Pool }) {
                 parts={
                   tier === "fast"
                     ? [
-                        { name: "only here", value: pool.fast_dirty, tone: "fast" },
-                        { name: "copies of what is slow", value: pool.fast_shadow, tone: "shadow" },
+                        { name: "dirty", value: pool.fast_dirty, tone: "fast" },
+                        { name: "clean copies", value: pool.fast_shadow, tone: "shadow" },
                       ]
                     : [{ name: "used", value: used, tone: "slow" }]
                 }

@@ -20,7 +20,7 @@ export function ReplaceDrive({ pool, drive, onClose }: Props) {
   return (
     <Dialog title={`Replace ${drive.spec}`} onClose={onClose}>
       <Form
-        action="Replace it"
+        action="Replace drive"
         danger={force}
         disabled={spec.trim() === "" || (force && typed.trim() !== pool)}
         onSubmit={async () => {
@@ -30,10 +30,14 @@ export function ReplaceDrive({ pool, drive, onClose }: Props) {
           onClose();
         }}
       >
-        <TextField label="The new drive, at least as large" value={spec} onChange={setSpec} autoFocus />
+        <TextField label="New drive, at least as large" value={spec} onChange={setSpec} autoFocus />
         <FreeDrives chosen={lines(spec)} onPick={setSpec} />
-        <CheckField label="It bears something else, which is lost" checked={force} onChange={setForce} />
-        {force && <TextField label={`Type ${pool} to go on`} value={typed} onChange={setTyped} />}
+        <CheckField
+          label="Overwrite the drive if it contains data (destroys it)"
+          checked={force}
+          onChange={setForce}
+        />
+        {force && <TextField label={`Type ${pool} to confirm`} value={typed} onChange={setTyped} />}
       </Form>
     </Dialog>
   );

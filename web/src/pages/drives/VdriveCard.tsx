@@ -19,14 +19,14 @@ function wear(drive: Drive): string {
   const total = drive.wear?.total ?? 0;
   const daily = drive.wear?.daily;
   if (daily === undefined || daily === null) return `${bytes(total)} written`;
-  return `${bytes(total)} written, ${(daily / Math.max(drive.size, 1)).toFixed(2)} times a day`;
+  return `${bytes(total)} written, ${(daily / Math.max(drive.size, 1)).toFixed(2)} drive writes per day`;
 }
 
 function faults(drive: Drive): string {
   const told: [number, string][] = [
     [drive.errors, "errors"],
     [drive.timeouts ?? 0, "timeouts"],
-    [drive.repaired, "mended"],
+    [drive.repaired, "repaired"],
   ];
   return told
     .filter(([number]) => number > 0)
@@ -70,10 +70,10 @@ function DriveRow({ pool, drive, mirrored, onConfirm }: RowProps) {
                 className="small"
                 onClick={() =>
                   onConfirm({
-                    title: "Take a drive out",
-                    what: `The mirror goes on without ${drive.spec} until it is brought back.`,
+                    title: "Take a drive offline",
+                    what: `The mirror runs without ${drive.spec} until the drive is brought online.`,
                     name: pool,
-                    action: "Take it out",
+                    action: "Take offline",
                     run: () =>
                       api.post("/v1/pools/{pool}/drives/offline", { path, body: { drive: drive.id } }),
                   })
@@ -121,9 +121,9 @@ export function VdriveCard({ pool, vdrive, onConfirm }: Props) {
             onClick={() =>
               onConfirm({
                 title: `Evacuate vdrive ${vdrive.id}`,
-                what: `What is on it is moved to the pool's others; it leaves ${pool} when it is empty.`,
+                what: `Its data is moved to the other vdrives; then it is removed from ${pool}.`,
                 name: pool,
-                action: "Evacuate it",
+                action: "Evacuate vdrive",
                 run: () =>
                   api.delete("/v1/pools/{pool}/vdrives/{vdrive}", {
                     path: { pool, vdrive: vdrive.id },

@@ -1,7 +1,7 @@
-// What flows between hosts and the tiers of a pool, and how that is drawn. Pure.
+// Flow between hosts and the tiers of a pool, and its layout. Pure.
 import type { Counters, MoveCount } from "../../api/types";
 
-/** What was counted at a moment, in milliseconds. */
+/** A sample of counters, with its time in milliseconds. */
 export interface Sample {
   at: number;
   counters: Counters;
@@ -22,11 +22,11 @@ export interface Flow {
 const BLOCK = 4096;
 
 function grown(before: number, after: number): number {
-  // A pool that was opened anew counts from 0 on.
+  // A pool that was opened again counts from 0 on.
   return after >= before ? after - before : after;
 }
 
-/** What flowed between two samples. Ways on which nothing did are left out. */
+/** Flow between two samples, without empty paths. */
 export function flows(before: Sample, after: Sample): Flow[] {
   const seconds = (after.at - before.at) / 1000;
   if (seconds <= 0) return [];
@@ -64,7 +64,7 @@ export function windowOf(samples: readonly Sample[], seconds: number): [Sample, 
   return last && first && first !== last ? [first, last] : undefined;
 }
 
-/** A place that something comes from or goes to, as a bar. */
+/** A source or destination, as a bar. */
 export interface Node<N> {
   name: N;
   rate: number;

@@ -10,7 +10,7 @@ export const LAYOUTS: readonly (readonly [LayoutName, string])[] = [
   ["stripe", "stripe: round robin"],
 ];
 
-/** A stripe's chunk when nobody says another. */
+/** Default chunk of a stripe. */
 export const CHUNK = "64 KiB";
 
 /** A layout with its chunk as it is typed, which counts for a stripe alone; nothing when it is no size. */

@@ -6,21 +6,21 @@ import { Form } from "../../ui/Form";
 import { EMPTY, requestOf, type TargetForm } from "./targets";
 
 const KINDS = [
-  ["webhook", "webhook: a POST of JSON for each event"],
+  ["webhook", "webhook: an HTTP POST with JSON per event"],
   ["email", "e-mail"],
 ] as const;
 const SEVERITIES = [
-  ["info", "all of them"],
-  ["warning", "warnings and what is critical"],
-  ["critical", "what is critical"],
+  ["info", "all"],
+  ["warning", "warning and critical"],
+  ["critical", "critical only"],
 ] as const;
 const SECURITIES = [
   ["starttls", "STARTTLS"],
-  ["tls", "TLS from the beginning"],
-  ["plain", "none: on this host alone"],
+  ["tls", "implicit TLS"],
+  ["plain", "none (only on this host)"],
 ] as const;
 
-/** Somebody who is to be told of events from now on. */
+/** Dialog for a new notification target. */
 export function CreateTarget({ onClose }: { onClose: () => void }) {
   const [form, setForm] = useState(EMPTY);
   const set = (part: Partial<TargetForm>) => setForm({ ...form, ...part });
@@ -28,7 +28,7 @@ export function CreateTarget({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="New target" onClose={onClose}>
       <Form
-        action="Make the target"
+        action="Create target"
         disabled={request === undefined}
         onSubmit={async () => {
           if (!request) return;
@@ -38,7 +38,7 @@ export function CreateTarget({ onClose }: { onClose: () => void }) {
       >
         <TextField label="Name" value={form.name} onChange={(name) => set({ name })} autoFocus />
         <SelectField
-          label="Of which events"
+          label="Severity"
           value={form.severity}
           options={SEVERITIES}
           onChange={(severity) => set({ severity })}
@@ -54,11 +54,11 @@ export function CreateTarget({ onClose }: { onClose: () => void }) {
               className="mono"
             />
             <TextField
-              label="Requests are signed with"
+              label="Signing secret"
               type="password"
               value={form.secret}
               onChange={(secret) => set({ secret })}
-              hint="A secret that the receiver knows, too (HMAC-SHA256)"
+              hint="HMAC-SHA256 key that the receiver also has"
             />
           </>
         ) : (
@@ -75,7 +75,7 @@ export function CreateTarget({ onClose }: { onClose: () => void }) {
                 label="Port"
                 value={form.port}
                 onChange={(port) => set({ port })}
-                placeholder="the usual one"
+                placeholder="default"
                 inputMode="numeric"
               />
               <TextField label="User" value={form.user} onChange={(user) => set({ user })} />
@@ -88,7 +88,7 @@ export function CreateTarget({ onClose }: { onClose: () => void }) {
               <TextField label="Sender" value={form.from} onChange={(from) => set({ from })} />
             </div>
             <LinesField
-              label="Receivers, one a line"
+              label="Recipients, one per line"
               rows={2}
               value={form.to}
               onChange={(to) => set({ to })}
@@ -98,7 +98,7 @@ export function CreateTarget({ onClose }: { onClose: () => void }) {
         <details>
           <summary>More</summary>
           <LinesField
-            label="Certificates that it is trusted by besides the system's, as PEM"
+            label="Additional CA certificates (PEM)"
             value={form.ca}
             onChange={(ca) => set({ ca })}
           />

@@ -9,7 +9,7 @@ import { Table, type Column } from "../../ui/Table";
 import { Targets } from "./Targets";
 import { about, found, tone, words } from "./events";
 
-/** How often it is asked anew, in seconds. */
+/** How often it is asked again, in seconds. */
 const EVERY = 5;
 
 const COLUMNS: Column<HappenedEvent>[] = [
@@ -21,7 +21,7 @@ const COLUMNS: Column<HappenedEvent>[] = [
   },
   { name: "", width: "5rem", cell: (row) => (row.state === "noted" ? "" : row.state) },
   {
-    name: "Of what",
+    name: "Object",
     width: "minmax(8rem, 1fr)",
     wide: true,
     cell: (row) => <span title={about(row.subject)}>{about(row.subject)}</span>,
@@ -45,7 +45,7 @@ async function look(signal: AbortSignal) {
 function OpenAlert({ alert }: { alert: Alert }) {
   return (
     <li className={tone(alert.severity)}>
-      <b>{words(alert.code)}</b>: {alert.message}. {alert.advice && <>What to do: {alert.advice}. </>}
+      <b>{words(alert.code)}</b>: {alert.message}. {alert.advice && <>Recommended action: {alert.advice}. </>}
       <small>
         Since {time(alert.since_s)}; more in {alert.runbook}
       </small>
@@ -53,7 +53,7 @@ function OpenAlert({ alert }: { alert: Alert }) {
   );
 }
 
-/** What is wrong now, and what happened. */
+/** Active alerts, and the log of events. */
 export function Events() {
   const admin = useMay("admin");
   const [find, setFind] = useState("");
@@ -63,19 +63,19 @@ export function Events() {
     <Page
       title="Events"
       error={error}
-      about="What is wrong now, and what happened."
+      about="Active alerts, and the log of events."
       actions={
         <input
           type="search"
-          aria-label="Find in the events"
+          aria-label="Search events"
           placeholder="Find"
           value={find}
           onChange={(event) => setFind(event.target.value)}
         />
       }
     >
-      <Card title="Wrong now">
-        {value && value.alerts.length === 0 && <p className="empty">Nothing is wrong.</p>}
+      <Card title="Active alerts">
+        {value && value.alerts.length === 0 && <p className="empty">No active alerts.</p>}
         {value && value.alerts.length > 0 && (
           <ul aria-label="Alerts">
             {value.alerts.map((alert) => (
@@ -90,7 +90,7 @@ export function Events() {
         columns={COLUMNS}
         rows={rows}
         rowKey={(row) => String(row.number)}
-        empty="Nothing happened yet."
+        empty="No events yet."
         tall={20}
       />
     </Page>

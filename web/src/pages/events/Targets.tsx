@@ -13,7 +13,7 @@ function health(row: Target): string {
   return `${row.delivered} told${row.waiting > 0 ? `, ${row.waiting} wait` : ""}${lost}`;
 }
 
-/** Who is told of events. */
+/** Notification targets. */
 export function Targets() {
   const { value, error, reload } = useData("targets", (signal) => api.get("/v1/targets", { signal }), 5);
   const [making, setMaking] = useState(false);
@@ -21,11 +21,11 @@ export function Targets() {
   const [tried, setTried] = useState("");
 
   function test(name: string) {
-    setTried(`Telling ${name}…`);
+    setTried(`Sending a test notification to ${name}…`);
     api
       .post("/v1/targets/{target}/test", { path: { target: name } })
       .then(
-        () => setTried(`${name} took it.`),
+        () => setTried(`${name} accepted the test notification.`),
         (problem: unknown) =>
           setTried(`${name}: ${problem instanceof Error ? problem.message : String(problem)}`),
       )
@@ -36,14 +36,14 @@ export function Targets() {
     { name: "Target", width: "minmax(7rem, 1fr)", cell: (row) => <b>{row.name}</b> },
     { name: "By", width: "5.5rem", cell: (row) => row.kind },
     {
-      name: "Where",
+      name: "Destination",
       width: "minmax(9rem, 2fr)",
       wide: true,
       cell: (row) => <span title={row.address}>{row.address}</span>,
     },
     { name: "From", width: "5.5rem", wide: true, cell: (row) => row.severity },
     {
-      name: "How it does",
+      name: "Status",
       width: "minmax(8rem, 2fr)",
       wide: true,
       cell: (row) => (
@@ -71,13 +71,13 @@ export function Targets() {
             className="small"
             aria-label={`Delete ${row.name}`}
             disabled={row.configured}
-            title={row.configured ? "It stands in the configuration's file" : undefined}
+            title={row.configured ? "Defined in the configuration file" : undefined}
             onClick={() =>
               setDeleting({
                 title: `Delete ${row.name}`,
-                what: "It is told of nothing more, also of what still waits.",
+                what: "No more notifications are sent to it; pending ones are discarded.",
                 name: row.name,
-                action: "Delete the target",
+                action: "Delete target",
                 run: () => api.delete("/v1/targets/{target}", { path: { target: row.name } }),
               })
             }
@@ -90,7 +90,7 @@ export function Targets() {
   ];
   return (
     <Card
-      title="Who is told"
+      title="Notification targets"
       actions={
         <button type="button" className="small" onClick={() => setMaking(true)}>
           New target
@@ -103,7 +103,7 @@ export function Targets() {
         columns={columns}
         rows={value?.items ?? []}
         rowKey={(row) => row.name}
-        empty="Nobody is told: events are seen here alone."
+        empty="No notification targets configured."
       />
       <p role="status" className="about">
         {tried}

@@ -11,7 +11,7 @@ export function words(code: string): string {
   return code.replaceAll("_", " ");
 }
 
-/** What an event is about, with its pool where that is another. */
+/** The object of an event, with its pool if that differs. */
 export function about({ pool, name }: Alert["subject"]): string {
   return pool === undefined || pool === null || pool === name ? name : `${pool}: ${name}`;
 }

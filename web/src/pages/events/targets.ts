@@ -1,4 +1,4 @@
-// Who is to be told of events, as a form has it. Pure.
+// Notification targets, as form data. Pure.
 import type { TargetCreate } from "../../api/types";
 
 export interface TargetForm {
@@ -37,7 +37,7 @@ function orNull(text: string): string | null {
   return text.trim() === "" ? null : text;
 }
 
-/** What is asked of the daemon; nothing while something is lacking. */
+/** The request to the daemon; undefined while a field is missing. */
 export function requestOf(form: TargetForm): TargetCreate | undefined {
   const { name, severity } = form;
   const ca = orNull(form.ca);

@@ -7,7 +7,7 @@ import { TextField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
 import { changed } from "./parameters";
 
-/** Parameters of an export that change while hosts go on, as far as its front end can. */
+/** Parameters of an export that change while hosts continue, as far as its front end can. */
 export function ChangeExport({ of, onClose }: { of: Export; onClose: () => void }) {
   const { value } = useData("front ends alone", (signal) => api.get("/v1/frontends", { signal }));
   const parameters = value?.items.find((known) => known.name === of.kind)?.parameters ?? [];
@@ -16,7 +16,7 @@ export function ChangeExport({ of, onClose }: { of: Export; onClose: () => void 
   return (
     <Dialog title={`Change ${of.name}`} onClose={onClose}>
       <Form
-        action="Change it"
+        action="Save changes"
         disabled={Object.keys(change).length === 0}
         onSubmit={async () => {
           await api.put("/v1/exports/{export}/parameters", {
@@ -28,8 +28,8 @@ export function ChangeExport({ of, onClose }: { of: Export; onClose: () => void 
         }}
       >
         <p>
-          Hosts go on meanwhile. What cannot change while they do is refused; an empty field takes a value
-          away.
+          Hosts stay connected. Parameters that cannot be changed meanwhile are rejected; an empty field
+          removes a value away.
         </p>
         {parameters.map((parameter) => (
           <TextField

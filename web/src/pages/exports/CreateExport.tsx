@@ -20,7 +20,7 @@ async function look(signal: AbortSignal) {
   };
 }
 
-/** What is suggested for what a front end must have. */
+/** Suggested values of a protocol's required parameters. */
 function suggestion(name: string, exportName: string): string {
   const of = exportName || "NAME";
   switch (name) {
@@ -87,7 +87,7 @@ export function CreateExport({ volume, onClose }: { volume?: string; onClose: ()
   return (
     <Dialog title="New export" onClose={onClose}>
       <Form
-        action="Offer the volume"
+        action="Create export"
         disabled={name === "" || target === ""}
         onSubmit={async () => {
           const [pool = "", ...rest] = target.split("/");
@@ -128,17 +128,17 @@ export function CreateExport({ volume, onClose }: { volume?: string; onClose: ()
         <details>
           <summary>More</summary>
           <SelectField
-            label="As it was"
+            label="Content"
             value={snapshot}
             options={[
-              ["", "as it is now"] as const,
-              ...snapshots.map((known) => [known.name, `at ${known.name}, to be read`] as const),
+              ["", "current"] as const,
+              ...snapshots.map((known) => [known.name, `snapshot ${known.name}`] as const),
             ]}
             onChange={setSnapshot}
           />
           {snapshot !== "" && (
             <CheckField
-              label="Hosts may write: to a clone with the export's name, which stays when that ends"
+              label="Writable: export a clone with the export's name, which is kept when the export is deleted"
               checked={writable}
               onChange={setWritable}
             />
@@ -147,7 +147,7 @@ export function CreateExport({ volume, onClose }: { volume?: string; onClose: ()
             label="Initiator"
             value={initiator}
             onChange={setInitiator}
-            hint="Whose reads and writes all come through it, for volumes that bypass somebody"
+            hint="Name of the initiator that uses this export, for volumes with bypassed initiators"
           />
         </details>
         <ParameterFields of={frontEnd} name={name} values={values} onChange={setValues} />

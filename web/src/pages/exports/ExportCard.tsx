@@ -45,7 +45,7 @@ export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
             <button
               type="button"
               className="small"
-              aria-label={`End ${of.name}`}
+              aria-label={`Delete ${of.name}`}
               onClick={() => setEnding(true)}
             >
               End it
@@ -55,7 +55,7 @@ export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
       </header>
       {of.error && <p className="problem">{of.error}</p>}
       <details open={open}>
-        <summary>Connect to it</summary>
+        <summary>Connection commands</summary>
         <Facts
           of={[
             ["Address", of.address && <code>{of.address}</code>],
@@ -83,10 +83,10 @@ export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
       {ending && (
         <Confirm
           of={{
-            title: `End ${of.name}`,
-            what: "It ends for the hosts that use it; the volume stays.",
+            title: `Delete ${of.name}`,
+            what: "Hosts that use it are disconnected; the volume is kept.",
             name: of.name,
-            action: "End the export",
+            action: "Delete export",
             run: () =>
               api.delete("/v1/exports/{export}", { path: { export: of.name }, query: { pool: of.pool } }),
           }}

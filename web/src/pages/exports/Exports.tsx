@@ -46,7 +46,7 @@ export function Exports({ chosen }: { chosen: string | undefined }) {
     <Page
       title="Exports"
       error={error}
-      about="Volumes that are offered to virtual machines and hosts."
+      about="Volumes available to virtual machines and hosts."
       actions={
         operator && (
           <button type="button" className="primary" onClick={() => setMaking(true)}>
@@ -67,7 +67,7 @@ export function Exports({ chosen }: { chosen: string | undefined }) {
           rows={value.items}
           rowKey={(row) => `${row.pool}/${row.name}`}
           rowClass={(row) => (row.name === chosen ? "chosen" : undefined)}
-          empty="Nothing is offered to anybody yet."
+          empty="No exports yet."
         />
       )}
       <Sessions />

@@ -34,13 +34,13 @@ export function Sessions() {
         <button
           type="button"
           className="small"
-          aria-label={`End session ${row.id}`}
+          aria-label={`Disconnect session ${row.id}`}
           onClick={() =>
             setEnding({
-              title: `End session ${row.id}`,
-              what: `${row.initiator} is asked to log out, and its session ends soon. It may come again unless its access is taken.`,
+              title: `Disconnect session ${row.id}`,
+              what: `${row.initiator} is asked to log out and is then disconnected. It can log in again unless its access is revoked.`,
               name: String(row.id),
-              action: "End the session",
+              action: "Disconnect",
               run: () => api.delete("/v1/sessions/{session}", { path: { session: row.id } }),
             })
           }
@@ -57,7 +57,7 @@ export function Sessions() {
         columns={columns}
         rows={value?.items ?? []}
         rowKey={(row) => String(row.id)}
-        empty="No host has a session that is known. NBD, vhost-user-blk and FUSE tell none."
+        empty="No iSCSI sessions. NBD, vhost-user-blk and FUSE do not list sessions."
       />
       {ending && <Confirm of={ending} onClose={() => setEnding(undefined)} />}
     </Card>

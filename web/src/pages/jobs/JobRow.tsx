@@ -47,9 +47,9 @@ export function JobRow({ job }: { job: Job }) {
         <Confirm
           of={{
             title: "Cancel a job",
-            what: "What it moved stays moved; the rest is left.",
+            what: "Work done so far is kept.",
             name: String(job.id),
-            action: "Cancel it",
+            action: "Cancel job",
             run: () => api.post("/v1/jobs/{job}/cancel", { path: { job: job.id } }),
           }}
           onClose={() => setCancelling(false)}

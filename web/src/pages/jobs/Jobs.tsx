@@ -5,10 +5,10 @@ import { JobRow } from "./JobRow";
 export function Jobs() {
   const jobs = useLive().jobs;
   return (
-    <Page title="Jobs" about="Long work: evacuations, deletions, scrubs, drives that are brought up to date.">
+    <Page title="Jobs" about="Long-running work: evacuations, deletions, scrubs, resyncs.">
       <Card>
         {jobs.length === 0 ? (
-          <p className="empty">There was no long work yet.</p>
+          <p className="empty">No jobs yet.</p>
         ) : (
           jobs.map((job) => <JobRow key={job.id} job={job} />)
         )}

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { api } from "../../api/client";
 import type { Job } from "../../api/types";
 
-/** Has a job rest, or go on. What lives as long as a connection cannot rest. */
+/** Has a job rest, or continue. What lives as long as a connection cannot rest. */
 export function PauseJob({ job }: { job: Job }) {
   const [failed, setFailed] = useState("");
   if (job.kind === "send" || job.kind === "receive") return null;

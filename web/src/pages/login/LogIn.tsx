@@ -27,7 +27,7 @@ export function LogIn({ onLogIn }: { onLogIn: (session: Session) => void }) {
             className="mono"
             hint={
               <>
-                Made on the server with <code>convect token create NAME --role admin</code>
+                Create one on the server with <code>convect token create NAME --role admin</code>
               </>
             }
           />

@@ -7,11 +7,11 @@ type Move = Explanation["moves"][number];
 
 function displaced({ displaced: other }: Move): string {
   if (!other) return "";
-  return ` in place of ${other.volume ?? "what was deleted since"} at ${bytes(other.offset)}`;
+  return ` in place of ${other.volume ?? "since deleted data"} at ${bytes(other.offset)}`;
 }
 
 function way({ dropped, from, to }: Move): string {
-  return dropped ? `a copy in ${from} was given up` : `${from} → ${to}`;
+  return dropped ? `a copy in ${from} was evicted` : `${from} → ${to}`;
 }
 
 /** Where the first block of what was chosen lies, since when, and why. */
@@ -30,10 +30,8 @@ export function Explain({ pool, volume, lba }: { pool: string; volume: string; l
   if (!value) return <p className="about">…</p>;
   return (
     <div className="explain">
-      <h3>Its first block, LBA {value.lba.toLocaleString("en")}</h3>
-      {value.places.length === 0 && (
-        <p>It lies nowhere: it was never written, or discarded, and reads as zeroes.</p>
-      )}
+      <h3>First block, LBA {value.lba.toLocaleString("en")}</h3>
+      {value.places.length === 0 && <p>Not allocated: never written or discarded; reads as zeroes.</p>}
       <ul className="plain">
         {value.places.map((place) => (
           <li key={place.tier}>
@@ -50,20 +48,16 @@ export function Explain({ pool, volume, lba }: { pool: string; volume: string; l
       </ul>
       {value.heat && (
         <p>
-          Hosts used its 64 KiB {value.heat.uses === 15 ? "15 times or more" : `${value.heat.uses} times`}; it
-          is worth {value.heat.worth.toPrecision(2)}, and what leaves the fast tier{" "}
+          Hosts accessed its 64 KiB {value.heat.uses === 15 ? "15 times or more" : `${value.heat.uses} times`}
+          ; it is worth {value.heat.worth.toPrecision(2)}, and what leaves the fast tier{" "}
           {value.heat.bar.toPrecision(2)}.
         </p>
       )}
       {value.inherited && (
-        <p className="about">
-          It was not written since a snapshot{value.snapshot && ` (${value.snapshot})`}.
-        </p>
+        <p className="about">Not written since a snapshot{value.snapshot && ` (${value.snapshot})`}.</p>
       )}
-      <h3>How it came there</h3>
-      {value.moves.length === 0 && (
-        <p className="about">Nothing was moved since {time(value.log_since_s)}.</p>
-      )}
+      <h3>Recent moves</h3>
+      {value.moves.length === 0 && <p className="about">Not moved since {time(value.log_since_s)}.</p>}
       <ol className="changes">
         {value.moves.map((move, at) => (
           <li key={`${move.at_s} ${move.reason} ${at}`}>

@@ -1,4 +1,4 @@
-/** What the hues of maps mean. */
+/** Legend of the maps' colours. */
 export function Legend() {
   return (
     <ul className="legend" aria-label="Colours">

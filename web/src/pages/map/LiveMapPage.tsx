@@ -26,12 +26,12 @@ export function LiveMapPage({ pool, volume }: Props) {
             <a href={href("map")}>All volumes</a> / {one.pool}/{one.name}
           </>
         ) : (
-          "Each volume from its first block to its last."
+          "Each volume, from its first to its last block."
         )
       }
       actions={<Legend />}
     >
-      {value && volumes.length === 0 && <p className="empty">There is no volume to look at.</p>}
+      {value && volumes.length === 0 && <p className="empty">No volumes.</p>}
       {one ? <VolumeMap key={`${one.pool}/${one.name}`} of={one} /> : <PoolMap volumes={volumes} />}
     </Page>
   );

@@ -1,7 +1,7 @@
 import { clock, span } from "../../format";
 import { SPEEDS, type Playback, type Speed } from "./usePlayback";
 
-/** What plays the last hour: a slider over its time, and how fast. */
+/** Controls for playing the last hour: a time slider, and the speed. */
 export function PlaybackBar({ of, onEnd }: { of: Playback; onEnd: () => void }) {
   const { recording, at, playing, speed } = of;
   const ago = Math.max(Math.round(Date.now() / 1000 - at), 0);

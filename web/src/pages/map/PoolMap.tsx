@@ -19,7 +19,7 @@ export function PoolMap({ volumes }: { volumes: Volume[] }) {
       {sorted.length > SHOWN && (
         <div className="pager">
           <button type="button" disabled={from === 0} onClick={() => setFrom(Math.max(from - SHOWN, 0))}>
-            Bigger ones
+            Larger maps
           </button>
           <span>
             {from + 1} to {Math.min(from + SHOWN, sorted.length)} of {sorted.length}
@@ -29,7 +29,7 @@ export function PoolMap({ volumes }: { volumes: Volume[] }) {
             disabled={from + SHOWN >= sorted.length}
             onClick={() => setFrom(from + SHOWN)}
           >
-            Smaller ones
+            Smaller maps
           </button>
         </div>
       )}

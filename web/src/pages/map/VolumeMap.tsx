@@ -27,7 +27,7 @@ function closer(range: Range, at: number, size: number): Range {
   return { start: Math.min(start, Math.max(Math.floor((size - length) / CHUNK) * CHUNK, 0)), length };
 }
 
-/** One volume: from the whole to single chunks, and why a part lies where it does. */
+/** One volume: from the whole to single chunks, and why a part is where it is. */
 export function VolumeMap({ of }: { of: Volume }) {
   const name = `${of.pool}/${of.name}`;
   const [ranges, setRanges] = useState<Range[]>([{ start: 0, length: of.size }]);
@@ -52,7 +52,7 @@ export function VolumeMap({ of }: { of: Volume }) {
   return (
     <>
       <Card
-        title={`${bytes(range.start)} to ${bytes(range.start + range.length)}, ${bytes(part)} a square`}
+        title={`${bytes(range.start)} to ${bytes(range.start + range.length)}, ${bytes(part)} per square`}
         actions={
           <>
             <button
@@ -66,7 +66,7 @@ export function VolumeMap({ of }: { of: Volume }) {
               Back
             </button>
             <button type="button" disabled={ranges.length === 1} onClick={() => look(ranges.slice(0, 1))}>
-              All of it
+              Whole volume
             </button>
           </>
         }
@@ -125,7 +125,9 @@ export function VolumeMap({ of }: { of: Volume }) {
             </li>
           </ul>
           {past.playback ? (
-            <p className="about">So it was then. Why it lies where it does is told of now alone.</p>
+            <p className="about">
+              Recorded state. Reasons for the placement are only shown for the current state.
+            </p>
           ) : (
             <Explain pool={of.pool} volume={of.name} lba={Math.floor(start / of.lba_size)} />
           )}

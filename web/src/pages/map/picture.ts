@@ -1,7 +1,7 @@
-// A volume's map as it comes from the daemon, and its colours. Pure.
+// A volume's map as received from the daemon, and its colours. Pure.
 import type { LiveMap } from "../../api/types";
 
-/** What is known of a map: where it looks, and a code a part. */
+/** State of a map: its range, and one code per part. */
 export interface Picture {
   size: number;
   start: number;
@@ -11,7 +11,7 @@ export interface Picture {
   changed: Float64Array;
 }
 
-/** What is known after one more event; `before` is written over where only parts changed. */
+/** State after one more event; `before` is modified if only parts changed. */
 export function applied(before: Picture | undefined, event: LiveMap, now: number): Picture | undefined {
   if (typeof event.all === "string") {
     const codes = new Uint16Array(event.cells);
@@ -44,7 +44,7 @@ export interface Cell {
   uses: number;
 }
 
-/** Shares of a part in sixteenths, and the uses. */
+/** Shares of a part in fifteenths (0 to 15, rounded up), and its accesses (15: 15 or more). */
 export function cellOf(code: number): Cell {
   return { ram: code >> 12, fast: (code >> 8) & 15, slow: (code >> 4) & 15, uses: code & 15 };
 }

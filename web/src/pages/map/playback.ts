@@ -2,7 +2,7 @@
 import type { MapFrames } from "../../api/types";
 import { applied, type Picture } from "./picture";
 
-/** What is known of the last hour. Times are seconds since 1970. */
+/** The recording of the last hour. Times are seconds since 1970. */
 export interface Recording {
   size: number;
   from: number;

@@ -11,7 +11,7 @@ const STEP = 100;
 
 export interface Playback {
   recording: Recording;
-  /** What is shown: seconds since 1970. */
+  /** The time shown: seconds since 1970. */
   at: number;
   playing: boolean;
   speed: Speed;
@@ -21,7 +21,7 @@ export interface Playback {
 }
 
 interface Past {
-  /** Nothing while one looks at now. */
+  /** Nothing while one examines now. */
   playback: Playback | undefined;
   picture: Picture | undefined;
   error: string | undefined;
@@ -30,7 +30,7 @@ interface Past {
 }
 
 const NOT_YET =
-  "Nothing of it was kept yet: the daemon looks at each volume every ten seconds at most, from its start on.";
+  "Nothing recorded yet: the daemon records each volume at most every ten seconds while it runs.";
 
 /** The last hour of a volume's map. */
 export function usePlayback(pool: string, volume: string, range: { start: number; length: number }): Past {

@@ -7,7 +7,7 @@ import { outcomes, words } from "../audit/entries";
 /** The newest of the log of changes, for those who may read it. */
 export function LastChanges() {
   const admin = useMay("admin");
-  if (!admin) return <p className="empty">Administrators see here who changed what.</p>;
+  if (!admin) return <p className="empty">Only administrators see the log of changes.</p>;
   return <Entries />;
 }
 
@@ -16,7 +16,7 @@ function Entries() {
     api.get("/v1/audit", { query: { limit: 40 }, signal }),
   );
   const rows = outcomes(value?.items ?? []).slice(0, 8);
-  if (rows.length === 0) return <p className="empty">Nothing was changed yet.</p>;
+  if (rows.length === 0) return <p className="empty">No changes yet.</p>;
   return (
     <ol className="changes">
       {rows.map((row) => (

@@ -35,7 +35,7 @@ function Health({ known }: { known: Awaited<ReturnType<typeof look>> }) {
   if (found.length === 0) {
     return (
       <section className="health good" aria-label="Health">
-        <strong>All is well</strong>
+        <strong>No problems</strong>
         <span>
           {many(known.pools.length, "pool")}, {many(known.volumes.length, "volume")},{" "}
           {many(known.exports.length, "export")}
@@ -88,17 +88,17 @@ export function Overview() {
     >
       {fresh && (
         <section className="first-run">
-          <h2>Nothing is set up yet</h2>
+          <h2>No pools yet</h2>
           <p>
             A pool joins fast and slow drives. Volumes in it are given to virtual machines and hosts; what is
             hot rises to RAM and the fast drives by itself.
           </p>
           {admin ? (
             <button type="button" className="primary" onClick={() => setMaking("pool")}>
-              Make a pool
+              Create a pool
             </button>
           ) : (
-            <p>An administrator makes the first pool.</p>
+            <p>An administrator has to create the first pool.</p>
           )}
         </section>
       )}
@@ -112,12 +112,12 @@ export function Overview() {
         <div className="columns">
           <Card title="Running">
             {running.length === 0 ? (
-              <p className="empty">Nothing is running.</p>
+              <p className="empty">No running jobs.</p>
             ) : (
               running.map((job) => <JobRow key={job.id} job={job} />)
             )}
           </Card>
-          <Card title="Last changes">
+          <Card title="Recent changes">
             <LastChanges />
           </Card>
         </div>

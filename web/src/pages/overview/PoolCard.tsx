@@ -17,7 +17,7 @@ function toFull(pool: Pool): string {
   return "not filling";
 }
 
-/** How long reads from a source took of late: half of them, and all but one in a hundred. */
+/** Recent read latency by source: p50 and p99. */
 function took(latency: Latency | undefined, source: Source): string {
   if (!latency) return "";
   const at = (share: number) => percentile(latency[source], latency.bounds_ns, share);
@@ -60,7 +60,7 @@ export function PoolCard({ pool, live }: { pool: Pool; live: PoolLive | undefine
         </div>
         <div>
           <b>{milliseconds(load?.readMs ?? 0)}</b>
-          <span>a read; {milliseconds(load?.writeMs ?? 0)} a write</span>
+          <span>read latency; {milliseconds(load?.writeMs ?? 0)} write</span>
         </div>
       </div>
       <Bar
@@ -72,7 +72,7 @@ export function PoolCard({ pool, live }: { pool: Pool; live: PoolLive | undefine
         ]}
       />
       <Spark
-        label={`Reads and writes a second of ${pool.name} over the last minutes`}
+        label={`Read and write IOPS of ${pool.name} over the last minutes`}
         lines={[
           { name: "reads", tone: "accent", values: history.map((at) => at.readIops) },
           { name: "writes", tone: "second", values: history.map((at) => at.writeIops) },
@@ -80,10 +80,10 @@ export function PoolCard({ pool, live }: { pool: Pool; live: PoolLive | undefine
       />
       <ul className="legend" aria-label="Lines">
         <li>
-          <i className="dot accent" /> reads a second
+          <i className="dot accent" /> read IOPS
         </li>
         <li>
-          <i className="dot second" /> writes a second
+          <i className="dot second" /> write IOPS
         </li>
         <li>the last {span(Math.max(history.length, 1))}</li>
       </ul>

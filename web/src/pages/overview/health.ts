@@ -1,4 +1,4 @@
-// What needs somebody's attention, most urgent first. Pure.
+// Problems that need attention, most urgent first. Pure.
 import type { AbsentPool, Export, Job, Pool, Schedule } from "../../api/types";
 import { span } from "../../format";
 
@@ -17,7 +17,7 @@ interface Known {
   schedules: Schedule[];
 }
 
-/** A pool that is full within so many seconds is urgent. */
+/** A pool that will be full within this many seconds is urgent. */
 const SOON = 7 * 86_400;
 
 function ofPool(pool: Pool): Matter[] {
@@ -58,7 +58,7 @@ function ofPool(pool: Pool): Matter[] {
   return matters;
 }
 
-/** A job that failed matters for so many seconds; the list of jobs keeps it for longer. */
+/** A failed job is shown for this many seconds; the list of jobs keeps it longer. */
 const FAILED_MATTERS = 86_400;
 
 /** Without the jobs that failed long before `now`, in seconds since 1970. */

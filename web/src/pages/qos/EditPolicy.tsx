@@ -31,7 +31,7 @@ export function EditPolicy({ pool, of, onClose }: Props) {
   return (
     <Dialog title={of ? `Change ${pool}/${of.name}` : `New policy of ${pool}`} onClose={onClose}>
       <Form
-        action={of ? "Change the policy" : "Create the policy"}
+        action={of ? "Save changes" : "Create policy"}
         disabled={change === undefined || (!of && name.trim() === "")}
         onSubmit={async () => {
           if (!change) return;
@@ -66,13 +66,13 @@ export function EditPolicy({ pool, of, onClose }: Props) {
           label="Minimum bandwidth"
           value={figures.minBandwidth}
           onChange={set("minBandwidth")}
-          hint="Bytes a second, like 200M"
+          hint="Bytes per second, for example 200M"
         />
         <TextField
           label="Maximum latency"
           value={figures.maxLatency}
           onChange={set("maxLatency")}
-          hint="Milliseconds for 99 of 100 operations"
+          hint="p99 in milliseconds"
         />
         <TextField label="Maximum IOPS" value={figures.maxIops} onChange={set("maxIops")} />
         <TextField label="Maximum bandwidth" value={figures.maxBandwidth} onChange={set("maxBandwidth")} />
@@ -80,11 +80,11 @@ export function EditPolicy({ pool, of, onClose }: Props) {
           label="Weight"
           value={figures.weight}
           onChange={set("weight")}
-          hint="Part in what is left over, 1 to 10,000"
+          hint="Share of the remaining capacity, 1 to 10,000"
         />
         {of && (
           <CheckField
-            label="Also when the pool cannot keep all minimums then"
+            label="Even if the pool cannot meet all minimums (overcommit)"
             checked={overcommit}
             onChange={setOvercommit}
           />

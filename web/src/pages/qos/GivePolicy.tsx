@@ -22,7 +22,7 @@ export function GivePolicy({ pool, volumes, policies, groups, onClose }: Props) 
   return (
     <Dialog title={`Policy of a volume of ${pool}`} onClose={onClose}>
       <Form
-        action="Give it the policy"
+        action="Set policy"
         disabled={volume === ""}
         onSubmit={async () => {
           await api.put("/v1/volumes/{pool}/{volume}", {
@@ -51,7 +51,7 @@ export function GivePolicy({ pool, volumes, policies, groups, onClose }: Props) 
           onChange={setChosen}
         />
         <CheckField
-          label="Also when the pool cannot keep all minimums then"
+          label="Even if the pool cannot meet all minimums (overcommit)"
           checked={overcommit}
           onChange={setOvercommit}
         />

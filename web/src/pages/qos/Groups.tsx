@@ -27,7 +27,7 @@ function EditGroup({ pool, policies, of, onClose }: EditProps) {
   return (
     <Dialog title={of ? `Policy of ${pool}/${of.name}` : `New group of ${pool}`} onClose={onClose}>
       <Form
-        action={of ? "Change the group" : "Create the group"}
+        action={of ? "Save changes" : "Create group"}
         disabled={policy === "" || (!of && name.trim() === "")}
         onSubmit={async () => {
           if (of) {
@@ -52,7 +52,7 @@ function EditGroup({ pool, policies, of, onClose }: EditProps) {
           onChange={setPolicy}
         />
         <CheckField
-          label="Also when the pool cannot keep all minimums then"
+          label="Even if the pool cannot meet all minimums (overcommit)"
           checked={overcommit}
           onChange={setOvercommit}
         />
@@ -79,7 +79,7 @@ export function Groups({
     { name: "Policy", width: "minmax(8rem, 1fr)", cell: (row) => row.qos?.policy.name ?? "–" },
     { name: "Volumes", width: "5rem", right: true, cell: (row) => row.volumes.length },
     {
-      name: "Guaranteed together",
+      name: "Guaranteed to the group",
       width: "minmax(6rem, 2fr)",
       wide: true,
       cell: (row) => (row.qos ? guaranteed(row.qos.policy) : "–"),
@@ -87,7 +87,7 @@ export function Groups({
     { name: "IOPS", width: "5rem", right: true, cell: (row) => count(row.qos?.iops ?? 0) },
     { name: "Met", width: "5rem", right: true, cell: (row) => (row.qos ? met(row.qos) : "–") },
     {
-      name: "Time goes to",
+      name: "Bottleneck",
       width: "minmax(8rem, 1fr)",
       wide: true,
       cell: (row) => (row.qos ? timeGoesTo(row.qos) : "–"),
@@ -115,9 +115,9 @@ export function Groups({
             onClick={() =>
               setConfirm({
                 title: `Delete ${pool}/${row.name}`,
-                what: "No volume may be in it any more.",
+                what: "The group must not contain any volumes.",
                 name: row.name,
-                action: "Delete the group",
+                action: "Delete group",
                 run: () =>
                   api.delete("/v1/pools/{pool}/qos/groups/{group}", {
                     path: { pool, group: row.name },
@@ -138,13 +138,7 @@ export function Groups({
   );
   return (
     <Card title="Groups" actions={actions}>
-      <Table
-        label="Groups"
-        columns={columns}
-        rows={groups}
-        rowKey={(row) => row.name}
-        empty="No volumes share a policy."
-      />
+      <Table label="Groups" columns={columns} rows={groups} rowKey={(row) => row.name} empty="No groups." />
       {edited && (
         <EditGroup pool={pool} policies={policies} of={edited.of} onClose={() => setEdited(undefined)} />
       )}

@@ -28,7 +28,7 @@ const VOLUMES: Column<QosVolume>[] = [
   { name: "Held", width: "5rem", right: true, wide: true, cell: (row) => count(row.qos.held) },
   { name: "Met", width: "5rem", right: true, cell: (row) => met(row.qos) },
   {
-    name: "Time goes to",
+    name: "Bottleneck",
     width: "minmax(9rem, 1fr)",
     wide: true,
     cell: (row) => timeGoesTo(row.qos),
@@ -39,7 +39,7 @@ const LEVELS: Column<Level>[] = [
   { name: "Level", width: "4rem", right: true, cell: (row) => row.policy.level },
   { name: "Policy", width: "minmax(8rem, 1fr)", cell: (row) => row.policy.name },
   { name: "Volumes", width: "5rem", right: true, cell: (row) => row.volumes },
-  { name: "Promised IOPS", width: "8rem", right: true, cell: (row) => count(row.promisedIops) },
+  { name: "Guaranteed IOPS", width: "8rem", right: true, cell: (row) => count(row.promisedIops) },
   { name: "IOPS", width: "5rem", right: true, cell: (row) => count(row.iops) },
   { name: "Met", width: "5rem", right: true, cell: (row) => met(row) },
 ];
@@ -47,32 +47,29 @@ const LEVELS: Column<Level>[] = [
 const TIERS: Column<QosTier>[] = [
   { name: "Tier", width: "minmax(5rem, 1fr)", cell: (row) => row.tier },
   { name: "Drives", width: "5rem", right: true, cell: (row) => row.drives },
-  { name: "IOPS shown", width: "7rem", right: true, cell: (row) => count(row.iops) },
+  { name: "IOPS", width: "7rem", right: true, cell: (row) => count(row.iops) },
   {
-    name: "Bandwidth shown",
+    name: "Bandwidth",
     width: "9rem",
     right: true,
     wide: true,
     cell: (row) => `${bytes(row.bandwidth)}/s`,
   },
   {
-    name: "A read took",
+    name: "Read latency",
     width: "7rem",
     right: true,
     cell: (row) => (row.read_ns ? milliseconds(row.read_ns / 1e6) : "–"),
   },
 ];
 
-/** What volumes are promised by their policies, and what they attain. */
+/** Guarantees of the volumes' policies, and attained service. */
 export function Qos() {
   const pools = useData("pools", (signal) => api.get("/v1/pools", { signal })).value?.items ?? [];
   const [chosen, setChosen] = useState<string>();
   const pool = chosen ?? pools[0]?.name;
   return (
-    <Page
-      title="Quality of service"
-      about="What volumes are guaranteed by their policies, and what they attain."
-    >
+    <Page title="Quality of service" about="Guarantees of the volumes' policies, and measured performance.">
       {pools.length > 1 && pool && (
         <SelectField
           label="Pool"
@@ -82,7 +79,7 @@ export function Qos() {
         />
       )}
       {pool === undefined ? (
-        <p className="empty">There is no pool.</p>
+        <p className="empty">No pools.</p>
       ) : (
         <>
           <PoolVolumes key={`volumes ${pool}`} pool={pool} />
@@ -116,7 +113,7 @@ function PoolVolumes({ pool }: { pool: string }) {
   const names = (volumes ?? []).map((volume) => volume.name);
   const actions = operator && names.length > 0 && (
     <button type="button" className="primary" onClick={() => setGiving(true)}>
-      Give a policy
+      Assign a policy
     </button>
   );
   const levels = byLevel(value);
@@ -133,9 +130,9 @@ function PoolVolumes({ pool }: { pool: string }) {
           empty="No volume has a policy."
         />
       </Card>
-      <Card title="What tiers have shown">
+      <Card title="Demonstrated capacity of the tiers">
         <Table
-          label="What tiers have shown"
+          label="Demonstrated capacity of the tiers"
           columns={TIERS}
           rows={value.check.tiers}
           rowKey={(row) => row.tier}
@@ -166,7 +163,7 @@ function PoolVolumes({ pool }: { pool: string }) {
   );
 }
 
-/** What volumes with a policy did over time, together. */
+/** History of all volumes with a policy, together. */
 function OverTime({ pool, policies }: { pool: string; policies: string[] }) {
   const [span, setSpan] = useState<Span>("3600");
   const [chosen, setChosen] = useState<string>();
@@ -226,9 +223,9 @@ function Policies({ pool }: { pool: string }) {
               onClick={() =>
                 setConfirm({
                   title: `Delete ${pool}/${row.name}`,
-                  what: "It has to be no volume's any more.",
+                  what: "No volume may use the policy.",
                   name: row.name,
-                  action: "Delete the policy",
+                  action: "Delete policy",
                   run: () =>
                     api.delete("/v1/pools/{pool}/qos/policies/{policy}", {
                       path: { pool, policy: row.name },
@@ -254,7 +251,7 @@ function Policies({ pool }: { pool: string }) {
         columns={columns}
         rows={policies}
         rowKey={(row) => String(row.id)}
-        empty="There are no policies."
+        empty="No policies."
       />
       {edited && <EditPolicy pool={pool} of={edited.of} onClose={() => setEdited(undefined)} />}
       {confirm && <Confirm of={confirm} onClose={() => setConfirm(undefined)} />}

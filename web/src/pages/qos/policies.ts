@@ -2,7 +2,7 @@
 import type { PolicyChange, QosPolicy, QosStatus, VolumeQos } from "../../api/types";
 import { bytes, count, milliseconds, parseBytes } from "../../format";
 
-/** What can be written of a policy; an empty figure is none. */
+/** Form data of a policy; an empty figure means none. */
 export interface Figures {
   level: string;
   minIops: string;
@@ -51,7 +51,7 @@ function nanoseconds(text: string): number | undefined {
   return /^\s*\d+(\.\d+)?\s*$/.test(text) ? Math.round(Number(text) * 1e6) : undefined;
 }
 
-/** What is asked of the daemon; nothing when a figure is none. */
+/** The request to the daemon; undefined for invalid figures. */
 export function changeOf(figures: Figures): (PolicyChange & { level: number }) | undefined {
   const level = whole(figures.level);
   const change = {
@@ -66,13 +66,13 @@ export function changeOf(figures: Figures): (PolicyChange & { level: number }) |
   return { level, ...change } as PolicyChange & { level: number };
 }
 
-/** What is chosen for a volume: a policy of its own, or a group. */
+/** The choice for a volume: a policy of its own, or a group. */
 export function choiceOf(chosen: string): { policy: string } | { group: string } {
   const [kind, name] = chosen.split(" ") as [string, string];
   return kind === "group" ? { group: name } : { policy: name };
 }
 
-/** What a policy guarantees, in a line. */
+/** A policy's guarantees, in one line. */
 export function guaranteed(policy: QosPolicy): string {
   const parts = [
     policy.min_iops ? `${count(policy.min_iops)} IOPS` : "",
@@ -140,7 +140,7 @@ export function byLevel(status: Pick<QosStatus, "volumes" | "groups">): Level[] 
   );
 }
 
-/** In how much of the time in which a volume asked for what it was promised it got that. */
+/** The share of the time with demand in which a volume's guarantee was met. */
 export function met(qos: Pick<VolumeQos, "windows" | "met">): string {
   return qos.windows === 0 ? "–" : `${((100 * qos.met) / qos.windows).toFixed(1)} %`;
 }

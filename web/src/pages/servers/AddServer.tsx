@@ -5,11 +5,11 @@ import { LinesField, SelectField, TextField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
 
 const WAYS = [
-  ["pin", "by its fingerprint"],
-  ["ca", "by who signed it"],
+  ["pin", "fingerprint"],
+  ["ca", "signed by a CA"],
 ] as const;
 
-/** Another daemon that is to be looked at from here. */
+/** Another daemon that is to be examined from here. */
 export function AddServer({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [url, setUrl] = useState("https://");
@@ -21,7 +21,7 @@ export function AddServer({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Add a server" onClose={onClose}>
       <Form
-        action="Add it"
+        action="Add server"
         disabled={name === "" || !/^https:\/\/./.test(url) || known.trim() === "" || token.trim() === ""}
         onSubmit={async () => {
           await api.post("/v1/servers", {
@@ -38,7 +38,7 @@ export function AddServer({ onClose }: { onClose: () => void }) {
       >
         <TextField label="Name" value={name} onChange={setName} autoFocus />
         <TextField label="Address" value={url} onChange={setUrl} className="mono" hint="https://HOST:PORT" />
-        <SelectField label="Its certificate is known" value={way} options={WAYS} onChange={setWay} />
+        <SelectField label="Verify its certificate by" value={way} options={WAYS} onChange={setWay} />
         {way === "pin" ? (
           <TextField
             label="Fingerprint"
@@ -46,17 +46,17 @@ export function AddServer({ onClose }: { onClose: () => void }) {
             onChange={setPin}
             className="mono"
             placeholder="sha256:…"
-            hint="As the other daemon's log tells at its start"
+            hint="Printed in the other daemon's log at its start"
           />
         ) : (
-          <LinesField label="Certificates in PEM, one of which signed it" value={ca} onChange={setCa} />
+          <LinesField label="CA certificates (PEM)" value={ca} onChange={setCa} />
         )}
         <TextField
-          label="A token of it"
+          label="Access token"
           type="password"
           value={token}
           onChange={setToken}
-          hint="The role viewer suffices. This daemon keeps it and shows it to nobody else"
+          hint="Of the other server; the role viewer suffices. It is stored by this daemon and never shown"
         />
       </Form>
     </Dialog>

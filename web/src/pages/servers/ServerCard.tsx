@@ -65,7 +65,7 @@ export function ServerCard({ of, onRemove }: Props) {
       {of.error && (
         <p className="problem">
           {of.error}
-          {known && ` What follows is of ${time(of.answered_s!)}.`}
+          {known && ` Last known state, from ${time(of.answered_s!)}.`}
         </p>
       )}
       {known && (
@@ -103,12 +103,12 @@ export function ServerCard({ of, onRemove }: Props) {
               )}
             </ul>
           )}
-          {of.pools.length === 0 ? <p className="about">It has no pool.</p> : <Pools of={of} />}
+          {of.pools.length === 0 ? <p className="about">No pools.</p> : <Pools of={of} />}
         </>
       )}
       <footer className="actions">
         <a className="button small" href={own ? href("") : of.url} rel="noreferrer">
-          {own ? "Overview" : "Its own page"}
+          {own ? "Overview" : "Open its page"}
         </a>
         {onRemove && (
           <button type="button" className="small" aria-label={`Remove ${name}`} onClick={onRemove}>

@@ -7,7 +7,7 @@ import { Page } from "../../ui/Page";
 import { AddServer } from "./AddServer";
 import { ServerCard } from "./ServerCard";
 
-/** How often it is asked anew, in seconds. */
+/** How often it is asked again, in seconds. */
 const EVERY = 3;
 
 /** This daemon and others, side by side. */
@@ -20,9 +20,9 @@ export function Servers() {
   function askToRemove(name: string) {
     setRemoving({
       title: `Remove ${name}`,
-      what: "It is looked at no more from here, and its token is forgotten. Nothing changes there.",
+      what: "It is no longer shown here, and its token is deleted. The other server is not changed.",
       name,
-      action: "Remove the server",
+      action: "Remove server",
       run: () => api.delete("/v1/servers/{server}", { path: { server: name } }),
     });
   }
@@ -31,7 +31,7 @@ export function Servers() {
     <Page
       title="Servers"
       error={error}
-      about="This daemon and others beside each other, as this one sees them."
+      about="This daemon and other daemons, as seen from this one."
       actions={
         admin && (
           <button type="button" className="primary" onClick={() => setAdding(true)}>

@@ -34,13 +34,13 @@ test("totals are sums, and full is what is full first", () => {
 test("what is worst is what is told", () => {
   const alert = { severity: "warning" as const, message: "m" };
   for (const [part, tone, words] of [
-    [{}, "good", "all is well"],
+    [{}, "good", "no problems"],
     [{ state: "asking" }, "busy", "asking"],
     [{ state: "unreachable", alerts: [alert], alerts_open: 1 }, "bad", "unreachable"],
     [{ alerts: [alert], alerts_open: 1 }, "warn", "1 alert"],
     [{ alerts: [{ ...alert, severity: "critical" }], alerts_open: 9 }, "bad", "9 alerts"],
-    [{ pools: [{ ...pool, state: "degraded" }] }, "warn", "look at its pools"],
-    [{ pools: [{ ...pool, state: "failed" }] }, "bad", "look at its pools"],
+    [{ pools: [{ ...pool, state: "degraded" }] }, "warn", "check its pools"],
+    [{ pools: [{ ...pool, state: "failed" }] }, "bad", "check its pools"],
   ] as const) {
     const found = { ...server, ...part } as Server;
     expect([toneOf(found), verdict(found)], JSON.stringify(part)).toEqual([tone, words]);

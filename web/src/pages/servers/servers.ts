@@ -50,5 +50,5 @@ export function verdict(server: Server): string {
   if (server.state === "unreachable") return "unreachable";
   const { alerts_open: open } = server;
   if (open > 0) return `${open} alert${open === 1 ? "" : "s"}`;
-  return worst(server) === "good" ? "all is well" : "look at its pools";
+  return worst(server) === "good" ? "no problems" : "check its pools";
 }

@@ -12,7 +12,7 @@ export function CloneSnapshot({ of, onClose }: { of: Snapshot; onClose: () => vo
   return (
     <Dialog title={`Clone ${pool}/${volume}@${of.name}`} onClose={onClose}>
       <Form
-        action="Make the clone"
+        action="Create clone"
         disabled={name === ""}
         onSubmit={async () => {
           const path = { pool, volume, snapshot: of.name };
@@ -21,7 +21,7 @@ export function CloneSnapshot({ of, onClose }: { of: Snapshot; onClose: () => vo
           go("volumes", pool, name);
         }}
       >
-        <p>A volume that begins as the snapshot is, and takes space only for what is written to it.</p>
+        <p>A volume with the content of the snapshot; only new writes use space.</p>
         <TextField label="Name" value={name} onChange={setName} autoFocus />
       </Form>
     </Dialog>

@@ -22,7 +22,7 @@ export function ReceiveStream({ pools, volume, onClose }: Props) {
   const [typed, setTyped] = useState("");
   const [sent, setSent] = useState<number>();
   const abort = useRef(new AbortController());
-  // Whoever closes the dialog ends it; the volume keeps what it has and goes on from there.
+  // Closing the dialog aborts the upload; the volume keeps its data and can resume from there.
   useEffect(() => {
     const controller = abort.current;
     return () => controller.abort();
@@ -31,7 +31,7 @@ export function ReceiveStream({ pools, volume, onClose }: Props) {
   return (
     <Dialog title="Receive a snapshot" onClose={onClose}>
       <Form
-        action={force ? "Roll it back and receive" : "Receive it"}
+        action={force ? "Roll back and receive" : "Receive snapshot"}
         danger={force}
         disabled={name === "" || file === undefined || (force && typed.trim() !== full)}
         onSubmit={async () => {
@@ -64,11 +64,11 @@ export function ReceiveStream({ pools, volume, onClose }: Props) {
           label="Volume"
           value={name}
           onChange={setName}
-          hint="A new one for all of a snapshot, else one that has the snapshot before"
+          hint="A new name for a full stream, or a volume that has the base snapshot"
         />
         <div className="field">
           <label>
-            The file{" "}
+            Stream file{" "}
             <input
               type="file"
               onChange={(event) => setFile(event.target.files?.[0])}
@@ -77,17 +77,17 @@ export function ReceiveStream({ pools, volume, onClose }: Props) {
           </label>
         </div>
         <CheckField
-          label="Roll the volume back to the snapshot before first: what was written since is lost"
+          label="First roll the volume back to the base snapshot: later writes are lost"
           checked={force}
           onChange={setForce}
         />
-        {force && <TextField label={`Type ${full} to go on`} value={typed} onChange={setTyped} />}
+        {force && <TextField label={`Type ${full} to confirm`} value={typed} onChange={setTyped} />}
         {file && sent !== undefined && (
           <>
             <progress max={100} value={percent(sent, file.size)} aria-label="Sent" />
             <p className="about">
               {bytes(sent)} of {bytes(file.size)}
-              {sent >= file.size && ": the daemon makes it durable"}
+              {sent >= file.size && ": being made durable"}
             </p>
           </>
         )}

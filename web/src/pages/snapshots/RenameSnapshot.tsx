@@ -11,7 +11,7 @@ export function RenameSnapshot({ of, onClose }: { of: Snapshot; onClose: () => v
   return (
     <Dialog title={`Rename ${of.pool}/${of.volume}@${of.name}`} onClose={onClose}>
       <Form
-        action="Rename it"
+        action="Rename snapshot"
         disabled={name.trim() === "" || name === of.name}
         onSubmit={async () => {
           await api.put("/v1/snapshots/{pool}/{volume}/{snapshot}", { path, body: { name } });
@@ -19,11 +19,11 @@ export function RenameSnapshot({ of, onClose }: { of: Snapshot; onClose: () => v
         }}
       >
         <TextField
-          label="Its new name"
+          label="New name"
           value={name}
           onChange={setName}
           autoFocus
-          {...(of.schedule ? { hint: `The schedule ${of.schedule} no longer deletes it then` } : {})}
+          {...(of.schedule ? { hint: `The schedule ${of.schedule} will no longer delete it` } : {})}
         />
       </Form>
     </Dialog>

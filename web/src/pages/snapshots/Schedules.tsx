@@ -47,9 +47,9 @@ export function Schedules({ schedules }: { schedules: Schedule[] }) {
           onClick={() =>
             setConfirm({
               title: `Remove ${row.pool}/${row.name}`,
-              what: "No more snapshots are taken by it; those that it took stay.",
+              what: "It takes no more snapshots; existing ones are kept.",
               name: row.name,
-              action: "Remove the schedule",
+              action: "Delete schedule",
               run: () => remove(row),
             })
           }
@@ -66,7 +66,7 @@ export function Schedules({ schedules }: { schedules: Schedule[] }) {
         columns={columns}
         rows={schedules}
         rowKey={(row) => `${row.pool}/${row.name}/${row.volumes[0]}`}
-        empty="No snapshots are taken by themselves."
+        empty="No schedules."
         tall={8}
       />
       {confirm && <Confirm of={confirm} onClose={() => setConfirm(undefined)} />}

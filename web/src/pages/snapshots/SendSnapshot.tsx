@@ -8,7 +8,7 @@ import { Dialog } from "../../ui/Dialog";
 import { SelectField, TextField } from "../../ui/Field";
 
 /**
- * A snapshot as a file. The browser saves it as it comes, however long it is, and shows how far it is; so does the page
+ * A snapshot as a file. The browser saves it while receiving, whatever its size, and shows the progress; so does the page
  * of jobs.
  */
 export function SendSnapshot({ of, onClose }: { of: Snapshot; onClose: () => void }) {
@@ -33,22 +33,22 @@ export function SendSnapshot({ of, onClose }: { of: Snapshot; onClose: () => voi
           {bytes(of.size)} at most; how far it is, is seen at <a href={href("jobs")}>Jobs</a>, too.
         </p>
         <SelectField
-          label="What is sent"
+          label="Content"
           value={from}
           options={[
-            ["", "all of it"] as const,
+            ["", "full"] as const,
             ...before.map(
-              (known) => [known.name, `what changed since ${known.name}, ${time(known.created_s)}`] as const,
+              (known) => [known.name, `changes since ${known.name}, ${time(known.created_s)}`] as const,
             ),
           ]}
           onChange={setFrom}
         />
         <TextField
-          label="Go on with a volume that has a part of it"
+          label="Resume an interrupted transfer"
           value={resume}
           onChange={setResume}
           className="mono"
-          placeholder="the token that its page shows"
+          placeholder="resume token from the receiving volume's page"
         />
         <footer>
           <a
@@ -57,7 +57,7 @@ export function SendSnapshot({ of, onClose }: { of: Snapshot; onClose: () => voi
             download={`${volume}@${of.name}${from && !resume.trim() ? `-since-${from}` : ""}.convect`}
             onClick={onClose}
           >
-            Save the stream
+            Save stream
           </a>
         </footer>
       </div>

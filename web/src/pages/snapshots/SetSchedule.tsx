@@ -26,7 +26,7 @@ export function SetSchedule({ volumes, onClose }: { volumes: Volume[]; onClose: 
   return (
     <Dialog title="New schedule" onClose={onClose}>
       <Form
-        action="Set the schedule"
+        action="Create schedule"
         disabled={name === "" || seconds === undefined || !/^\d+$/.test(keep) || chosen.size === 0}
         onSubmit={async () => {
           if (seconds === undefined) return;
@@ -49,8 +49,13 @@ export function SetSchedule({ volumes, onClose }: { volumes: Volume[]; onClose: 
         )}
         <div className="grid">
           <TextField label="Name" value={name} onChange={setName} autoFocus />
-          <TextField label="Every" value={every} onChange={setEvery} hint="Like 15m, 1h or 1d" />
-          <TextField label="Kept of each volume" value={keep} onChange={setKeep} inputMode="numeric" />
+          <TextField label="Every" value={every} onChange={setEvery} hint="For example 15m, 1h or 1d" />
+          <TextField
+            label="Snapshots to keep per volume"
+            value={keep}
+            onChange={setKeep}
+            inputMode="numeric"
+          />
         </div>
         <fieldset className="choices">
           <legend>Volumes</legend>

@@ -24,7 +24,7 @@ function deletion(snapshot: Snapshot): Confirmation {
     title: `Delete ${full(snapshot)}`,
     what: `Snapshot ${full(snapshot)} is lost.`,
     name: full(snapshot),
-    action: "Delete the snapshot",
+    action: "Delete snapshot",
     run: () => api.delete("/v1/snapshots/{pool}/{volume}/{snapshot}", { path: path(snapshot) }),
   };
 }
@@ -33,9 +33,9 @@ function rollBack(snapshot: Snapshot): Confirmation {
   const { pool, volume, name } = snapshot;
   return {
     title: `Roll ${pool}/${volume} back`,
-    what: `What was written to ${pool}/${volume} since ${full(snapshot)} is lost.`,
+    what: `Data written to ${pool}/${volume} since ${full(snapshot)} is lost.`,
     name: full(snapshot),
-    action: "Roll it back",
+    action: "Roll back volume",
     run: () =>
       api.post("/v1/volumes/{pool}/{volume}/rollback", { path: { pool, volume }, body: { snapshot: name } }),
   };
@@ -205,7 +205,7 @@ export function SnapshotTable({ snapshots, tree: asTree, tall = 10 }: Props) {
         columns={columns}
         rows={rows}
         rowKey={(row) => row.key}
-        empty="There is no snapshot."
+        empty="No snapshots."
         tall={tall}
       />
       {confirm && <Confirm of={confirm} onClose={() => setConfirm(undefined)} />}

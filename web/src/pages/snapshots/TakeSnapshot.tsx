@@ -18,7 +18,7 @@ export function TakeSnapshot({ pool, volumes, onClose }: Props) {
       onClose={onClose}
     >
       <Form
-        action="Take it"
+        action="Take snapshot"
         disabled={name === ""}
         onSubmit={async () => {
           await api.post("/v1/snapshots", { body: { pool, volumes, name } });

@@ -19,7 +19,7 @@ export interface SnapshotRow {
 
 export type Row = VolumeRow | SnapshotRow;
 
-/** Deeper than this clones of clones are not moved to the right any more. */
+/** Deeper than this clones of clones are not moved to the right any longer. */
 const DEPTH_MAX = 6;
 
 export function flat(snapshots: readonly Snapshot[]): Row[] {
@@ -68,7 +68,7 @@ export function tree(snapshots: readonly Snapshot[], closed: ReadonlySet<string>
   };
   const names = [...byVolume.keys()].sort();
   for (const key of names) if (!parent.has(key)) add(key, 0);
-  // What is left is beneath something that is not shown.
+  // The rest has parents that are not shown.
   for (const key of names) add(key, 0);
   return rows;
 }

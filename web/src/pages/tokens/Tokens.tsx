@@ -25,11 +25,11 @@ function CreateToken({ onClose }: { onClose: () => void }) {
   if (made) {
     return (
       <Dialog title={`Token ${made.token.name}`} onClose={onClose}>
-        <p>This is the only time that it is shown.</p>
-        <Code label="The token" text={made.secret} />
+        <p>The token is shown only once.</p>
+        <Code label="Token secret" text={made.secret} />
         <footer className="form">
           <button type="button" className="primary" onClick={onClose}>
-            I have kept it
+            I have saved it
           </button>
         </footer>
       </Dialog>
@@ -39,7 +39,7 @@ function CreateToken({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="New token" onClose={onClose}>
       <Form
-        action="Make the token"
+        action="Create token"
         disabled={name === "" || seconds === undefined}
         onSubmit={async () =>
           setMade(await api.post("/v1/tokens", { body: { name, role, expires_in_s: seconds ?? null } }))
@@ -47,7 +47,7 @@ function CreateToken({ onClose }: { onClose: () => void }) {
       >
         <TextField label="Name" value={name} onChange={setName} autoFocus hint="Who or what it is for" />
         <SelectField label="Role" value={role} options={ROLES} onChange={setRole} />
-        <TextField label="Counts for" value={lasts} onChange={setLasts} hint="Like 12h or 90d" />
+        <TextField label="Valid for" value={lasts} onChange={setLasts} hint="For example 12h or 90d" />
       </Form>
     </Dialog>
   );
@@ -78,9 +78,9 @@ export function Tokens() {
           onClick={() =>
             setRevoking({
               title: `Revoke ${row.name}`,
-              what: "Whoever shows it is refused then, and its sessions end.",
+              what: "It is no longer accepted, and its sessions are ended.",
               name: row.name,
-              action: "Revoke it",
+              action: "Revoke token",
               run: () => api.delete("/v1/tokens/{token}", { path: { token: row.name } }),
             })
           }
@@ -94,7 +94,7 @@ export function Tokens() {
     <Page
       title="Tokens"
       error={error}
-      about="What people and programs show to come in by the network."
+      about="Credentials of people and programs for access over the network."
       actions={
         <button type="button" className="primary" onClick={() => setMaking(true)}>
           New token
@@ -106,7 +106,7 @@ export function Tokens() {
         columns={columns}
         rows={value?.items ?? []}
         rowKey={(row) => row.name}
-        empty="There is no token."
+        empty="No tokens."
       />
       {making && <CreateToken onClose={() => setMaking(false)} />}
       {revoking && <Confirm of={revoking} onClose={() => setRevoking(undefined)} />}

@@ -12,13 +12,13 @@ const LBA = [
   ["4096", "4,096 bytes"],
 ] as const;
 const OFFERS = [
-  ["vm", "a virtual machine of this host"],
+  ["vm", "a virtual machine on this host"],
   ["none", "nobody yet"],
 ] as const;
 
 type Offer = (typeof OFFERS)[number][0];
 
-/** Where a virtual machine's monitor finds the volume unless somebody says another place. */
+/** Default socket path for the VMM. */
 function socketOf(name: string): string {
   return `/run/convect/${name || "NAME"}.sock`;
 }
@@ -70,7 +70,7 @@ export function CreateVolume({ pools, onClose }: { pools: Pool[]; onClose: () =>
       });
     } catch (problem) {
       const why = problem instanceof Error ? problem.message : String(problem);
-      throw new Error(`The volume was made, and is offered to nobody: ${why}`);
+      throw new Error(`The volume was created, but not exported: ${why}`);
     }
     onClose();
     go("exports", name);
@@ -79,7 +79,7 @@ export function CreateVolume({ pools, onClose }: { pools: Pool[]; onClose: () =>
   return (
     <Dialog title="New volume" onClose={onClose}>
       <Form
-        action="Make the volume"
+        action="Create volume"
         disabled={name === "" || wanted === undefined || most === undefined || kept === undefined}
         onSubmit={async () => {
           if (wanted !== undefined) await make(wanted);
@@ -100,11 +100,11 @@ export function CreateVolume({ pools, onClose }: { pools: Pool[]; onClose: () =>
           onChange={setSize}
           hint={
             wanted === undefined
-              ? "Write it like 100G or 1.5T"
-              : `${bytes(wanted)}; space is taken as it is written`
+              ? "For example 100G or 1.5T"
+              : `${bytes(wanted)}; space is allocated on write`
           }
         />
-        <SelectField label="Offer it to" value={offer} options={OFFERS} onChange={setOffer} />
+        <SelectField label="Export to" value={offer} options={OFFERS} onChange={setOffer} />
         {offer === "vm" && (
           <TextField
             label="Socket for the virtual machine"
@@ -120,21 +120,17 @@ export function CreateVolume({ pools, onClose }: { pools: Pool[]; onClose: () =>
             label="Quota"
             value={quota}
             onChange={setQuota}
-            placeholder="as much as the pool has"
-            hint="The most that it and its snapshots may take"
+            placeholder="unlimited"
+            hint="Maximum space of the volume and its snapshots"
           />
           <TextField
             label="Reservation"
             value={reservation}
             onChange={setReservation}
             placeholder="none"
-            hint="What the pool keeps for them"
+            hint="Space guaranteed to the volume"
           />
-          <CheckField
-            label="Thick: all of its space is reserved at once"
-            checked={thick}
-            onChange={setThick}
-          />
+          <CheckField label="Thick: reserve all space now" checked={thick} onChange={setThick} />
         </details>
       </Form>
     </Dialog>

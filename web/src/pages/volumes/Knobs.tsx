@@ -14,7 +14,7 @@ const REACTIONS = [
   ["thrifty", "thrifty: less is promoted"],
 ] as const;
 
-/** What a volume may take of its pool, and what was chosen for its placement. */
+/** Quota, reservation and placement settings of a volume. */
 export function Knobs({ of }: { of: Volume }) {
   const before = knobsOf(of);
   const [form, setForm] = useState(before);
@@ -26,7 +26,7 @@ export function Knobs({ of }: { of: Volume }) {
   return (
     <>
       <Form
-        action="Change it"
+        action="Save changes"
         disabled={!operator || change === undefined || Object.keys(change).length === 0}
         onSubmit={async () => {
           if (change) await api.put("/v1/volumes/{pool}/{volume}", { path, body: change });
@@ -38,55 +38,55 @@ export function Knobs({ of }: { of: Volume }) {
             value={form.quota}
             onChange={(quota) => set({ quota })}
             placeholder="none"
-            hint="The most that it and its snapshots may store"
+            hint="Maximum space of the volume and its snapshots"
           />
           <TextField
             label="Reservation"
             value={form.reservation}
             onChange={(reservation) => set({ reservation })}
             placeholder="none"
-            hint="What the pool keeps for it"
+            hint="Space guaranteed to the volume"
           />
           <TextField
-            label="Floor on the fast tier"
+            label="Guaranteed fast-tier space"
             value={form.fastFloor}
             onChange={(fastFloor) => set({ fastFloor })}
             placeholder="none"
-            hint="Up to there others give way first"
+            hint="Other volumes' data is evicted first"
           />
           <TextField
-            label="Ceiling on the fast tier"
+            label="Maximum fast-tier space"
             value={form.fastCeiling}
             onChange={(fastCeiling) => set({ fastCeiling })}
             placeholder="none"
-            hint="Beyond it nothing of it is promoted"
+            hint="Nothing is promoted beyond it"
           />
           <TextField
-            label="Promotion may write a day"
+            label="Promotion budget per day"
             value={form.writeBudget}
             onChange={(writeBudget) => set({ writeBudget })}
-            placeholder="as much as is worth it"
+            placeholder="unlimited"
             hint={budget ? `${bytes(budget.left)} left` : undefined}
           />
           <TextField
-            label="Expected: operations a second"
+            label="Target: IOPS"
             value={form.targetIops}
             onChange={(targetIops) => set({ targetIops })}
             placeholder="nothing"
-            hint="An alert tells when it asks for them and gets less"
+            hint="An alert is raised when the volume needs them and gets less"
           />
           <TextField
-            label="Expected: bytes a second"
+            label="Target: bytes per second"
             value={form.targetBandwidth}
             onChange={(targetBandwidth) => set({ targetBandwidth })}
             placeholder="nothing"
           />
           <TextField
-            label="Expected: milliseconds"
+            label="Target: latency in milliseconds"
             value={form.targetLatency}
             onChange={(targetLatency) => set({ targetLatency })}
             placeholder="nothing"
-            hint="Within which 99 of 100 operations end"
+            hint="p99 of all operations"
           />
           <SelectField
             label="Reaction"
@@ -96,12 +96,12 @@ export function Knobs({ of }: { of: Volume }) {
           />
         </div>
         <CheckField
-          label="Reads bring what is hot to the fast tier"
+          label="Promote hot data on reads"
           checked={form.promotion}
           onChange={(promotion) => set({ promotion })}
         />
         <LinesField
-          label="Initiators that placement does not hear of, one a line"
+          label="Bypassed initiators, one per line (ignored by placement)"
           rows={2}
           value={form.bypass}
           onChange={(bypass) => set({ bypass })}

@@ -9,7 +9,7 @@ import { Form } from "../../ui/Form";
 const PINS = [
   ["fast", "keep on the fast tier"],
   ["slow", "keep on the slow tier"],
-  ["none", "wherever it is worth it"],
+  ["none", "no pin"],
 ] as const;
 
 /** Ranges that are kept on a tier. */
@@ -33,7 +33,7 @@ export function Pins({ of }: { of: Volume }) {
       </ul>
       {operator && (
         <Form
-          action="Pin it"
+          action="Pin range"
           disabled={from === undefined || wide === undefined}
           onSubmit={async () => {
             if (from === undefined || wide === undefined) return;

@@ -4,7 +4,7 @@ import type { Volume } from "../../api/types";
 import { Dialog } from "../../ui/Dialog";
 import { Form } from "../../ui/Form";
 
-/** Gives a clone the snapshots that it stands on. */
+/** Gives a clone the snapshots that it is based on. */
 export function Promote({ of, onClose }: { of: Volume; onClose: () => void }) {
   const [told, setTold] = useState<string>();
   const path = { pool: of.pool, volume: of.name };
@@ -18,15 +18,17 @@ export function Promote({ of, onClose }: { of: Volume; onClose: () => void }) {
   return (
     <Dialog title={`Promote ${of.pool}/${of.name}`} onClose={onClose}>
       <Form
-        action="Promote it"
+        action="Promote clone"
         onSubmit={async () => {
           const done = await api.post("/v1/volumes/{pool}/{volume}/promote", { path });
-          setTold(`It has the snapshots ${done.snapshots.join(", ")} of ${of.pool}/${done.parent} now.`);
+          setTold(
+            `The volume now has the snapshots ${done.snapshots.join(", ")} of ${of.pool}/${done.parent}.`,
+          );
         }}
       >
         <p>
-          For a clone: it takes over the snapshot that it was made from and those before it, so that the
-          volume that it was cloned from, which is a clone then, can be deleted. Nothing is copied.
+          Swap a clone with its origin: it takes over its origin snapshot and those before it, so that the
+          original volume becomes its clone and can be deleted. No data is copied.
         </p>
       </Form>
     </Dialog>

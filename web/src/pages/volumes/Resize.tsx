@@ -6,7 +6,7 @@ import { Dialog } from "../../ui/Dialog";
 import { TextField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
 
-/** A new size; a smaller one asks for the name, as what lies beyond is lost. */
+/** A new size; a smaller one asks for the name, as what is beyond is lost. */
 export function Resize({ of, onClose }: { of: Volume; onClose: () => void }) {
   const name = `${of.pool}/${of.name}`;
   const [size, setSize] = useState(bytes(of.size));
@@ -16,7 +16,7 @@ export function Resize({ of, onClose }: { of: Volume; onClose: () => void }) {
   return (
     <Dialog title={`Resize ${name}`} onClose={onClose}>
       <Form
-        action={shrinks ? "Make it smaller" : "Resize it"}
+        action={shrinks ? "Shrink volume" : "Resize volume"}
         danger={shrinks}
         disabled={wanted === undefined || wanted === of.size || (shrinks && typed.trim() !== name)}
         onSubmit={async () => {
@@ -33,11 +33,11 @@ export function Resize({ of, onClose }: { of: Volume; onClose: () => void }) {
           value={size}
           onChange={setSize}
           autoFocus
-          hint={`It is ${bytes(of.size)} now`}
+          hint={`Current size: ${bytes(of.size)}`}
         />
         {shrinks && (
           <TextField
-            label={`What lies beyond ${size} is lost: type ${name} to go on`}
+            label={`Data beyond ${size} is lost: type ${name} to confirm`}
             value={typed}
             onChange={setTyped}
             className="mono"

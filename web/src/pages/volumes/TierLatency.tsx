@@ -10,7 +10,7 @@ export function TierLatency({ pool, volume }: { pool: string; volume: string }) 
   );
   if (!latency) return null;
   const all = rows(latency);
-  if (all.length === 0) return <p className="empty">Nothing was read in the last half minute.</p>;
+  if (all.length === 0) return <p className="empty">No reads in the last 30 seconds.</p>;
   const most = Math.max(1, ...all.flatMap((row) => SOURCES.map((source) => row.counts[source])));
   const told = (source: (typeof SOURCES)[number], share: number) => {
     const ms = percentile(latency[source], latency.bounds_ns, share);
@@ -18,7 +18,7 @@ export function TierLatency({ pool, volume }: { pool: string; volume: string }) 
   };
   return (
     <table className="spread tiers">
-      <caption>Reads of the last half minute by how long they took and where they came from</caption>
+      <caption>Reads of the last 30 seconds by latency and tier</caption>
       <thead>
         <tr>
           <th scope="col">Took</th>

@@ -5,7 +5,7 @@ import { useData } from "../../live/useData";
 import { href } from "../../router";
 import { topRanges } from "./ranges";
 
-/** Parts that the volume is looked at in. */
+/** Parts that the volume is examined in. */
 const PARTS = 1024;
 /** Ranges that are shown. */
 const SHOWN = 8;
@@ -20,12 +20,12 @@ export function TopRanges({ pool, volume }: { pool: string; volume: string }) {
   );
   if (!value) return null;
   const ranges = topRanges(value, SHOWN);
-  if (ranges.length === 0) return <p className="empty">Nothing of it was used lately.</p>;
+  if (ranges.length === 0) return <p className="empty">No recent accesses.</p>;
   return (
     <table className="ranges">
       <caption>
-        What is used most, of {count(value.cells.length)} parts;{" "}
-        <a href={href("map", pool, volume)}>the map</a> shows all
+        Most accessed of {count(value.cells.length)} ranges; <a href={href("map", pool, volume)}>the map</a>{" "}
+        shows all
       </caption>
       <thead>
         <tr>

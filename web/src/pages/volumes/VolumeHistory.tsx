@@ -2,7 +2,7 @@ import { useState } from "react";
 import { HistoryCharts, type Span, SpanField } from "../../history/HistoryCharts";
 import { Card } from "../../ui/Page";
 
-/** What a volume did over time. */
+/** History of a volume. */
 export function VolumeHistory({ name }: { name: string }) {
   const [span, setSpan] = useState<Span>("3600");
   return (

@@ -41,7 +41,7 @@ function VolumeFacts({ of }: { of: Volume }) {
       of={[
         ["Size", bytes(of.size)],
         ["Written", `${bytes(of.mapped)}, ${percent(of.mapped, of.size).toFixed(1)} %`],
-        ["With its snapshots", of.held !== undefined && of.held !== of.mapped && bytes(of.held)],
+        ["Including snapshots", of.held !== undefined && of.held !== of.mapped && bytes(of.held)],
         ["On the fast tier", bytes(of.fast ?? 0)],
         ["Space", of.thick ? "thick" : "thin"],
         ["Quota", of.quota && bytes(of.quota)],
@@ -50,7 +50,7 @@ function VolumeFacts({ of }: { of: Volume }) {
         ["Logical block", `${of.lba_size} bytes`],
         ["Serial", <code key="serial">{of.serial}</code>],
         ["Receiving", of.receiving && `${of.receiving.snapshot}: ${bytes(of.receiving.done)} so far`],
-        ["To go on with it", of.receiving && <code key="token">{of.receiving.token}</code>],
+        ["Resume token", of.receiving && <code key="token">{of.receiving.token}</code>],
       ]}
     />
   );
@@ -62,15 +62,15 @@ function LoadFacts({ name }: { name: string }) {
     <div className="figures">
       <div>
         <b>{count(load.readIops)}</b>
-        <span>reads a second, {bytes(Math.round(load.readBytes))}/s</span>
+        <span>read IOPS, {bytes(Math.round(load.readBytes))}/s</span>
       </div>
       <div>
         <b>{count(load.writeIops)}</b>
-        <span>writes a second, {bytes(Math.round(load.writeBytes))}/s</span>
+        <span>write IOPS, {bytes(Math.round(load.writeBytes))}/s</span>
       </div>
       <div>
         <b>{milliseconds(load.readMs)}</b>
-        <span>a read; {milliseconds(load.writeMs)} a write</span>
+        <span>read latency; {milliseconds(load.writeMs)} write</span>
       </div>
     </div>
   );
@@ -90,7 +90,7 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
       title: `Delete ${name}`,
       what: `Volume ${name} and everything in it is lost.`,
       name,
-      action: "Delete the volume",
+      action: "Delete volume",
       run: async () => {
         await api.delete("/v1/volumes/{pool}/{volume}", { path: { pool, volume } });
         go("volumes");
@@ -160,7 +160,7 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
               )
             }
           >
-            {value.exports.length === 0 && <p className="empty">Nobody can use it yet.</p>}
+            {value.exports.length === 0 && <p className="empty">No exports yet.</p>}
             {value.exports.map((known) => (
               <ExportCard key={known.name} of={known} />
             ))}
@@ -170,7 +170,7 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
             actions={
               operator && (
                 <button type="button" className="small" onClick={() => setOpen("snapshot")}>
-                  Take one
+                  New snapshot
                 </button>
               )
             }
@@ -178,7 +178,7 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
             <SnapshotTable snapshots={value.snapshots} />
           </Card>
           {value.shown.placement && (
-            <Card title="Limits and placement">
+            <Card title="Settings">
               <Knobs
                 key={JSON.stringify([value.shown.placement, value.shown.quota, value.shown.targets])}
                 of={value.shown}

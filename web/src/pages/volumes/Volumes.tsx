@@ -124,7 +124,7 @@ export function Volumes() {
           columns={columns(live)}
           rows={rows}
           rowKey={(row) => `${row.pool}/${row.name}/${row.id}`}
-          empty={find ? "No volume has such a name." : "There is no volume yet."}
+          empty={find ? "No matching volumes." : "No volumes yet."}
           tall={20}
         />
       )}

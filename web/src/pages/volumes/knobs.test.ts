@@ -38,6 +38,6 @@ test("what is expected is asked for in the interface's units", () => {
     target_bandwidth: 2 ** 20,
   });
   expect(changeOf(before, { ...before, targetLatency: "fast" })).toBeUndefined();
-  expect(expectedOf(expected.targets)).toBe("5000 operations a second, 99 of 100 within 2.5 ms");
+  expect(expectedOf(expected.targets)).toBe("5000 IOPS, p99 within 2.5 ms");
   expect(expectedOf(undefined)).toBe("");
 });

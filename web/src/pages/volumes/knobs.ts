@@ -1,4 +1,4 @@
-// The knobs of a volume as the form has them, and what a form changes of them. Pure.
+// The settings of a volume as the form has them, and what a form changes of them. Pure.
 import type { Targets, Volume, VolumeChange } from "../../api/types";
 import { bytes, parseBytes } from "../../format";
 
@@ -29,14 +29,14 @@ function inMilliseconds(ns: number | null | undefined): number {
   return (ns ?? 0) / 1e6;
 }
 
-/** What is expected of a volume in words; nothing where nothing is. */
+/** Performance targets of a volume, in words; empty without any. */
 export function expectedOf(targets: Targets | null | undefined): string {
   if (!targets) return "";
   const { iops, bandwidth, latency_ns: latency } = targets;
   const parts = [
-    iops && `${iops} operations a second`,
+    iops && `${iops} IOPS`,
     bandwidth && `${bytes(bandwidth)}/s`,
-    latency && `99 of 100 within ${inMilliseconds(latency)} ms`,
+    latency && `p99 within ${inMilliseconds(latency)} ms`,
   ];
   return parts.filter(Boolean).join(", ");
 }
@@ -77,7 +77,7 @@ const NUMBERS = [
   ["targetLatency", "target_latency_ns", 1e6],
 ] as const;
 
-/** What is to be changed; nothing when a size or a number cannot be read. */
+/** The changes; undefined if a size or a number is invalid. */
 export function changeOf(before: KnobForm, now: KnobForm): VolumeChange | undefined {
   const change: VolumeChange = {};
   for (const [field, member] of SIZES) {

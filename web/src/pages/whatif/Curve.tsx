@@ -31,7 +31,7 @@ export function Curve({ points }: { points: ForecastPoint[] }) {
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         role="img"
-        aria-label="Share that is answered without the slow tier, by size of the fast tier"
+        aria-label="Hit rate (RAM and fast tier) by size of the fast tier"
       >
         {[0, 0.25, 0.5, 0.75, 1].map((share) => (
           <g key={share} className="axis">

@@ -14,11 +14,11 @@ const COLUMNS: Column<ForecastPoint>[] = [
     width: "minmax(7rem, 1fr)",
     cell: (row) => (row.percent === 100 ? <b>{bytes(row.bytes)} (today)</b> : bytes(row.bytes)),
   },
-  { name: "Of today", width: "6rem", right: true, cell: (row) => `${row.percent} %` },
-  { name: "Answered fast", width: "7rem", right: true, cell: (row) => share(row.hits ?? row.lru_hits) },
-  { name: "By LRU", width: "6rem", right: true, wide: true, cell: (row) => share(row.lru_hits) },
+  { name: "Relative", width: "6rem", right: true, cell: (row) => `${row.percent} %` },
+  { name: "Hit rate", width: "7rem", right: true, cell: (row) => share(row.hits ?? row.lru_hits) },
+  { name: "LRU", width: "6rem", right: true, wide: true, cell: (row) => share(row.lru_hits) },
   {
-    name: "Mean time",
+    name: "Mean latency",
     width: "7rem",
     right: true,
     cell: (row) => (row.mean_ns ? milliseconds(row.mean_ns / 1e6) : "–"),
@@ -36,18 +36,18 @@ function told(forecast: Forecast): string {
   if (!today || !double) return "";
   const more = (of(double) - of(today)) * 100;
   return more < 1
-    ? "Twice as much would hardly change anything."
-    : `Twice as much would answer ${more.toFixed(1)} points more without the slow tier.`;
+    ? "Doubling the fast tier would change little."
+    : `Doubling the fast tier would raise the hit rate by ${more.toFixed(1)} percentage points.`;
 }
 
-/** What other sizes of the fast tier would give, by the traffic of late. */
+/** Forecasts for other sizes of the fast tier, from recent traffic. */
 export function WhatIf() {
   const pools = useData("pools", (signal) => api.get("/v1/pools", { signal })).value?.items ?? [];
   const tiered = pools.filter((pool) => pool.fast_capacity > 0);
   const [chosen, setChosen] = useState<string>();
   const pool = chosen ?? tiered[0]?.name;
   return (
-    <Page title="What if" about="What another size of the fast tier would give, by the traffic of late.">
+    <Page title="What if" about="Forecast for other sizes of the fast tier, from recent traffic.">
       {tiered.length > 1 && pool && (
         <SelectField
           label="Pool"
@@ -57,7 +57,7 @@ export function WhatIf() {
         />
       )}
       {pool === undefined ? (
-        <p className="empty">There is no pool with a fast and a slow tier.</p>
+        <p className="empty">No pool has both a fast and a slow tier.</p>
       ) : (
         <PoolForecast key={pool} pool={pool} />
       )}
@@ -82,20 +82,20 @@ function PoolForecast({ pool }: { pool: string }) {
           label="Of"
           value={chosen}
           options={[
-            ["", "all of the pool"] as const,
+            ["", "whole pool"] as const,
             ...value.volumes.map((known) => [known.volume ?? "", known.volume ?? ""] as const),
           ]}
           onChange={setChosen}
         />
       )}
       {forecast.uses === 0 ? (
-        <p className="empty">Nothing was read or written of late: there is nothing to forecast from.</p>
+        <p className="empty">No recent traffic to forecast from.</p>
       ) : (
         <>
           <p>
             {told(forecast)}{" "}
             <span className="about">
-              From {count(forecast.uses)} uses of {bytes(forecast.used_bytes)}.
+              Based on {count(forecast.uses)} accesses to {bytes(forecast.used_bytes)}.
             </span>
           </p>
           <Curve points={forecast.points} />

@@ -1,4 +1,4 @@
-//! What several of the tests use.
+//! Helpers of several tests.
 
 pub mod folder;
 pub mod virtual_time;

@@ -1,4 +1,4 @@
-//! What follows comes to RAM unasked, and only while nobody waits for the disk.
+//! Predicted extents are prefetched, but only while no request waits for the disk.
 
 use crate::EngineConfig;
 use crate::control::explain::Cause;
@@ -44,7 +44,7 @@ async fn read_all(handle: &reactor::Handle, probe: &Probe, by: By) -> u64 {
         let mut buf = IoBuf::zeroed(BLOCK);
         let read = (probe.shard).read(by, place * APART, &mut buf, Looked::Unknown);
         read.await.unwrap();
-        // What leaves RAM goes to no other place.
+        // Extents evicted from RAM are not promoted.
         probe.shard.promote_nothing();
         handle.sleep(20_000_000).await;
     }

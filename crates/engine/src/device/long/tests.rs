@@ -35,7 +35,7 @@ struct Scene {
     told: Arc<Told>,
 }
 
-/// Two shards, and nothing under way.
+/// Two shards, and nothing in progress.
 fn scene() -> Scene {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
     let port = || (ShardPort::new(handle.remote()), InFlight::default());
@@ -83,7 +83,7 @@ fn begun(kind: OpKind) -> (Ports, Arc<Told>) {
     (scene.ports, scene.told)
 }
 
-/// What both shards have to do now.
+/// The queues of both shards.
 fn taken(ports: &Ports) -> Vec<ShardOp> {
     let mut all = Vec::new();
     for (shard, (port, _)) in ports.iter().enumerate() {
@@ -185,7 +185,7 @@ fn long_reads_and_writes_are_cut_at_chunks_and_have_so_many_bytes_with_shards_to
             let bytes: u64 = ops.iter().map(|op| op.op.len).sum();
             assert!(bytes < BYTES + MIB, "{bytes}");
             round += 1;
-            // The first one had all to itself when it came.
+            // The first one had no competition when it arrived.
             if round == 2 {
                 let of_second = ops.iter().filter(|op| op.op.offset >= second);
                 assert_eq!(of_second.count() as u64, BYTES / MIB / 2, "they take turns");

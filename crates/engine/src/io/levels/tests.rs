@@ -47,7 +47,7 @@ fn of_a_hundred_one_is_who_has_waited_for_longest() {
         before += 1;
     }
     assert_eq!(before, ELDEST);
-    // Others go on meanwhile: it may find no room at once.
+    // Others continue meanwhile: it may find no room immediately.
     assert!(other.is_next() && patient.is_next());
     other.goes();
     patient.goes();
@@ -90,7 +90,7 @@ async fn full(handle: &Handle, name: &str) -> Rc<Probe> {
     Rc::new(probe)
 }
 
-/// The longest time that one of some writes of level 1 takes, one after the other, while so many of level 3 are under way at
+/// The longest latency of some sequential writes of level 1 while this many of level 3 are in flight at
 /// any time; and how many of those end meanwhile.
 async fn beside_a_flood(handle: &Handle, probe: &Rc<Probe>, floods: u64) -> (u64, u64) {
     let ended = Rc::new(Cell::new(0u64));
@@ -112,7 +112,7 @@ async fn beside_a_flood(handle: &Handle, probe: &Rc<Probe>, floods: u64) -> (u64
     let (handle, probe) = (handle.clone(), probe.clone());
     let one = async {
         let mut longest = 0;
-        // The flood has taken what there was.
+        // The flood has taken all free slots.
         handle.sleep(1_000 * MS).await;
         let before = ended.get();
         for number in 0..WRITES {

@@ -1,4 +1,4 @@
-//! A block of which one place has no right copy, from another place that has.
+//! Repairing a block with a bad copy at one place from an intact copy at another.
 
 use crate::control::explain::Cause;
 use crate::map::page::MapPage;
@@ -12,8 +12,8 @@ use std::rc::Rc;
 use units::{BLOCK, EXTENT_BLOCKS, Place};
 
 impl Shard {
-    /// Writes a block of which one place has no right copy into a new slot, from RAM or from its
-    /// other place. False when there is no right one.
+    /// Rewrites a block with a bad copy at one place into a new slot, from RAM or from its
+    /// other place. False if no copy is intact.
     pub(crate) async fn rescue(&self, (volume, chunk): (u32, u32), block: usize) -> bool {
         let Ok(_room) = self.journal_room(Work::Mover).await else {
             return false;
@@ -36,7 +36,7 @@ impl Shard {
             return false;
         }
         if block_of(&map_page, block) != before {
-            // It was written, or moved, meanwhile: nothing is wrong with it any more.
+            // It was written, or moved, meanwhile: the bad copy is no longer in use.
             self.give_back(&runs);
             return true;
         }

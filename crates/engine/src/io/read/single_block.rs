@@ -1,4 +1,4 @@
-//! Reads of one block from a fast drive that has to be asked, as most reads of hosts are where drives are not memory: what
+//! Reads of one block from a fast drive that needs I/O, as most host reads are where drives are not memory: what
 //! [`Shard::read`] does for any, without the lists of pieces and runs that those need.
 
 use super::slow_path::{Looked, is_right};
@@ -15,12 +15,12 @@ use units::BLOCK;
 use units::mutation::{Mutation, is_on};
 
 impl Shard {
-    /// Carries out a read of one block that [`Shard::read_seen`] left.
+    /// Executes a read of one block that [`Shard::read_seen`] left.
     pub(crate) async fn read_one(self: Rc<Self>, mut op: ShardOp, seen: Seen) {
         let began = self.handle.now_ns();
         let by = By::read(op.volume).bypassed(op.by.bypassed);
         if !self.read_from_drive(by, &seen, &mut op.op.buf).await {
-            // Elsewhere is found what is wrong, and what can be done.
+            // The general path determines what is wrong, and repairs it.
             return Box::pin(self.execute(op, Looked::Block(seen))).await;
         }
         self.count_op(&op, self.handle.now_ns() - began);
@@ -38,7 +38,7 @@ impl Shard {
         if at_home || place.is_none() || self.class(place) != Class::Fast {
             return false;
         }
-        // It is copied as it is checked. What is wrong is read once more, to the same memory.
+        // It is verified while it is copied. A bad block is read once more, to the same memory.
         let (buf, right) = (RefCell::new(buf), Cell::new(false));
         let check = |_: usize, bytes: &[u8]| {
             let sum = Shown::from(bytes).read_into(0..BLOCK, &mut buf.borrow_mut(), 0);
@@ -49,7 +49,7 @@ impl Shard {
         let Ok(data) = self.read_place(place, 1, &check).await else {
             return false;
         };
-        // A mirror that mends looks at every member: the last one that was copied may be one that is wrong.
+        // A mirror repair reads every member: the last copy may be a bad one.
         if !right.get() && !is_on(Mutation::LegLast) {
             buf.borrow_mut().write(0, &data);
         }

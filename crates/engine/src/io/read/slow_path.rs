@@ -1,4 +1,4 @@
-//! Reads: from RAM, slots or homes, every block checked.
+//! Reads from RAM, slots or homes; every block is verified.
 
 use super::tier_choice::TierChoice;
 use crate::cache::fill::FillOrigin;
@@ -24,19 +24,19 @@ use std::sync::atomic::Ordering;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, EXTENT_BLOCKS, Place};
 
-/// Failures after which a read gives up: the data may have moved beneath it, so that what it
-/// found wrong is right elsewhere.
+/// Failures after which a read stops retrying: the data may have been moved meanwhile, so that a block that it
+/// found bad is intact elsewhere.
 const ATTEMPTS: usize = 8;
 
-/// Where a read stands that may have to take turns at a drive.
+/// The state of a read that may have to take turns at a drive.
 pub(crate) enum InLine<'a> {
     /// It has its turn.
     Has(Turn<'a>),
-    /// It is still to get one, and is due so.
+    /// It still has to get one, with this priority.
     For(Due),
 }
 
-/// Blocks that lie one after the other.
+/// Contiguous blocks.
 pub(crate) struct Run {
     pub first: usize,
     pub count: usize,
@@ -45,17 +45,17 @@ pub(crate) struct Run {
     class: Class,
     /// At home (or in a slow slot): a candidate for RAM.
     cold: bool,
-    /// At home, which answers sooner than the fast tier, where it is as well.
+    /// At home, which is expected to respond sooner than the fast tier, which also has it.
     clean: bool,
 }
 
 /// Pages that have blocks of a chunk: layer, page, blocks.
 type Parts = SmallVec<[(u32, Rc<MapPage>, BlockMask); 2]>;
 
-/// Uses of blocks of chunks (layer and number) that are noted once all of a read is known to be right.
+/// Uses of blocks of chunks (layer and number), recorded once all of a read is verified.
 type Uses = SmallVec<[((u32, u32), BlockMask); 1]>;
 
-/// Blocks that were read without waiting, by where they were.
+/// Blocks that were read without waiting, by tier.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Served {
     pub ram: u32,
@@ -78,19 +78,19 @@ impl Served {
     }
 }
 
-/// What a look at a read without waiting left to be done.
+/// What remains of a read after the synchronous fast path.
 pub(crate) enum Looked {
-    /// It is one block, which a fast drive has.
+    /// One block, which a fast drive has.
     Block(Seen),
-    /// All lies in one chunk, and these blocks of it are still to be read. The uses are those of all blocks that the
+    /// All is in one chunk, and these blocks of it are still to be read. The uses are those of all blocks that the
     /// pages have, and what summaries gave already.
     Left(Parts, AllPlaced, Uses),
-    /// It has to be looked for, all of it.
+    /// All of it has to be looked up.
     Unknown,
 }
 
 impl Looked {
-    /// Where what is left is to be read, and whose use is noted then.
+    /// Locations of the remaining blocks, and the uses to record then.
     fn left(self) -> Option<(Parts, AllPlaced, Uses)> {
         match self {
             Self::Block(seen) => {
@@ -109,8 +109,8 @@ impl Shard {
     /// Reads into `buf` from `offset` (bytes) of `by`'s volume, after [`Shard::try_read`] left it there.
     ///
     /// # Errors
-    /// `Medium` when a block is not what was written on any drive that has it, or what a drive
-    /// said.
+    /// `Medium` if a block has no intact copy on any drive, or a drive's
+    /// error.
     pub(crate) async fn read(
         &self,
         by: By,
@@ -135,7 +135,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Reads what a piece of a chunk of `by`'s volume holds, whichever layers have it.
+    /// Reads a piece of a chunk of `by`'s volume, from whichever layers have it.
     ///
     /// # Errors
     /// As [`Shard::read`].
@@ -150,7 +150,7 @@ impl Shard {
         self.read_blocks(by, piece, all, buf).await
     }
 
-    /// The same, of some blocks of the piece.
+    /// The same, for some blocks of the piece.
     async fn read_blocks(
         &self,
         by: By,
@@ -181,7 +181,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Notes uses of blocks, but of those that are still to be read.
+    /// Records uses of blocks, except those still to be read.
     fn note_uses(&self, by: By, uses: &[((u32, u32), BlockMask)], left: BlockMask) {
         let mut state = self.state.borrow_mut();
         for (chunk, blocks) in uses {
@@ -200,8 +200,8 @@ impl Shard {
             && blocks.blocks().any(|block| page.from(block) != 0)
     }
 
-    /// The same, of blocks of which at least one is not the layer's own. Returns what has to be
-    /// looked for again.
+    /// The same, of blocks of which at least one is not the layer's own. Returns the blocks that have to be
+    /// looked up again.
     async fn read_owned(
         &self,
         by: By,
@@ -229,7 +229,7 @@ impl Shard {
         Ok(left)
     }
 
-    /// Reads blocks from the pages that have them. Returns what has to be looked for again.
+    /// Reads blocks from the pages that have them. Returns the blocks that have to be looked up again.
     async fn read_parts(
         &self,
         by: By,
@@ -246,8 +246,8 @@ impl Shard {
         Ok(left)
     }
 
-    /// Reads blocks where summaries say that they lie. Returns those that could not be: their pages are to
-    /// say what is wrong with them.
+    /// Reads blocks at the locations in page summaries. Returns those that could not be read: their pages have to
+    /// be examined.
     async fn read_placed(
         &self,
         by: By,
@@ -255,7 +255,7 @@ impl Shard {
         placed: &[Placed],
         buf: &mut IoBuf,
     ) -> BlockMask {
-        // Mostly it is one block: nothing is allocated for that.
+        // Usually one block: nothing is allocated for that.
         if placed.len() == 1 {
             let read = self.read_placed_run(by, placed).await;
             return self.take_placed((by, piece), placed, read, buf);
@@ -271,7 +271,7 @@ impl Shard {
         })
     }
 
-    /// Reads blocks that lie one after the other where summaries say.
+    /// Reads contiguous blocks at the locations in summaries.
     async fn read_placed_run(&self, by: By, run: &[Placed]) -> Result<DmaBuf, DriveError> {
         let began = self.handle.now_ns();
         let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
@@ -284,7 +284,7 @@ impl Shard {
         Ok(data)
     }
 
-    /// Takes what was read there. Returns the blocks, when they could not be.
+    /// Takes the data of such a read. Returns the blocks if they could not be read.
     fn take_placed(
         &self,
         (by, piece): (By, Piece),
@@ -307,7 +307,7 @@ impl Shard {
         BlockMask::default()
     }
 
-    /// Reads as an operation of `by` does.
+    /// Reads on behalf of `by`.
     ///
     /// # Errors
     /// As [`Shard::read`].
@@ -328,11 +328,11 @@ impl Shard {
         }
     }
 
-    /// Reads what can be had without waiting, with what was seen of its first block. What was served as a whole the
-    /// caller counts.
+    /// Reads all that needs no wait, using the lookup of its first block. Complete reads are counted by the
+    /// caller.
     ///
     /// # Errors
-    /// What is left.
+    /// The remaining work.
     #[inline]
     pub(crate) fn read_seen(
         &self,
@@ -352,10 +352,10 @@ impl Shard {
         self.try_read(by, offset, buf)
     }
 
-    /// The same without having seen anything of it.
+    /// The same without an earlier lookup.
     ///
     /// # Errors
-    /// What is left.
+    /// The remaining work.
     pub(crate) fn try_read(&self, by: By, offset: u64, buf: &mut IoBuf) -> Result<Served, Looked> {
         let mut state = self.state.borrow_mut();
         let layer = state.live(by.volume);
@@ -412,7 +412,7 @@ impl Shard {
         Ok(served)
     }
 
-    /// The pages that have the blocks of a piece, and summaries' places; those of zeroes are served, and counted. None when
+    /// The pages that have the blocks of a piece, and places from summaries; zeroes are served, and counted. `None` if
     /// pages are missing.
     fn try_plan(
         &self,
@@ -437,8 +437,8 @@ impl Shard {
         Some((owned.parts, owned.placed, owned.zero.count() as u32))
     }
 
-    /// Reads blocks of a piece that are the page's own. Returns those that it had no more when it
-    /// came to read them.
+    /// Reads blocks of a piece that are the page's own. Returns those that it no longer had when it
+    /// read them.
     pub(super) async fn read_piece(
         &self,
         (by, layer): (By, u32),
@@ -497,7 +497,7 @@ impl Shard {
                             continue;
                         }
                         if is_of_blocks(error) {
-                            // All of the run is given up, and some of it may be wrong at home.
+                            // The whole run falls back to its home, and some of it may be bad there.
                             self.mend_homes(chunk, map_page, blocks).await;
                         }
                         if self
@@ -516,7 +516,7 @@ impl Shard {
                 if failures >= ATTEMPTS {
                     let chunk = (layer, piece.chunk);
                     self.tell_lost(chunk, run.first, run.place, &run.crcs).await;
-                    return Err(drive_error(error, "a read failed"));
+                    return Err(drive_error(error, "reading failed"));
                 }
             }
             if todo.is_empty() {
@@ -525,8 +525,8 @@ impl Shard {
         }
     }
 
-    /// Copies zeroes and blocks in RAM, and takes them off `todo`. What somebody reads who is bypassed becomes no
-    /// younger there. `waited`: since before they came.
+    /// Copies zeroes and blocks in RAM, and takes them off `todo`. Reads by bypassed initiators do not make blocks
+    /// younger there. `waited`: since before the fill.
     fn serve_present(
         &self,
         state: &mut State,
@@ -617,7 +617,7 @@ impl Shard {
         (runs, wait)
     }
 
-    /// The same as [`Shard::read_run`]; what forecasts are made from is how long a host waits for each tier.
+    /// The same as [`Shard::read_run`]; it also records how long a host waits for each tier, for forecasts.
     async fn read_run_timed(
         &self,
         by: By,
@@ -651,7 +651,7 @@ impl Shard {
         let at_home = map_page.page.borrow().slot(run.first).is_none();
         if run.cold && at_home && !hold {
             let fetched = self.fetch(by, (layer, chunk), map_page, run).await;
-            // What was fetched with it may be what is lost: the blocks that are wanted may be right.
+            // The lost block may be one of its surroundings: the requested blocks may be intact.
             if fetched.is_ok() {
                 return fetched;
             }
@@ -672,7 +672,7 @@ impl Shard {
         Ok(Some(data))
     }
 
-    /// Reads blocks at a place; what lies there is not given to anybody else meanwhile.
+    /// Reads blocks at a place, which is not reused meanwhile.
     pub(crate) async fn read_place(
         &self,
         place: Place,
@@ -683,7 +683,7 @@ impl Shard {
             .await
     }
 
-    /// The same; a read that has its turn already makes use of it.
+    /// The same; a read that already has its turn uses it.
     pub(crate) async fn read_place_in(
         &self,
         turn: InLine<'_>,
@@ -740,7 +740,7 @@ fn serve_zeroes(piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {
     }
 }
 
-/// Whether a block that a host reads is what was written.
+/// Verifies a block that a host reads.
 pub(crate) fn is_right(found: u32, crc: u32) -> bool {
     found == crc || is_on(Mutation::ReuseRead) || is_on(Mutation::ReadUnchecked)
 }

@@ -1,6 +1,6 @@
-//! Reads of clean copies, which both tiers have: each goes to the one that is expected to answer sooner
+//! Reads of clean copies, which both tiers have: each goes to the tier that is expected to respond sooner
 //! (`vdrive/latency.rs`), with fast and slow solid-state drives to both, with a disk to the fast tier. A copy
-//! at home that is wrong is written anew from the one on the fast tier.
+//! at home that is wrong is written again from the one on the fast tier.
 
 use crate::map::page::{ChunkLock, MapPage};
 use crate::shard::lifecycle::Task;
@@ -87,7 +87,7 @@ impl Shard {
         self.handle.spawn(async move { work(&task).await });
     }
 
-    /// Clean copies could not be read at home: those that are wrong there are written anew in the
+    /// Clean copies could not be read at home: those that are wrong there are written again in the
     /// background, unless other work has the chunk.
     pub(super) fn mend_homes_soon(
         &self,
@@ -141,7 +141,7 @@ impl Shard {
                 chunk,
                 wrong,
                 mended,
-                "blocks cannot be read at home: they are read from the fast tier, and written anew"
+                "blocks cannot be read at their home location: they are read from the fast tier and rewritten"
             );
         }
     }

@@ -1,5 +1,5 @@
-//! Blocks that are wrong where a read finds them: copies are given up for what they were made
-//! from; of what no drive has right it is told which it is, and where it lies.
+//! Bad blocks that a read finds: bad clean copies are dropped in favour of their
+//! source; blocks without an intact copy are reported with their location.
 
 use crate::control::explain::Cause;
 use crate::map::page::MapPage;
@@ -53,7 +53,7 @@ impl Shard {
             volume,
             chunk,
             blocks = mask.count(),
-            "copies on the fast tier cannot be read: they are read from home"
+            "copies on the fast tier cannot be read: they are read from their home location"
         );
         self.note_evicted(Cause::EvictedWrong, (volume, chunk), &mask);
         self.apply_evict(volume, chunk, map_page, mask).is_ok()
@@ -93,7 +93,7 @@ impl Shard {
                 vdrive = place.vdrive().0,
                 lost,
                 blocks,
-                "blocks of {BLOCK} bytes are lost: no drive has them right; write them anew or restore them"
+                "blocks of {BLOCK} bytes are lost: no drive has an intact copy; rewrite or restore them"
             );
         }
     }

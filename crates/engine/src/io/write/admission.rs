@@ -1,37 +1,37 @@
-//! How fast hosts' writes take room of the fast tier once that is short: about as fast as it comes free.
+//! Write admission: once space on the fast tier is short, hosts' writes take it about as fast as it is freed.
 //!
-//! Room comes free in bursts: what was demoted is flushed, then a barrier ends, then reads. Hosts that take all of it at
-//! once stand still until the next one. So each write waits its turn, the longer the less is left of the reserve;
-//! those of a level that was promised more do not wait for turns of those beneath.
+//! Space is freed in bursts: demoted data is flushed, then a barrier ends, then reads. Hosts that take all of it at
+//! once then stall until the next burst. So each write waits its turn, longer the less of the reserve is left;
+//! writes of a higher level do not wait for turns of lower ones.
 
 use qos::Due;
 use units::mutation::{Mutation, is_on};
 
 const SECOND: u64 = 1_000_000_000;
-/// Time over which the rate is taken, in nanoseconds.
+/// Time over which the rate is measured, in nanoseconds.
 const WINDOW_NS: u64 = 500_000_000;
-/// How much faster than room comes free it may be taken while all of the reserve is left, and at least, in eighths.
+/// Rate of taking space relative to that of freeing it, in eighths: with the whole reserve left, and at least.
 const MOST: u64 = 32;
 const LEAST: u64 = 4;
-/// The longest wait, in nanoseconds: whoever comes then takes what there is, or waits for it.
+/// The longest wait, in nanoseconds: after it a write takes free space, or waits for some.
 const LONGEST_NS: u64 = 60_000_000;
 
 /// The pace of one shard's writes.
 #[derive(Default, Debug)]
 pub(crate) struct Pacing {
-    /// Slots that came free since then.
+    /// Slots freed since then.
     freed: u64,
     since_ns: u64,
     /// And a second, of late.
     rate: u64,
-    /// When the next write may go, by rank.
+    /// Time of the next write's turn, by rank.
     next_ns: [u64; Due::RANKS],
     /// Slots below which room is short.
     pub reserve: u64,
 }
 
 impl Pacing {
-    /// Slots came free.
+    /// Slots were freed.
     pub fn freed(&mut self, now_ns: u64, slots: u64) {
         self.freed += slots;
         let time = now_ns.saturating_sub(self.since_ns);
@@ -43,13 +43,13 @@ impl Pacing {
         (self.freed, self.since_ns) = (0, now_ns);
     }
 
-    /// Whether writes wait their turn, while so many slots are free.
+    /// Whether writes wait their turn, with this number of free slots.
     pub fn is_short(&self, free: u64) -> bool {
         free < self.reserve && self.rate != 0
     }
 
-    /// How long a write of so many blocks that is due so is to wait, in nanoseconds, while so many slots are free, of which it
-    /// leaves some to others. Those of the levels above wait for none of those beneath, whose turns come later for them.
+    /// The delay of a write of a number of blocks and a priority, in nanoseconds, with a number of free slots, of which it
+    /// leaves some to others. Writes of higher levels do not wait for lower ones, whose turns are delayed by them.
     pub fn wait_ns(&mut self, now_ns: u64, due: Due, blocks: u64, [free, kept]: [u64; 2]) -> u64 {
         if !self.is_short(free) {
             return 0;

@@ -1,4 +1,4 @@
-//! A host's write on its way to a drive: of a long one the drive has the first blocks while the next are copied.
+//! Pipelining of a host's write: the drive gets the first blocks of a long one while the next are copied.
 
 use super::slow_path::Piece;
 use crate::shard::state::Shard;
@@ -12,10 +12,10 @@ use units::BLOCK;
 const STEP: usize = 64;
 
 impl Shard {
-    /// Sends the whole blocks of a piece to their slots. Returns their checksums, which are those of what was sent.
+    /// Sends the whole blocks of a piece to their slots. Returns the checksums of the data sent.
     ///
     /// # Errors
-    /// What a drive said, when nothing is under way any more.
+    /// A drive's error, once nothing is in flight any longer.
     pub(super) async fn send_piece(
         &self,
         runs: &[Run],
@@ -23,7 +23,7 @@ impl Shard {
         buf: &IoBuf,
     ) -> Result<Vec<u32>, DriveError> {
         let count = piece.len / BLOCK;
-        // Beside what a slow drive takes, the copy is nothing, and it is to have the whole at once.
+        // Compared with a slow drive's latency, the copy is negligible, and the drive should get the whole write in one request.
         let is_fast = |run: &Run| self.class(run.place) == Class::Fast;
         if count <= STEP || !runs.iter().all(is_fast) {
             let (data, crcs) = self.take_in(buf, piece.at, count);
@@ -32,7 +32,7 @@ impl Shard {
         }
         let steps = steps(runs);
         let sent = steps.iter().enumerate().map(|(index, runs)| async move {
-            // In between others have their turn, and the drive what was started.
+            // In between others have their turn, and the drive gets the started part.
             for _ in 0..index {
                 self.handle.yield_now().await;
             }
@@ -45,7 +45,7 @@ impl Shard {
         all_ended(sent).map(|()| crcs.concat())
     }
 
-    /// So many blocks of `buf` from `at` (bytes) on, with their checksums.
+    /// A number of blocks of `buf` from `at` (bytes) on, with their checksums.
     fn take_in(&self, buf: &IoBuf, at: usize, count: usize) -> (DmaBuf, Vec<u32>) {
         let mut data = self.handle.dma().get(count * BLOCK);
         let mut lent = Lent::from(&mut data[..]);

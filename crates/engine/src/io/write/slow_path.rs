@@ -16,12 +16,12 @@ use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place};
 
-/// Rounds of making space before a write gives up.
+/// Rounds of freeing space before a write fails.
 const SPACE_ROUNDS: usize = 64;
-/// Times that a write of part of a block starts again because the block changed beneath it.
+/// Most restarts of a write of part of a block because the block changed meanwhile.
 pub(super) const MERGE_ROUNDS: usize = 64;
 
-/// A part of an operation that lies in one chunk.
+/// A part of an operation that is in one chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
     pub chunk: u32,
@@ -72,7 +72,7 @@ impl Shard {
     /// after the next barrier.
     ///
     /// # Errors
-    /// `NoSpace` when the pool is full or the volume's quota is reached, or what a drive said.
+    /// `NoSpace` when the pool is full or the volume's quota is reached, or a drive's error.
     pub(crate) async fn write(&self, by: By, offset: u64, buf: &IoBuf) -> Result<(), IoError> {
         for piece in pieces(offset, buf.len() as u64) {
             let _room = self.journal_room(Work::Host(by.due)).await?;
@@ -121,13 +121,13 @@ impl Shard {
         ))
     }
 
-    /// The layer and page that take a write to a chunk now, until the caller waits for something.
+    /// The layer and page for a write to a chunk, valid until the caller awaits.
     async fn writable(&self, volume: u32, chunk: u32) -> Result<(u32, Rc<MapPage>), IoError> {
         let found = self.live_page(volume, chunk, true).await?;
         found.ok_or_else(|| IoError::new(ErrorKind::Gone, "it was deleted"))
     }
 
-    /// Writes whole blocks, which `send` brings to their slots and gives the checksums of; with `seen`, only if the page and
+    /// Writes whole blocks, which `send` writes to their slots and returns the checksums of; with `seen`, only if the page and
     /// the blocks are still those. False if not.
     async fn write_blocks(
         &self,
@@ -167,10 +167,10 @@ impl Shard {
         Ok(true)
     }
 
-    /// What lies in `runs` is what a piece of a layer's chunk holds from now on.
+    /// Makes `runs` the content of a piece of a layer's chunk.
     ///
     /// # Errors
-    /// `NoSpace`, or the journal takes no record any more.
+    /// `NoSpace`, or a failed journal.
     pub(crate) fn record_write(
         &self,
         (by, layer): (By, u32),
@@ -182,7 +182,7 @@ impl Shard {
         let (first, count) = piece.blocks();
         let are_fast = runs.iter().all(|run| self.class(run.place) == Class::Fast);
         let blocks = first..first + count;
-        // What the fast tier had alone and gets again takes no more space, and did not move: most writes are like that.
+        // Overwritten dirty blocks take no more space, and did not move: most writes are like that.
         if !(are_fast && self.are_fast_alone(&map_page.page.borrow(), blocks)) {
             if let Err(error) = self.claim(layer, map_page, first, count) {
                 self.give_back(runs);
@@ -211,7 +211,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Refuses a write that needs space that nobody has, that others were promised or that is beyond
+    /// Refuses a write that needs space beyond the free space, reserved for other volumes, or beyond
     /// the volume's quota.
     pub(crate) fn admit(
         &self,
@@ -224,7 +224,7 @@ impl Shard {
         if new == 0 {
             return Ok(());
         }
-        // Counted when it is written: until then others may take the room, or make some.
+        // Counted when it is written: until then others may take or free space.
         let state = self.state.borrow();
         let entry = state.volumes.get(&volume);
         let space = &self.shared.space;
@@ -243,7 +243,7 @@ impl Shard {
         IoError::new(ErrorKind::NoSpace, "add a vdrive or delete data")
     }
 
-    /// Gives back the space of a write that failed. After a timeout the write may still land, so
+    /// Frees the space of a write that failed. After a timeout the write may still reach the drive, so
     /// the space stays taken until the pool is opened again.
     pub(crate) fn give_back_after(&self, runs: &[Run], error: DriveError) {
         if error != DriveError::Timeout {
@@ -282,7 +282,7 @@ impl Shard {
     }
 
     /// Takes `count` slots on the fast tier; waits for the mover to make space there; takes the
-    /// slow tier's when it cannot. Who waits goes by what is `due`, where the pool has policies.
+    /// slow tier's when it cannot. Waiters are ordered by `due` if the pool has policies.
     async fn take_slots(&self, due: Due, count: usize) -> Result<Vec<Run>, IoError> {
         assert!(count <= CHUNK_BLOCKS, "a piece lies in one chunk");
         let class = self.tiers.for_writes();
@@ -316,14 +316,14 @@ impl Shard {
                 break;
             }
             made.await;
-            // Who is not next waits for those before, each of whom has so many rounds at most.
+            // A write that is not next waits for those before, each of which has a limited number of rounds.
             if !place.as_ref().is_none_or(InLine::is_next) {
                 continue;
             }
             rounds += 1;
             let due = match &place {
                 Some(place) if !place.is_eldest() => due,
-                // Nothing is kept from who has waited for longest.
+                // The longest waiter may use the whole reserve.
                 _ => Due::new(1, u64::MAX),
             };
             if self.slots_of_rank(class, due, count, &mut runs) {
@@ -336,7 +336,7 @@ impl Shard {
         } else {
             Class::Fast
         };
-        // What is kept for others delays, and refuses nobody: where there is no other tier, it is taken.
+        // The reserve of others only delays, it never refuses: without another tier, it is used.
         let classes = match place {
             Some(_) => [other, class],
             None => [class, other],
@@ -352,7 +352,7 @@ impl Shard {
         Err(self.no_space())
     }
 
-    /// Slots for a host's write that leaves some to those who were promised more.
+    /// Slots for a host's write, which leaves some to higher levels.
     fn slots_of_rank(&self, class: Class, due: Due, count: usize, runs: &mut Vec<Run>) -> bool {
         let leaves = {
             let state = self.state.borrow();
@@ -362,7 +362,7 @@ impl Shard {
         leaves && self.host_slots(class, count, runs)
     }
 
-    /// It has what it waited for; whoever is next may find more.
+    /// Its wait is over; the next one may find more.
     fn leave_line(&self, place: Option<InLine<'_>>) {
         if let Some(place) = place {
             place.goes();
@@ -390,7 +390,7 @@ pub(super) fn whole_at_zero(piece: Piece) -> Piece {
     Piece { at: 0, ..piece }
 }
 
-/// What a page says of a block.
+/// A block's entry in a page.
 pub(crate) type Version = (Place, u32, BlockState, u32);
 
 pub(super) fn versions(map_page: &MapPage, first: usize, count: usize) -> Vec<Version> {

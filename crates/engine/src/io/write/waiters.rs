@@ -1,17 +1,17 @@
-//! Writes that wait for space, and the event that some was made.
+//! Writes that wait for space, and the event of freed space.
 //!
-//! Owns the number of those that wait, which the mover, the merge of layers and demotion go by (they do at once what they would
-//! do at a pace), and the order in which they are served while the pool has policies ([`Line`]). A write counts for as long
-//! as it keeps its [`Waiting`], so one that is dropped while it waits is not counted for ever. Who waits asks for
+//! Owns the number of those that wait, which the mover, the merge of layers and demotion depend on (they do immediately what they would
+//! otherwise pace), and the order in which they are served while the pool has policies ([`Line`]). A write counts for as long
+//! as it keeps its [`Waiting`], so one that is dropped while it waits is not counted forever. A waiter calls
 //! [`SpaceWaiters::until_made`] before it looks for slots. Everything that frees slots calls [`SpaceWaiters::wake`]; it
-//! says that space *may* have come free, and who is woken looks again.
+//! says that space *may* have been freed, and a woken waiter checks again.
 
 use crate::io::levels::{InLine, Line};
 use qos::Due;
 use reactor::Event;
 use std::cell::Cell;
 
-/// Those who wait for space.
+/// Waiters for space.
 #[derive(Default)]
 pub(crate) struct SpaceWaiters {
     made: Event,
@@ -23,7 +23,7 @@ pub(crate) struct SpaceWaiters {
 pub(crate) struct Waiting<'a>(&'a SpaceWaiters);
 
 impl SpaceWaiters {
-    /// Whether any write waits.
+    /// Whether any write is waiting.
     #[inline]
     pub fn are_any(&self) -> bool {
         self.waiting.get() > 0
@@ -35,32 +35,32 @@ impl SpaceWaiters {
         Waiting(self)
     }
 
-    /// Waits until space may have come free, from this call on.
+    /// Waits until space may have been freed, from this call on.
     pub(super) fn until_made(&self) -> impl Future<Output = ()> + use<> {
         self.made.wait()
     }
 
-    /// Space may have come free: who waits looks again.
+    /// Space may have been freed: waiters check again.
     pub fn wake(&self) {
         self.made.notify();
     }
 
-    /// Whether a write that is due so may take slots before all that wait.
+    /// Whether a write of this priority may take slots before all waiters.
     pub(super) fn may_pass(&self, due: Due) -> bool {
         self.line.may_pass(due)
     }
 
-    /// It has taken some.
+    /// The write has taken slots.
     pub(super) fn passed(&self) {
         self.line.went();
     }
 
-    /// A write that is due so takes its place in the line.
+    /// Enqueues a write of this priority.
     pub(super) fn line_up(&self, due: Due) -> InLine<'_> {
         self.line.join(due)
     }
 
-    /// Whoever is next in the line, if anybody, may find more now.
+    /// Wakes the next in the line, if any: it may find more now.
     pub(super) fn wake_line(&self) {
         if !self.line.is_empty() {
             self.wake();

@@ -16,7 +16,7 @@ use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK};
 
 impl Shard {
-    /// The range holds zeroes that are stored as data is: a later write to it needs no more space, unless a
+    /// Stores zeroes as data: a later write to the range needs no more space, unless a
     /// snapshot was taken in between.
     ///
     /// # Errors
@@ -25,7 +25,7 @@ impl Shard {
         for piece in pieces(offset, len) {
             let zeroes = IoBuf::zeroed(piece.len);
             self.write(by, offset + piece.at as u64, &zeroes).await?;
-            // Where drives are memory nothing was waited for.
+            // With drives in memory there was no wait.
             self.handle.yield_after_much().await;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What evacuation takes of the journal.
+//! Journal space used by evacuation.
 
 use crate::shard::probe::{Probe, run};
 use crate::tiering::access_stats::By;

@@ -21,7 +21,7 @@ const TOGETHER: usize = 16;
 /// Blocks of them, at most, unless one run is longer.
 const BLOCKS: usize = CHUNK_BLOCKS;
 
-/// A chunk as it was when the scrub came to it.
+/// The state of a chunk when the scrub reached it.
 struct Snapshot {
     volume: u32,
     chunk: u32,
@@ -29,7 +29,7 @@ struct Snapshot {
     ptr: PagePtr,
 }
 
-/// Copies that lie one after the other: at home, or in slots.
+/// Contiguous copies: at home, or in slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stretch {
     first: usize,
@@ -38,7 +38,7 @@ struct Stretch {
     home: bool,
 }
 
-/// The stretches of a page: its home, from the first valid block to the last, and its slots.
+/// The runs of a page: its home, from the first valid block to the last, and its slots.
 fn stretches(page: &ChunkPage) -> Vec<Stretch> {
     let mut found: Vec<Stretch> = Vec::new();
     let valid: Vec<usize> = page.home_mask().blocks().collect();
@@ -113,7 +113,7 @@ impl Shard {
             bytes += (stretch.count * BLOCK * copies) as u64;
         }
         throttle.wait(bytes).await;
-        // From here on what still counts is not given to anybody else, nor written over.
+        // From here on valid space is neither reused nor overwritten.
         let read_epoch = self.state.borrow_mut().deferred_frees.begin_read();
         if is_on(Mutation::ScrubUnguarded) {
             self.end_read(read_epoch);
@@ -136,7 +136,7 @@ impl Shard {
         Ok(())
     }
 
-    /// None when the vdrive has left the pool.
+    /// `None` if the vdrive was removed from the pool.
     async fn verify_stretch(
         &self,
         seen: &Snapshot,
@@ -160,11 +160,11 @@ impl Shard {
         let found = vdrive
             .verify(stretch.place.block(), stretch.count, &check, &counts)
             .await;
-        let found = found.map_err(|error| drive_error(error, "the scrub stops"))?;
+        let found = found.map_err(|error| drive_error(error, "the scrub has stopped"))?;
         Ok(Some((found, vdrive.copies())))
     }
 
-    /// Whether a block's copy is still the one that was seen.
+    /// Whether a block's copy is still the one that was read.
     fn still(&self, seen: &Snapshot, block: usize, home: bool) -> bool {
         if is_on(Mutation::ScrubStill) {
             return true;
@@ -189,7 +189,7 @@ impl Shard {
     }
 
     /// The chunk's page now, without keeping it in memory. None when there is none, or when no
-    /// drive has it right: the scrub of pages has told of that.
+    /// drive has an intact one: the scrub of pages has reported that.
     async fn snapshot(
         &self,
         volume: u32,

@@ -1,4 +1,4 @@
-//! The scrub: reading every copy of everything that is stored, and mending what is not right.
+//! The scrub: reads and verifies every copy of all stored data, and repairs bad ones.
 //!
 //! Responsible for: a shard's part of it, resumable between any two chunks. Leaves out: when it
 //! runs and what is remembered of it; that is the pool's.

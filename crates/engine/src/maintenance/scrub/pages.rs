@@ -45,7 +45,7 @@ impl Shard {
             if self.is_gone(which) {
                 return Ok(());
             }
-            // What the pages lie on is not given to anybody else before they were read.
+            // The space of the pages is not reused before they were read.
             let read_epoch = self.state.borrow_mut().deferred_frees.begin_read();
             let pages = self.pages_of(which, keys, before);
             let reads = pages.iter().map(|(level, key, ptr)| async {
@@ -56,7 +56,7 @@ impl Shard {
             let results = join_all(reads).await;
             self.end_read(read_epoch);
             for (page, result) in pages.iter().zip(results) {
-                let found = result.map_err(|error| drive_error(error, "the scrub stops"))?;
+                let found = result.map_err(|error| drive_error(error, "the scrub has stopped"))?;
                 part.count(found.bytes, found.bytes / PAGE as u64);
                 self.settle_page(which, *page, &found, meta.copies(), part);
             }
@@ -129,7 +129,7 @@ impl Shard {
         }
     }
 
-    /// A page that no drive has right and that is not in memory.
+    /// A page without an intact copy that is not in memory.
     pub(super) fn note_lost_page(
         &self,
         which: Which,
@@ -170,13 +170,13 @@ impl Shard {
         });
     }
 
-    /// Has the next checkpoint write a page anew, if what it says is in memory.
+    /// Has the next checkpoint rewrite a page, if its content is in memory.
     fn renew_page(&self, which: Which, level: u8, key: u32) -> bool {
         if self.is_gone(which) {
             return false;
         }
         if level > 0 {
-            // The nodes above a key are loaded once it was found.
+            // The nodes above a key are loaded once it has been found.
             return self.with_tree(which, |tree| tree.renew_nodes(key));
         }
         let mut state = self.state.borrow_mut();

@@ -1,4 +1,4 @@
-//! The scrub of a shard's checkpoint and journal. Nothing of them is mended in place: a new
+//! The scrub of a shard's checkpoint and journal. Nothing of them is repaired in place: a new
 //! checkpoint takes the place of the one and makes the other unneeded.
 
 use super::report::{FaultPlace, ScrubFault};
@@ -51,7 +51,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Reads every copy of blocks of the metadata region; true when one that counts is wrong.
+    /// Reads every copy of blocks of the metadata region; true if a valid one is bad.
     async fn look_at(
         &self,
         (block, count): (u64, usize),
@@ -64,7 +64,8 @@ impl Shard {
         let mut bytes = 0;
         for member in 0..meta.parts_count() {
             let read = meta.bad_on(member, block, count, check).await;
-            let Some(bad) = read.map_err(|error| drive_error(error, "the scrub stops"))? else {
+            let Some(bad) = read.map_err(|error| drive_error(error, "the scrub has stopped"))?
+            else {
                 continue;
             };
             bytes += (count * BLOCK) as u64;

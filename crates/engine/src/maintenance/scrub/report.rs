@@ -1,4 +1,4 @@
-//! What a scrub found, shared by the shards and who watches them.
+//! Findings of a scrub, shared by the shards and their observers.
 
 use block::DriveError;
 use format::ScrubTotals;
@@ -9,7 +9,7 @@ use units::VdriveId;
 /// Faults that are remembered with their place; the others are only counted.
 const FAULTS: usize = 1000;
 
-/// Where a shard's part of a scrub goes on: the owner of a tree (a volume's number, or one of the
+/// Where a shard's part of a scrub continues: the owner of a tree (a volume's number, or one of the
 /// shard's own trees after them) and a key in it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct ScrubPoint {
@@ -19,7 +19,7 @@ pub struct ScrubPoint {
     pub key: u32,
 }
 
-/// Where a copy that was not right lies.
+/// Location of a bad copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultPlace {
     /// On a vdrive; number 0 is the metadata region.
@@ -38,43 +38,43 @@ pub enum FaultPlace {
     },
 }
 
-/// A copy that was not right.
+/// A bad copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScrubFault {
-    /// The volume whose data or map it is; none when it is the shard's own.
+    /// The volume whose data or map it is; `None` for the shard's own.
     pub volume: Option<u32>,
     /// First byte of the volume that it concerns.
     pub offset: u64,
-    /// Bytes that it concerns: 4 KiB for data, what lies beneath for a page of the map.
+    /// Bytes that it concerns: 4 KiB for data, the covered range for a map page.
     pub length: u64,
-    /// Where it lies.
+    /// Its location.
     pub place: FaultPlace,
-    /// What was wrong.
+    /// The fault.
     pub error: DriveError,
-    /// It is right again.
+    /// It was repaired.
     pub repaired: bool,
 }
 
 /// A scrub of a pool.
 #[derive(Default, Debug)]
 pub struct Scrub {
-    /// Bytes a second that it may read, of all shards together.
+    /// Maximum rate in bytes per second, for all shards together.
     pub rate: u64,
     /// Shards whose part has not ended.
     pub working: AtomicU64,
     /// Copies of blocks and pages that were checked.
     pub blocks: AtomicU64,
-    /// Copies that were not right.
+    /// Bad copies.
     pub errors: AtomicU64,
-    /// Of those, copies that are right again.
+    /// Of these, repaired copies.
     pub repaired: AtomicU64,
-    /// Blocks and pages of which no right copy is left.
+    /// Blocks and pages without an intact copy.
     pub lost: AtomicU64,
     faults: Mutex<Vec<ScrubFault>>,
 }
 
 impl Scrub {
-    /// One that goes on with what was found before.
+    /// One that continues with what was found before.
     pub fn new(rate: u64, known: &ScrubTotals) -> Self {
         Self {
             rate,
@@ -86,7 +86,7 @@ impl Scrub {
         }
     }
 
-    /// Notes a fault.
+    /// Records a fault.
     pub fn note(&self, fault: ScrubFault) {
         self.errors.fetch_add(1, Ordering::Relaxed);
         self.repaired

@@ -11,14 +11,14 @@ use format::{DIRECTORY, HOMES, PagePtr, SLOTS};
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-/// Keys looked at between two looks at the clock.
+/// Keys examined between two readings of the clock.
 const BATCH: usize = 32;
 
 /// One shard's part of a scrub while it runs.
 pub(crate) struct Part<'a> {
     pub scrub: &'a Scrub,
     pub progress: &'a Progress,
-    /// Something is to be written anew by the next checkpoint.
+    /// The next checkpoint has to rewrite something.
     pub renew: Cell<bool>,
 }
 
@@ -31,11 +31,11 @@ impl Part<'_> {
 }
 
 impl Shard {
-    /// Scrubs from `from` on for about `slice_ns`, until it is paused, or to the end. Returns where to go on; none when
-    /// all of the shard was looked at.
+    /// Scrubs from `from` on for about `slice_ns`, until it is paused, or to the end. Returns where to continue; `None` once
+    /// the whole shard was examined.
     ///
     /// # Errors
-    /// When a drive does not answer or is gone, so that nothing can be said of what it holds.
+    /// When a drive does not respond or is gone, so that its content is unknown.
     pub async fn scrub(
         &self,
         from: ScrubPoint,
@@ -139,8 +139,8 @@ impl Shard {
         Ok(keys.last().and_then(|last| last.checked_add(1)))
     }
 
-    /// A node has to be loaded before the walk goes on. One that no drive has right is counted,
-    /// and what lies beneath it passed over.
+    /// A node has to be loaded before the walk continues. One without an intact copy is counted,
+    /// and its subtree is skipped.
     async fn scrub_node_to_load(
         &self,
         which: Which,

@@ -1,9 +1,9 @@
-//! How fast a scrub reads, and what was deleted is given back: at most at a rate, and slower while hosts
+//! The rate at which a scrub reads and deleted space is freed: limited, and lower while hosts
 //! would feel it.
 //!
 //! While such work runs, every operation's time goes into a histogram. Now and then the work pauses
-//! and takes the time below which 99 of 100 operations end without it. When more than one in a
-//! hundred takes longer beside it, it halves its rate; when not, it doubles it again. While somebody misses what was promised,
+//! and takes the p99 latency without it. When more than one in a
+//! hundred takes longer beside it, it halves its rate; when not, it doubles it again. While a volume misses its guarantee,
 //! it has the least rate.
 
 use super::Upkeep;
@@ -13,17 +13,17 @@ use std::rc::Rc;
 /// Buckets for each doubling of the time.
 const PER_DOUBLING: u32 = 8;
 const BUCKETS: usize = 64 * PER_DOUBLING as usize;
-/// How long the scrub pauses to see what is usual, in nanoseconds, and how often.
+/// Duration and interval of the scrub's pauses for measuring the usual latency, in nanoseconds.
 const QUIET_NS: u64 = 1_000_000_000;
 const QUIET_EVERY_NS: u64 = 15_000_000_000;
-/// Time between looks at what hosts feel, in nanoseconds.
+/// Interval of checking hosts' latency, in nanoseconds.
 const LOOK_NS: u64 = 250_000_000;
-/// Operations that a look or a pause has to have seen to mean anything.
+/// Minimum number of operations for a valid measurement.
 const ENOUGH: u32 = 50;
-/// The slowest scrub has this part of the rate, so that it ends.
+/// The slowest scrub runs at this fraction of the rate, so that it completes.
 const SLOWEST: u64 = 64;
-/// Chunks a second, in one shard, whose space is given back: while hosts ask for little, at the
-/// beginning, and at least.
+/// Chunks per second and shard whose space is freed: while hosts are nearly idle, at the
+/// start, and at least.
 const RECLAIM: Rates = Rates {
     most: 65_536,
     first: 1024,
@@ -33,12 +33,12 @@ const RECLAIM: Rates = Rates {
 const BURST_NS: u64 = 20_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// Who asks for the times of a shard's operations now: mostly nobody.
+/// Subscribers of the latencies of a shard's operations: usually none.
 #[derive(Default)]
 pub(crate) struct Meters(RefCell<Vec<Rc<Meter>>>);
 
 impl Meters {
-    /// Counts `count` operations, each of which took so long.
+    /// Counts `count` operations of the same latency.
     pub fn note(&self, took_ns: u64, count: usize) {
         for meter in self.0.borrow().iter() {
             meter.note(took_ns, count);
@@ -87,7 +87,7 @@ impl Meter {
         self.0.borrow().iter().sum()
     }
 
-    /// The bucket below or in which 99 of 100 operations lie.
+    /// The bucket of the p99 latency.
     fn usual(&self) -> Option<usize> {
         let counts = self.0.borrow();
         let total: u32 = counts.iter().sum();
@@ -107,7 +107,7 @@ impl Meter {
     }
 }
 
-/// Units a second, whatever they are.
+/// Rates in units per second.
 struct Rates {
     most: u64,
     first: u64,
@@ -119,7 +119,7 @@ pub struct Throttle<'a> {
     upkeep: &'a Upkeep,
     meter: Rc<Meter>,
     rates: Rates,
-    /// Units a second, now.
+    /// The present rate in units per second.
     rate: u64,
     next_ns: u64,
     look_ns: u64,
@@ -128,7 +128,7 @@ pub struct Throttle<'a> {
 }
 
 impl<'a> Throttle<'a> {
-    /// Of a scrub: at most `rate` bytes a second.
+    /// For a scrub: at most `rate` bytes per second.
     pub fn scrub(upkeep: &'a Upkeep, rate: u64) -> Self {
         let rates = Rates {
             most: rate.max(1),
@@ -138,7 +138,7 @@ impl<'a> Throttle<'a> {
         Self::new(upkeep, rates)
     }
 
-    /// Of giving chunks' space back.
+    /// For freeing chunks.
     pub fn reclaim(upkeep: &'a Upkeep) -> Self {
         Self::new(upkeep, RECLAIM)
     }
@@ -157,7 +157,7 @@ impl<'a> Throttle<'a> {
         }
     }
 
-    /// Waits until so many more units may be done.
+    /// Waits until a number of further units may be done.
     pub async fn wait(&mut self, units: u64) {
         let now = self.upkeep.handle.now_ns();
         if now >= self.look_ns {
@@ -186,7 +186,7 @@ impl<'a> Throttle<'a> {
             }
             self.meter.begin();
         } else if self.upkeep.handle.now_ns() >= self.look_ns + 4 * LOOK_NS {
-            // Hosts ask for little: nobody waits.
+            // Hosts are nearly idle: no host waits.
             self.usual = None;
             self.rate = self.rates.most;
             self.meter.begin();
@@ -196,7 +196,7 @@ impl<'a> Throttle<'a> {
         self.look_ns = self.upkeep.handle.now_ns() + LOOK_NS;
     }
 
-    /// Does nothing for a moment and takes what is usual.
+    /// Pauses for a moment and measures the usual latency.
     async fn pause(&mut self) {
         self.meter.begin();
         self.upkeep.handle.sleep(QUIET_NS).await;

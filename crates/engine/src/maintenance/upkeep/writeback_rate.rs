@@ -1,20 +1,20 @@
-//! How much of what was written is demoted while hosts are busy: a share of what they ask for, larger as
+//! Write-back rate control: how much is demoted while hosts are busy: a share of what they request, larger as
 //! the fast tier fills.
 
-/// Blocks a second, by one shard's hosts, from which on they count as busy.
+/// Blocks per second of one shard's hosts above which they count as busy.
 const BUSY: u64 = 1000;
 /// Chunks that are demoted together while hosts are busy: few, so that their own requests do not queue behind them.
 pub const CHUNKS: usize = 4;
 const SECOND: u64 = 1_000_000_000;
-/// Time over which hosts' rate is taken, at least, in nanoseconds: between two looks may be no request.
+/// Minimum time over which hosts' rate is measured, in nanoseconds: there may be no request between two checks.
 const WINDOW_NS: u64 = 50_000_000;
 
-/// The share of a shard's demotion that hosts leave it.
+/// Write-back rate control of a shard.
 #[derive(Debug, Default)]
 pub struct WritebackRate {
-    /// Blocks that hosts had asked for at the last look.
+    /// Blocks that hosts had requested at the last check.
     asked: u64,
-    /// The same, and the time in nanoseconds, when the rate was last taken; and whether it was that of
+    /// The same, and the time in nanoseconds, when the rate was last measured; and whether it was that of
     /// busy hosts.
     began: u64,
     began_ns: u64,
@@ -23,10 +23,10 @@ pub struct WritebackRate {
     may: i64,
 }
 
-/// How much may be demoted now.
+/// The amount that may be demoted now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Demote {
-    /// Hosts ask for little, or space is needed: as much as there is.
+    /// Hosts are nearly idle, or space is needed: everything.
     All,
     /// A few chunks.
     Some,
@@ -34,8 +34,8 @@ pub enum Demote {
     Nothing,
 }
 
-/// Sixteenths of a block that may be demoted for each block that hosts ask for, with `not_demoted` of `all`
-/// blocks of the fast tier being newer than what the slow one has.
+/// Sixteenths of a block that may be demoted for each block that hosts request, with `not_demoted` of `all`
+/// blocks of the fast tier being dirty.
 fn share(not_demoted: u64, all: u64) -> Option<u64> {
     match not_demoted.saturating_mul(8) / all.max(1) {
         0..4 => Some(1),
@@ -46,8 +46,8 @@ fn share(not_demoted: u64, all: u64) -> Option<u64> {
 }
 
 impl WritebackRate {
-    /// Looks again: `asked` blocks since the beginning; of the fast tier's `all` blocks `not_demoted` are newer
-    /// than what the slow one has.
+    /// Updates the rate: `asked` blocks since the start; of the fast tier's `all` blocks `not_demoted` are
+    /// dirty.
     pub fn look(&mut self, now_ns: u64, asked: u64, not_demoted: u64, all: u64) -> Demote {
         let new = asked.saturating_sub(self.asked);
         self.asked = asked;
@@ -63,7 +63,7 @@ impl WritebackRate {
             return Demote::All;
         };
         let gained = i64::try_from(new.saturating_mul(share)).unwrap_or(i64::MAX);
-        // What was not used is not saved up.
+        // Unused credit is not saved.
         self.may = self.may.min(0).saturating_add(gained);
         match self.may > 0 {
             true => Demote::Some,

@@ -1,7 +1,7 @@
 //! Radix trees of 4 KiB pages, partly in memory.
 //!
 //! Responsible for: which nodes are loaded or changed, and the order in which a checkpoint writes
-//! them. Leaves out: all I/O; who meets a node that is not loaded loads it and comes back.
+//! them. Leaves out: all I/O; a caller that meets a node that is not loaded loads it and retries.
 
 mod node;
 

@@ -6,11 +6,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 use units::hash::Table;
 
-/// What is known of a key.
+/// The state of a key.
 pub enum Lookup<'a, L> {
     /// Its leaf is in memory.
     Loaded(&'a L),
-    /// Its leaf lies at this pointer.
+    /// Its leaf is at this pointer.
     OnDisk(PagePtr),
     /// There is no leaf.
     Absent,
@@ -18,7 +18,7 @@ pub enum Lookup<'a, L> {
     NeedNode(u8, u32, PagePtr),
 }
 
-/// A node: its page as it lies on the drive, and what of it is in memory.
+/// A node: its page as it is on the drive, and what of it is in memory.
 struct Node {
     dirty: bool,
     page: Page,
@@ -33,7 +33,7 @@ enum Below {
     Leaves(BlockMask),
 }
 
-/// What is in memory beneath a node, by index: as long as the last of it.
+/// Children of a node in memory, by index, up to the last one.
 struct Sparse<T> {
     all: Vec<Option<T>>,
     here: BlockMask,
@@ -70,7 +70,7 @@ impl<T> Sparse<T> {
 }
 
 impl Node {
-    /// One that was loaded.
+    /// A loaded node.
     fn new(level: u8, page: Page) -> Self {
         Self {
             used: NodePage::used(&page),
@@ -148,7 +148,7 @@ impl<L> Drop for Tree<L> {
 }
 
 impl<L> Tree<L> {
-    /// The tree of `owner` whose top node lies at `root`; nothing of it is loaded. Its changed nodes
+    /// The tree of `owner` whose top node is at `root`; nothing of it is loaded. Its changed nodes
     /// count among `dirty`.
     pub fn new(owner: u32, root: PagePtr, dirty: &DirtyNodes) -> Self {
         Self {
@@ -188,7 +188,7 @@ impl<L> Tree<L> {
         NodePage::header(self.owner, level, key, 0)
     }
 
-    /// What is known of `key`.
+    /// The state of `key`.
     pub fn lookup(&self, key: u32) -> Lookup<'_, L> {
         match self.leaf(key) {
             Some(leaf) => Lookup::Loaded(leaf),
@@ -339,7 +339,7 @@ impl<L> Tree<L> {
         old
     }
 
-    /// Marks the loaded nodes above `key` as changed, so that they are written anew; false when
+    /// Marks the loaded nodes above `key` as changed, so that they are written again; false when
     /// they are not all loaded.
     pub fn renew_nodes(&mut self, key: u32) -> bool {
         let loaded = self.ptr(key).is_some();
@@ -358,7 +358,7 @@ impl<L> Tree<L> {
         found
     }
 
-    /// The page of a node, or `None` when nothing is beneath it any more.
+    /// The page of a node, or `None` when nothing is beneath it any longer.
     pub fn encode(&mut self, level: u8, key: u32, generation: u64) -> Option<Page> {
         let header = PageHeader {
             generation,
@@ -372,7 +372,7 @@ impl<L> Tree<L> {
         Some(node.page.clone())
     }
 
-    /// Whether a node has nothing beneath it any more: it takes no page.
+    /// Whether a node has nothing beneath it any longer: it takes no page.
     pub fn is_empty_node(&mut self, level: u8, key: u32) -> bool {
         let node = self.node_mut(level, key);
         node.is_none_or(|node| node.used.is_empty())
@@ -389,7 +389,7 @@ impl<L> Tree<L> {
         })
     }
 
-    /// A node was written to `ptr`: it is not changed any more, the one above it is.
+    /// A node was written to `ptr`: it is not changed any longer, the one above it is.
     pub fn node_written(&mut self, level: u8, key: u32, ptr: PagePtr) {
         let node = self.node_mut(level, key);
         let was = node.is_some_and(|node| std::mem::take(&mut node.dirty));

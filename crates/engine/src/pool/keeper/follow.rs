@@ -1,4 +1,4 @@
-//! Labels of drives that got none of the last generations: they follow the others.
+//! Labels of drives that missed the latest generations: they follow the others.
 //!
 //! Responsible for: bringing them up to date a little later, and before a generation goes to all
 //! drives, never over the newest label that a drive has.
@@ -15,7 +15,7 @@ impl Keeper {
         !self.older().is_empty()
     }
 
-    /// Brings those up to date a second later, and again until there is none.
+    /// Updates those labels a second later, and again until none is left.
     pub(super) async fn follow(self: Arc<Self>, handle: Handle) {
         while !self.members.is_closed() {
             handle.sleep(FOLLOW_AFTER_NS).await;
@@ -56,8 +56,8 @@ impl Keeper {
             .collect()
     }
 
-    /// Writes the pool's label to drives that have an older one. Whoever calls has the right to. False
-    /// when one failed: it is tried again with the next generation.
+    /// Writes the pool's label to drives that have an older one. The caller must have the right to. False
+    /// if one failed: it is retried with the next generation.
     async fn follow_once(&self, handle: &Handle) -> bool {
         let writing = take(&self.turn).await;
         let older = self.older();
@@ -78,7 +78,7 @@ impl Keeper {
         };
         let due = older.iter().filter(|(_, own)| !over(generation, *own));
         let targets: Vec<Target> = due.map(|(target, _)| target.clone()).collect();
-        // Who is in a hurry writes to drives that bear metadata: never to one that is written to here.
+        // Urgent labels go to drives with metadata: never to one that is written here.
         let leads = targets.iter().any(|(id, ..)| leads(&label.config, *id));
         let _writing = leads.then_some(writing);
         let results = self.write_to(handle, &targets, generation, &bytes).await;

@@ -1,4 +1,4 @@
-//! Admission: the minimums that are promised, held against what the pool has shown it can do.
+//! Admission: guaranteed minimums, compared with the pool's measured capacity.
 
 use super::super::shards::ask_all;
 use super::super::{Pool, Result, error};
@@ -10,19 +10,19 @@ use qos::Costs;
 
 /// A whole, in millionths.
 const WHOLE_PPM: u64 = 1_000_000;
-/// What may be promised without a warning, in millionths of what a pool has shown it can do.
+/// Guarantees without a warning, in millionths of a pool's measured capacity.
 const AMPLE_PPM: u64 = 800_000;
-/// How a volume is called that is not there.
+/// Name of a planned volume.
 const PLANNED: &str = "(planned)";
 
-/// What a pool's shards have shown they can do.
+/// Measured capacity of a pool's shards.
 struct Shown {
     costs: Vec<Costs>,
 }
 
 impl Shown {
-    /// Operations of 4 KiB a second of the whole pool; none while no shard has shown any. A shard that has shown nothing
-    /// is taken to be like the others.
+    /// Operations of 4 KiB a second of the whole pool; `None` while no shard has measured any. A shard without a measurement
+    /// is assumed to be like the others.
     fn iops(&self) -> Option<u64> {
         let shown: Vec<u64> = self.costs.iter().filter_map(Costs::iops).collect();
         let sum: u64 = shown.iter().sum();
@@ -30,7 +30,7 @@ impl Shown {
         Some(mean.saturating_mul(self.costs.len() as u64))
     }
 
-    /// What a policy's minimum takes of that, in millionths.
+    /// A policy's minimum as a share of that, in millionths.
     fn share_ppm(&self, policy: &QosPolicyConfig) -> Option<u64> {
         let floors = self.costs.iter();
         let floors: Vec<u64> = floors
@@ -40,7 +40,7 @@ impl Shown {
             .iter()
             .sum::<u64>()
             .checked_div(floors.len() as u64)?;
-        // Nanoseconds a second, of one second a shard.
+        // Nanoseconds per second, with one second per shard.
         Some(mean / 1000 / self.costs.len().max(1) as u64)
     }
 }
@@ -50,8 +50,7 @@ fn percent(ppm: u64) -> String {
 }
 
 impl Pool {
-    /// Refuses a description in which more is guaranteed than the pool has shown it can do, or than its fast tier has, and
-    /// than is guaranteed now.
+    /// Refuses a description whose guarantees exceed the measured capacity or the fast tier, and the present guarantees.
     pub(super) fn refuse_overcommit(&self, planned: &PoolConfig) -> Result<()> {
         self.check_floors(planned, 0)?;
         let before = self.check_with(&self.config(), None)?;
@@ -75,7 +74,7 @@ impl Pool {
         }
     }
 
-    /// Whether the minimums fit, with as many volumes of a planned policy.
+    /// Whether the minimums fit, with a number of volumes of a planned policy.
     ///
     /// # Errors
     /// As [`crate::Engine::qos_check`]'s.
@@ -134,7 +133,7 @@ impl Pool {
         let name = &self.name;
         let Some((iops, total)) = shown else {
             let text = format!(
-                "pool {name} has not shown yet what it can do: use volumes that have policies, then check again"
+                "the capacity of pool {name} has not been measured yet: put load on volumes with policies, then check again"
             );
             let verdict = match volumes {
                 0 => QosVerdict::Accepted,
@@ -143,7 +142,7 @@ impl Pool {
             return (verdict, text);
         };
         let text = format!(
-            "the minimums of {volumes} volumes and groups take {} of what pool {name} has shown it can do, {iops} operations of 4 KiB a \
+            "the minimums of {volumes} volumes and groups take {} of the measured capacity of pool {name}, {iops} operations of 4 KiB a \
              second",
             percent(total)
         );

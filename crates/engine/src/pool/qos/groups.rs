@@ -39,7 +39,7 @@ impl Pool {
         }
     }
 
-    /// Puts a changed description in force, once what is promised more by it fits.
+    /// Applies a changed description, if its additional guarantees fit.
     fn set_groups(&self, planned: PoolConfig, overcommit: bool) -> Result<()> {
         if !overcommit {
             self.refuse_overcommit(&planned)?;
@@ -75,15 +75,13 @@ impl Pool {
         }
         if self.find_group(&group.name).is_ok() {
             let text = format!(
-                "pool {} has a group '{}' already: choose another name",
+                "pool {} already has a group '{}': choose another name",
                 self.name, group.name
             );
             return error(ErrorCode::Exists, text);
         }
         if planned.qos.groups.len() >= QOS_GROUPS_MAX {
-            let text = format!(
-                "a pool has at most {QOS_GROUPS_MAX} groups: delete one that no volume is in"
-            );
+            let text = format!("a pool has at most {QOS_GROUPS_MAX} groups: delete an empty one");
             return error(ErrorCode::Invalid, text);
         }
         planned.next_volume += 1;
@@ -92,7 +90,7 @@ impl Pool {
         self.group_named(&choice.name)
     }
 
-    /// Gives a group another policy.
+    /// Changes the policy of a group.
     ///
     /// # Errors
     /// As [`crate::Engine::qos_group_change`]'s.
@@ -119,7 +117,7 @@ impl Pool {
         let pool_drives = self.group_named(name)?.volumes;
         if let Some(first) = pool_drives.first() {
             let text = format!(
-                "group {name} has {} volumes ({first} is the first): take them out of it with `convect volume set --group \
+                "group {name} has {} volumes ({first} is the first): remove them with `convect volume set --group \
                  none`",
                 pool_drives.len()
             );

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 type Tenants = BTreeMap<u32, Arc<Tenant>>;
 
-/// All of them.
+/// All tenants.
 #[derive(Default)]
 pub(crate) struct AllTenants {
-    /// By the numbers of volumes; those of a group have one together.
+    /// By the numbers of volumes; those of a group share one.
     volumes: Tenants,
     /// By the numbers of groups, also of those without volumes.
     groups: Tenants,
@@ -45,7 +45,7 @@ fn next(
 }
 
 impl AllTenants {
-    /// Follows a pool's description, for so many shards. False when nothing changed for its volumes.
+    /// Applies a pool's description, for a number of shards. False when nothing changed for its volumes.
     pub fn follow(&mut self, config: &PoolConfig, shards: usize) -> bool {
         let policies = config.qos.all().map(|policy| (policy.id, Arc::new(policy)));
         let policies: BTreeMap<u32, Arc<QosPolicyConfig>> = policies.collect();
@@ -82,7 +82,7 @@ impl AllTenants {
 /// How many of those for whom operations were held are reported.
 const RIVALS: usize = 3;
 
-/// Who has an entry with this key in a gate; none when they are no more.
+/// The tenant with this key in a gate; `None` if it no longer exists.
 fn rival(config: &PoolConfig, (key, share_ppm): (u32, u64)) -> Option<QosRival> {
     let group = config.qos.group(key).map(|group| &group.name);
     let volume = || config.volumes.iter().find(|volume| volume.id == key);
@@ -120,7 +120,7 @@ fn attained(config: &PoolConfig, tenant: &Tenant, group: Option<String>) -> Volu
 }
 
 impl Pool {
-    /// A volume's policy and what it, or its group, attained; none where it has none.
+    /// A volume's policy and the service attained by it, or its group; `None` without a policy.
     pub(in crate::pool) fn volume_qos(&self, volume: u32) -> Option<VolumeQos> {
         let tenant = lock(&self.tenants).volumes.get(&volume).cloned()?;
         let config = lock(&self.config);
@@ -129,13 +129,13 @@ impl Pool {
         Some(attained(&config, &tenant, group))
     }
 
-    /// The policy of a group and what its volumes attained together; none where the pool does not know its policy.
+    /// The policy of a group and the service attained by its volumes together; `None` if its policy is unknown.
     pub(super) fn group_qos(&self, config: &PoolConfig, of: &QosGroupConfig) -> Option<VolumeQos> {
         let tenant = lock(&self.tenants).groups.get(&of.id).cloned()?;
         Some(attained(config, &tenant, Some(of.name.clone())))
     }
 
-    /// Tells the shards which volumes have which policies, and what follows of them for their placement. Whatever changes that,
+    /// Sends the shards the policies of volumes, and the consequences for their placement. Every change of that,
     /// in the pool's description, is followed by this.
     pub(in crate::pool) fn tell_tenants(&self) -> Result<()> {
         self.tell_settings()?;
@@ -150,7 +150,7 @@ impl Pool {
         self.give_tenants(of)
     }
 
-    /// Has the shards go by these policies.
+    /// Applies these policies in the shards.
     pub(in crate::pool) fn give_tenants(&self, of: Arc<Tenants>) -> Result<()> {
         ask_all(&self.shards, move |shard| {
             let of = of.clone();

@@ -1,4 +1,4 @@
-//! Barriers that nobody asked for, on a drive that takes longer for a flush the more was written.
+//! Early barriers, on a drive whose flushes take longer the more was written.
 
 use crate::shard::probe::{Probe, run};
 use crate::tiering::access_stats::By;

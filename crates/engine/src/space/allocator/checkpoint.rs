@@ -1,4 +1,4 @@
-//! What a checkpoint needs of a shard's space: groups loaded from its trees, and what it writes of them.
+//! Checkpoints of a shard's space: loading groups from its trees, and writing them.
 
 use super::{Allocator, HomeGroup, SlotGroup, WORDS, set_bits};
 use crate::space::DeferredFrees;
@@ -157,7 +157,7 @@ impl Allocator {
         bits
     }
 
-    /// What is marked as in use but not yet, or not any more, part of what a checkpoint keeps:
+    /// What is marked as in use but not yet, or not any longer, part of what a checkpoint keeps:
     /// space kept back, space handed out without a record, and `freed` metadata pages.
     pub fn holes(&self, deferred_frees: &DeferredFrees, freed: &[Place]) -> Holes {
         let mut holes = Holes::default();

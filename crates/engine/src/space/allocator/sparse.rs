@@ -70,7 +70,7 @@ impl Allocator {
             || self.homes.values().any(|group| group.bits == 0)
     }
 
-    /// Whether a slot or home lies in a group that is closed.
+    /// Whether a slot or home is in a group that is closed.
     pub fn is_leaving(&self, place: Place) -> bool {
         !self.closed.is_empty()
             && place.is_some()

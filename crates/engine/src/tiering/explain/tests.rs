@@ -1,4 +1,4 @@
-//! A block on its way through the tiers, and what is told of it at each step.
+//! A block on its way through the tiers, and its explanation at each step.
 
 use crate::EngineConfig;
 use crate::control::explain::{Cause, CopyKind, Explanation, ExtentPlace, MoveStatus, Spot};
@@ -16,7 +16,7 @@ const MIB: u64 = 1 << 20;
 const APART: u64 = 100 * MIB;
 /// Extents in RAM.
 const IN_RAM: u64 = 4;
-/// Looks at what runs by itself, a millisecond apart.
+/// Examines what runs by itself, a millisecond apart.
 const LOOKS: usize = 10_000;
 
 /// A shard with little RAM that serves.
@@ -97,7 +97,7 @@ fn a_block_is_told_of_on_its_way_through_all_tiers() {
         assert_eq!(places(&told), [only]);
         assert_eq!(newest(&told).blocks, u16::MAX);
         assert_eq!(told.heat.unwrap().uses, 1);
-        // What is written over lies where it did.
+        // What is written over is where it did.
         let written = moves(&probe, Cause::Written);
         write(&probe, 0, MIB).await;
         assert_eq!(moves(&probe, Cause::Written), written);

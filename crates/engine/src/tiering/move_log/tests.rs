@@ -1,4 +1,4 @@
-//! A log of moves that is bounded and tells of the last ones.
+//! The log of moves is bounded and has the latest ones.
 
 use super::*;
 
@@ -88,7 +88,7 @@ fn what_happens_to_an_extent_within_a_second_is_one_move() {
     ledger.note(moved(2, 6, 1, Cause::Discarded));
     assert_eq!(seconds(&ledger, 5), [2, 2, 1]);
     assert_eq!(count(&ledger, Cause::Written), (2, 17));
-    // Also with what lies at the ring's end.
+    // Also with what is at the ring's end.
     ledger.note(moved(3, 5, 1, Cause::Written));
     ledger.note(moved(3, 5, 2, Cause::Written));
     assert_eq!(seconds(&ledger, 5), [3, 2, 2]);

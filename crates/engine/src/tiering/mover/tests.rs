@@ -1,4 +1,4 @@
-//! What leaves the fast tier, and how much of it.
+//! Which data leaves the fast tier, and how much.
 
 use crate::maintenance::upkeep::WritebackRate;
 use crate::shard::probe::{Probe, run};

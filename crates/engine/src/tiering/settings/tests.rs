@@ -1,4 +1,4 @@
-//! What each knob does to a fast tier that is full, and what it is without.
+//! The effect of each setting on a full fast tier, compared with none.
 
 use super::*;
 use crate::io::discard::WhenFull;
@@ -161,7 +161,7 @@ fn small_ram(probe: &Probe) {
     assert!(!shard.state.borrow_mut().ram.fit(1 << 20, 0));
 }
 
-/// One whose volumes lie on the slow tier alone.
+/// One whose volumes are on the slow tier alone.
 async fn cold(handle: &Handle, name: &str, mib: u64) -> Probe {
     let probe = both(handle, name, mib).await;
     small_ram(&probe);

@@ -1,4 +1,4 @@
-//! Which drives are flushed for what is demoted, and when.
+//! Which drives are flushed for demoted data, and when.
 
 use crate::shard::probe::{Probe, run};
 use crate::tiering::access_stats::By;

@@ -1,4 +1,4 @@
-//! Mirrors over drives that fail when told to, on one thread.
+//! Mirrors over drives that fail on request, on one thread.
 
 use super::*;
 use crate::vdrive::Presence;

@@ -1,4 +1,4 @@
-//! Two vdrives under a load that keeps so many reads outstanding, in virtual time.
+//! Two vdrives under a load with a fixed queue depth, in virtual time.
 
 use super::*;
 use std::cmp::Reverse;

@@ -1,7 +1,7 @@
 //! Bringing a mirror's member up to date, range by range, beneath running writes.
 //!
 //! A member that is being copied to takes all writes. A range is copied while no write to it is in
-//! flight: writes that come meanwhile wait, and those that were sent before are waited for. Every
+//! flight: writes that arrive meanwhile wait, and those sent before are waited for. Every
 //! block has one thread that writes it, so all of this is local to that thread.
 
 use crate::vdrive::verify::TRIES;
@@ -71,7 +71,7 @@ impl Gate {
     /// Waits for every write that has begun before.
     async fn drain(&self) {
         let old = self.phase.get();
-        // The other phase has to be over before it can be begun anew.
+        // The other phase has to be over before it can be begun again.
         self.ended(1 - old).await;
         if self.phase.get() == old {
             self.phase.set(1 - old);
@@ -127,7 +127,7 @@ impl VdriveIo {
     /// are left as they are: nothing better is to be had.
     ///
     /// # Errors
-    /// When the member is not being brought up to date any more, or fails: it is out then.
+    /// When the member is not being brought up to date any longer, or fails: it is out then.
     pub async fn copy(&self, member: usize, block: u64, count: usize) -> Result<(), DriveError> {
         let _closed = self.gate.close(block, count as u64).await;
         if self.parts[member].member.state() != MemberState::Syncing {
@@ -154,7 +154,7 @@ impl VdriveIo {
     async fn put(&self, member: usize, block: u64, data: DmaBuf) -> Result<(), DriveError> {
         let written = self.parts[member].write(block, data, Purpose::Upkeep).await;
         written.inspect_err(|error| {
-            let why = format!("bringing it up to date failed: {error}");
+            let why = format!("the resync failed: {error}");
             self.members.take_out((self.id.0, member), &why, false);
         })
     }

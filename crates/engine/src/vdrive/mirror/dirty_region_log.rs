@@ -1,4 +1,4 @@
-//! What was written while a mirror's member was away: a bit a region.
+//! Dirty-region log: which regions were written while a mirror's member was out, one bit per region.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use units::mutation::{Mutation, is_on};
@@ -10,7 +10,7 @@ const WORDS: usize = (REGIONS / 64) as usize;
 const EVEN: u64 = 0x5555_5555_5555_5555;
 /// What stands for a map of everything in the labels.
 const ALL: &str = "all";
-/// Regions after one that follows a written one: a run goes on, and labels are written rarely.
+/// Regions after one that follows a written one: a run continues, and labels are written rarely.
 const AHEAD: u64 = 8;
 
 /// Blocks of a region of a part of `blocks`: whole groups.
@@ -140,7 +140,7 @@ impl StaleMap {
         self.is_all() || words.all(|(word, more)| more & !word.load(Ordering::Acquire) == 0)
     }
 
-    /// Whether a block lies in a stale region.
+    /// Whether a block is in a stale region.
     pub fn covers(&self, block: u64) -> bool {
         self.is_all() || self.has(self.span(block, 1).0)
     }

@@ -103,7 +103,7 @@ impl Member {
         locked(&self.told).why.clone()
     }
 
-    /// The drive that it lies on.
+    /// The drive that it is on.
     pub fn drive(&self) -> DriveId {
         locked(&self.told).drive
     }
@@ -252,13 +252,13 @@ impl Members {
         }
     }
 
-    /// A member lies on another drive from now on, which holds nothing of it yet.
+    /// A member is on another drive from now on, which holds nothing of it yet.
     pub fn put_on(&self, id: MemberId, drive: DriveId) {
         if let Some(member) = locked(&self.table).get(&id) {
             member.stale.set_all();
             let mut told = locked(&member.told);
             told.drive = drive;
-            told.why = "its drive was replaced".to_owned();
+            told.why = "replaced".to_owned();
         }
     }
 

@@ -1,4 +1,4 @@
-//! Mirrors: which members count, what a member lacks, and bringing it up to date.
+//! Mirrors: valid members, what a member lacks, and resync.
 //!
 //! A member is in, out or syncing. While one is out, written regions are noted in a **dirty-region log** (a write-intent
 //! bitmap), so that a resync copies only those.

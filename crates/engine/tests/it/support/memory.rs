@@ -1,4 +1,4 @@
-//! Drives in memory: their bytes can be looked at and changed, requests can fail or wait, and the power can go.
+//! Drives in memory: their bytes can be examined and changed, requests can fail or wait, and the power can go.
 
 use super::{BLOCK, MIB};
 use block::{Drive, DriveError, DriveIo, DriveIoKind, DriveQueue, Lent, Rotation, Shown};
@@ -83,7 +83,7 @@ impl Medium {
     }
 }
 
-/// A drive in memory whose bytes can be looked at and changed.
+/// A drive in memory whose bytes can be examined and changed.
 #[derive(Clone)]
 pub struct MemoryDrive {
     spec: String,
@@ -200,7 +200,7 @@ impl MemoryDrive {
         panic!("no request came that has to wait");
     }
 
-    /// What was not flushed is as it was before, and nothing waits any more: its engine has ended.
+    /// What was not flushed is as it was before, and nothing waits any longer: its engine has ended.
     pub fn lose_power(&self) {
         let mut medium = self.medium();
         for (block, was) in std::mem::take(&mut medium.unflushed) {

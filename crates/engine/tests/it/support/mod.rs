@@ -367,7 +367,7 @@ pub fn wait_status(
 }
 
 /// Holds a pool's books against its maps. What is demoted meanwhile makes pages differ from what was seen of
-/// them a moment before, so a pool that is not at rest is looked at again, for a minute at least; what is wrong stays so.
+/// them a moment before, so a pool that is not at rest is examined again, for a minute at least; what is wrong stays so.
 pub fn audit_at_rest(engine: &Engine, pool: &str) {
     for _ in 0..600 {
         if engine.pool_audit(pool).unwrap().count == 0 {

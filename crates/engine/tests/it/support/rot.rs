@@ -23,11 +23,11 @@ pub struct Tally {
     pub in_data: u64,
     /// Bytes that are as they were again.
     pub mended: u64,
-    /// Bytes that were written anew with something else: pages, labels, journals.
+    /// Bytes that were written again with something else: pages, labels, journals.
     pub rewritten: u64,
     /// Bytes that are still wrong, in space that nothing needs, or without a copy.
     pub left: u64,
-    /// Copies that the pool counted as mended from another one, and those that it could not mend.
+    /// Copies that the pool counted as repaired from another one, and those that it could not repair.
     pub counted: u64,
     /// Blocks of the volume that gave an I/O error.
     pub errors: u64,
@@ -191,7 +191,7 @@ impl Scene {
         failed
     }
 
-    /// Turns `count` bits over, looks at what becomes of them, and puts everything back.
+    /// Turns `count` bits over, examines what becomes of them, and puts everything back.
     pub fn round(&mut self, count: u64, tally: &mut Tally) {
         let flips = self.choose(count);
         for (drive, byte, bit) in &flips {

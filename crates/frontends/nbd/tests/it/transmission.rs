@@ -392,7 +392,7 @@ fn address_in_use_is_refused_without_affecting_the_first_export() {
     let listen = format!("unix:{}", server.socket().display());
     let error = server.try_export(&[("listen", &listen)]).err().unwrap();
     assert!(
-        error.to_string().contains("another program listens"),
+        error.to_string().contains("in use by another program"),
         "{error}"
     );
     let tcp = server.try_export(&[("listen", "tcp:127.0.0.1:0")]).unwrap();
@@ -401,7 +401,7 @@ fn address_in_use_is_refused_without_affecting_the_first_export() {
         .err()
         .unwrap();
     assert!(
-        error.to_string().contains("another program listens"),
+        error.to_string().contains("in use by another program"),
         "{error}"
     );
     drop(tcp);

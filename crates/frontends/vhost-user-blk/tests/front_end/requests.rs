@@ -465,7 +465,7 @@ fn export_stops_with_its_connection_and_socket() {
 fn invalid_parameters_are_refused_with_advice() {
     let served = serve(volume());
     for (path, queues, advice) in [
-        ("/nowhere/at/all.sock", "1", "make it first"),
+        ("/nowhere/at/all.sock", "1", "create it first"),
         ("/tmp/x.sock", "17", "1 to 16"),
         ("/tmp/x.sock", "many", "1 to 16"),
         ("/etc/passwd", "1", "not a socket"),

@@ -1,4 +1,4 @@
-//! Pools damaged at random, and what a repair makes of them.
+//! Pools damaged at random, and the results of repairing them.
 
 use super::client::{Made, SHAPES, made};
 use super::image::{Image, Random};
@@ -300,7 +300,7 @@ async fn one(handle: &Handle, base: &Made, random: &mut Random, tally: &mut Tall
     }
 }
 
-/// Damages and mends `pools` pools.
+/// Damages and repairs `pools` pools.
 pub fn run(pools: u64, seed: u64) -> Tally {
     let bases: Vec<Made> = SHAPES
         .into_iter()

@@ -24,7 +24,7 @@ pub struct Moment {
     pub stamps: Stamps,
 }
 
-/// What lies in a block that was written then.
+/// What is in a block that was written then.
 fn content(block: usize, stamp: u64) -> Vec<u8> {
     let word = (block as u64) << 32 | stamp;
     word.to_le_bytes().repeat(BLOCK / 8)
@@ -118,7 +118,7 @@ fn images(folder: &Path, zeroes: &Arc<Vec<u8>>) -> Vec<Image> {
     names.iter().map(image).collect()
 }
 
-/// A pool at six moments: after an export, and while it is in use, in turn. Nothing is under way then.
+/// A pool at six moments: after an export, and while it is in use, in turn. Nothing is in progress then.
 pub fn lived(mirrored: bool, seed: u64) -> Vec<Moment> {
     const MIB: usize = 1 << 20;
     let folder = tempfile::tempdir().unwrap();
@@ -160,7 +160,7 @@ pub fn lived(mirrored: bool, seed: u64) -> Vec<Moment> {
             }
         }
         volume.flush();
-        // Two looks are the same: nothing moves any more.
+        // Two looks are the same: nothing moves any longer.
         let mut drives = images(folder.path(), &zeroes);
         loop {
             let again = images(folder.path(), &zeroes);

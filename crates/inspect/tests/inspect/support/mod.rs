@@ -1,4 +1,4 @@
-//! What the tests share: pools that the engine made, as images in memory that can be damaged.
+//! Helpers of the tests: pools that the engine made, as images in memory that can be damaged.
 
 pub mod client;
 pub mod damage;

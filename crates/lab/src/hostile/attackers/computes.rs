@@ -1,11 +1,11 @@
-//! The control: what sharing the processor with somebody costs others, without a word to the daemon.
+//! The control: the cost of sharing the processor with another program that does not contact the daemon.
 
 use crate::hostile::stage::Stage;
 use std::hint::black_box;
 
 /// As many as most attackers have.
 const THREADS: u64 = 16;
-/// Steps between two looks at whether it is over: some 10 µs.
+/// Steps between two checks whether it is over: some 10 µs.
 const STEPS: u64 = 10_000;
 
 pub fn attack(stage: &Stage<'_>) {

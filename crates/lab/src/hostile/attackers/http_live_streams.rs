@@ -1,4 +1,4 @@
-//! One viewer with one token takes every live stream that there is, and reads none of them to the end.
+//! One viewer with one token opens all live streams, and reads none of them to the end.
 
 use crate::hostile::peers::http;
 use crate::hostile::stage::Stage;

@@ -1,4 +1,4 @@
-//! Random requests: paths of the interface with random parts, by a token that may look; and bytes that are none.
+//! Random requests: paths of the interface with random parts, with a viewer's token; and bytes that are not requests.
 
 use crate::chance::Chance;
 use crate::hostile::peers::{connect_unix, http};
@@ -9,7 +9,7 @@ use std::io::Write;
 const CONNECTIONS: u64 = 4;
 /// Requests of each.
 const REQUESTS: u64 = 16;
-/// What can be looked at; `*` is a random number or word.
+/// Paths that can be read; `*` is a random number or word.
 const PATHS: [&str; 14] = [
     "/v1/pools/*",
     "/v1/pools/hostile/what-if",

@@ -1,4 +1,4 @@
-//! Reinstates one session in a loop (RFC 7143, section 6.3.5), with commands under way.
+//! Reinstates one session in a loop (RFC 7143, section 6.3.5), with commands in flight.
 
 use crate::hostile::peers::iscsi;
 use crate::hostile::stage::Stage;
@@ -8,7 +8,7 @@ use crate::iscsi::protocol as p;
 const LOGINS: u64 = 4;
 /// The same for all.
 const ISID: [u8; 6] = [0x80, 0xff, 0xff, 0xff, 0xff, 1];
-/// Reads that are under way when the session is taken over.
+/// Reads that are in progress when the session is taken over.
 const READS: u32 = 8;
 
 pub fn attack(stage: &Stage<'_>) {

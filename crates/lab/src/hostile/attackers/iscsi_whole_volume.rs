@@ -10,7 +10,7 @@ use std::io::Result;
 const SESSIONS: u64 = 2;
 /// Bytes that GET LBA STATUS may give.
 const STATUS_BYTES: u32 = 1 << 20;
-/// Commands that are under way when the first answer is waited for.
+/// Commands that are in progress when the first answer is waited for.
 const BATCH: u64 = 8;
 
 /// GET LBA STATUS (SBC-4, 5.9).

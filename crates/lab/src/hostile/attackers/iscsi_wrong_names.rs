@@ -1,4 +1,4 @@
-//! Log-ins to targets that there are not, and with names that are none.
+//! Logins to targets that do not exist, and with invalid names.
 
 use crate::hostile::peers::iscsi;
 use crate::hostile::stage::Stage;

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Write};
 
 /// Connections at a time.
 const CONNECTIONS: u64 = 4;
-/// Options that are sent at once.
+/// Options per burst.
 const BATCH: usize = 64;
 
 pub fn attack(stage: &Stage<'_>) {

@@ -1,4 +1,4 @@
-//! Many connections ask for the longest reads and take none of the answers.
+//! Many connections request the longest reads and read no responses.
 
 use crate::hostile::peers::nbd;
 use crate::hostile::stage::Stage;
@@ -15,7 +15,7 @@ const READS: u64 = 64;
 const REST: Duration = Duration::from_millis(200);
 
 pub fn attack(stage: &Stage<'_>) {
-    // What was refused once is held all the same: it is what it was filled with that counts.
+    // The amount that was accepted before the first refusal counts.
     let held = Mutex::new(Vec::new());
     stage.together(CONNECTIONS, |_, _| {
         let mut stream = nbd::open(stage, false)?;

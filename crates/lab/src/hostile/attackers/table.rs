@@ -15,7 +15,7 @@ use crate::hostile::stage::Stage;
 pub struct Attacker {
     /// Its name, which begins with its protocol, if it has one.
     pub name: &'static str,
-    /// What it does.
+    /// Its description.
     pub about: &'static str,
     /// Does it until the stage is over.
     pub attack: fn(&Stage<'_>),

@@ -61,7 +61,7 @@ fn ask(guest: &mut RawGuest) -> Result<()> {
 }
 
 /// Has the guest notified by a descriptor until the attack is over, or for a moment; then what is full is emptied, so that
-/// whoever waits there need not wait for ever.
+/// so that a waiter there does not wait forever.
 fn notify(stage: &Stage<'_>, guest: &mut RawGuest, fd: &impl AsRawFd, hold: bool) -> Result<()> {
     guest.notify_by(fd.as_raw_fd())?;
     ask(guest)?;

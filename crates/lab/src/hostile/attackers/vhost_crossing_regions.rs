@@ -18,7 +18,7 @@ const OFFSET: u64 = 256 * MIB - LENGTH / 2;
 const SECTOR: u64 = 512;
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;
-/// How long the requests are under way before the guest is gone.
+/// How long the requests are in progress before the guest is gone.
 const REST: Duration = Duration::from_millis(500);
 
 /// Fills the ring with requests: reads, of some every fourth a write.

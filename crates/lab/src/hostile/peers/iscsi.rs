@@ -6,7 +6,7 @@ use crate::iscsi::{Initiator, Opened, Waiting, Wire, next_isid, protocol as p};
 use std::io::{Error, ErrorKind, Read, Result};
 use std::time::Duration;
 
-/// How long a read of an answer may take before the connection is given up.
+/// Timeout of reading a response.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// An attacker's name.

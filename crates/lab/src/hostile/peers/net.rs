@@ -48,7 +48,7 @@ const INTERNET_LEN: libc::socklen_t = size_of::<libc::sockaddr_in>() as libc::so
 /// Connects from one IPv4 address to another.
 ///
 /// # Errors
-/// When nobody takes the connection in time.
+/// If the connection is not accepted in time.
 pub fn connect(from: IpAddr, to: SocketAddr) -> Result<TcpStream> {
     let socket = socket(libc::AF_INET, libc::SOCK_NONBLOCK)?;
     let fd = socket.as_raw_fd();
@@ -86,7 +86,7 @@ pub fn connect(from: IpAddr, to: SocketAddr) -> Result<TcpStream> {
 /// Connects to a Unix socket. One whose queue is full is waited for no longer than for anything else.
 ///
 /// # Errors
-/// When nobody takes the connection in time.
+/// If the connection is not accepted in time.
 pub fn connect_unix(path: &Path) -> Result<UnixStream> {
     let stream = UnixStream::from(socket(libc::AF_UNIX, 0)?);
     // The time of a write is also that of a connect (unix(7)).

@@ -29,16 +29,16 @@ pub struct IscsiPort {
     block: u32,
     slot_bytes: usize,
     data: Pages,
-    /// Whether data that are read are looked at.
+    /// Whether data that are read are examined.
     keep: bool,
     /// By slot.
     requests: Vec<Request>,
     /// Slots whose commands the target's window has no place for.
     waiting: VecDeque<u16>,
-    /// What is to be sent, and how much of it was.
+    /// Data to send, and the sent part.
     outgoing: Vec<u8>,
     sent: usize,
-    /// What came, how much of it was looked at, and how much there is.
+    /// Received data, its processed part, and its length.
     incoming: Vec<u8>,
     seen: usize,
     filled: usize,
@@ -94,7 +94,7 @@ impl IscsiPort {
         self.data.fetch(from, &mut self.outgoing[at..at + len]);
     }
 
-    /// Sends a slot's command, with as much of its data as may come at once.
+    /// Sends a slot's command, with as much immediate data as permitted.
     fn command(&mut self, slot: u16) {
         let request = self.requests[usize::from(slot)];
         let block = u64::from(self.block);
@@ -180,7 +180,7 @@ impl IscsiPort {
         let slot = self.slot(head)?;
         match head.status() {
             None => Ok(None),
-            // Good, and the target did what it was told.
+            // GOOD, and the target executed it.
             Some(0) if head.opcode() == p::DATA_IN || head.0[2] == 0 => Ok(Some(slot)),
             Some(status) => Err(wrong(format!(
                 "a command was answered with status {status:#04x}, response {:#04x}",

@@ -11,11 +11,11 @@ pub struct Pages {
     layout: Layout,
 }
 
-// SAFETY: it owns its memory and shares it with nobody.
+// SAFETY: it owns its memory exclusively.
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// So many bytes, or a few more.
+    /// A number of bytes, rounded up.
     pub fn new(bytes: usize) -> Self {
         let bytes = bytes.next_multiple_of(PAGE).max(PAGE);
         let layout = Layout::from_size_align(bytes, PAGE).expect("a size below the address space");

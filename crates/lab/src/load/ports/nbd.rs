@@ -22,14 +22,14 @@ pub struct NbdPort {
     stream: UnixStream,
     slot_bytes: usize,
     data: Pages,
-    /// Whether data that are read are looked at.
+    /// Whether data that are read are examined.
     keep: bool,
     /// By slot: the bytes that its answer brings.
     expected: Vec<u32>,
-    /// What is to be sent, and how much of it was.
+    /// Data to send, and the sent part.
     outgoing: Vec<u8>,
     sent: usize,
-    /// What came, how much of it was looked at, and how much there is.
+    /// Received data, its processed part, and its length.
     incoming: Vec<u8>,
     seen: usize,
     filled: usize,

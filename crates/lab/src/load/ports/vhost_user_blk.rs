@@ -9,7 +9,7 @@ use vhost_client::{Client, ClientQueue, Command, Options};
 
 /// Entries of a ring at least, as guests have them.
 const ENTRIES_MIN: u16 = 128;
-/// Bytes of a data segment at most; disks take at least so many.
+/// Maximum bytes of a data segment; disks accept at least this many.
 const SEGMENT: usize = 128 << 10;
 const SECTOR: u64 = 512;
 
@@ -22,7 +22,7 @@ pub struct VhostPort {
 }
 
 impl VhostPort {
-    /// Connects with so many rings, each with slots of so many bytes; gives them and the disk's size.
+    /// Connects with a number of rings and slots of a number of bytes; returns them and the disk's size.
     ///
     /// # Errors
     /// When there is no such export, or it refuses something.
@@ -47,7 +47,7 @@ impl VhostPort {
         let client = Arc::new(Mutex::new(client));
         let ports = rings.into_iter().map(|mut queue| {
             queue.set_segment_bytes(SEGMENT);
-            // The slots are numbered by whoever uses the port.
+            // The slots are numbered by the user of the port.
             while queue.take_slot().is_some() {}
             Self {
                 queue,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use traces::{Request, SECTOR};
 use units::{BLOCK, EXTENT};
 
-/// The most that is asked for at once, in bytes: what a server of NBD has to take.
+/// Maximum bytes per request: what an NBD server has to accept.
 const PIECE: u64 = 32 << 20;
 /// Devices of a trace begin at multiples of this.
 const ALIGN: u64 = 1 << 20;
@@ -77,7 +77,7 @@ impl Layout {
         base + span.start..base + span.end
     }
 
-    /// What a request comes to.
+    /// Pieces of a request.
     pub fn pieces(&self, request: &Request) -> impl Iterator<Item = Piece> + use<> {
         let (Range { start, end }, write) = (self.place(request), request.write);
         (start..end)

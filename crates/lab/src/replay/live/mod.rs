@@ -1,6 +1,6 @@
-//! `replay --live`: a trace against a daemon, or whatever else serves NBD, and not against a model.
+//! `replay --live`: a trace against a daemon, or another NBD server, instead of a model.
 //!
-//! Responsible for: where a trace's requests go on one volume, playing them, and what came of it. Leaves out: the
+//! Responsible for: where a trace's requests go on one volume, playing them, and the results. Leaves out: the
 //! policies beside it, which only the model can have in the same place.
 
 mod layout;

@@ -1,4 +1,4 @@
-//! Playing pieces of requests to a server, so many outstanding at a time.
+//! Playing pieces of requests to a server with a limited queue depth.
 
 use super::layout::Piece;
 use crate::failure::{Failure, Result};
@@ -7,13 +7,13 @@ use crate::load::Histogram;
 use crate::nbd::{Client, Request};
 use std::time::{Duration, Instant};
 
-/// Bytes of answers that may be under way at a time: a socket takes so many, so that a server which has to get rid
+/// Bytes of answers that may be in flight at a time: a socket takes so many, so that a server which has to get rid
 /// of them first never waits for us while we wait for it. One longer answer goes alone.
 const ANSWERS: u64 = 128 << 10;
-/// How often a person is asked whether to go on, in answers.
+/// How often a person is asked whether to continue, in answers.
 const LOOK: u64 = 256;
 
-/// What came of it.
+/// The result.
 #[derive(Default)]
 pub struct Played {
     pub requests: u64,
@@ -57,7 +57,7 @@ impl Outstanding {
 }
 
 /// Plays them in order: as many are outstanding as are allowed, so what overlaps may come about in another order.
-/// `meanwhile` is told how many were answered.
+/// `meanwhile` is called with the number of completions.
 ///
 /// # Errors
 /// When the server gives an error or goes away, or a person ends it.
@@ -112,7 +112,7 @@ fn request(piece: Piece) -> Request {
     }
 }
 
-/// What is written: no two blocks are the same, none is zeroes.
+/// Data to write: all blocks differ, none is zeroes.
 fn content(offset: u64, length: u32) -> Vec<u8> {
     let words = (0..u64::from(length) / 8).map(|word| (offset + 8 * word) | 1 << 63);
     words.flat_map(u64::to_le_bytes).collect()

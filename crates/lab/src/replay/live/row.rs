@@ -1,10 +1,10 @@
-//! What a pool of one size made of a trace, as a row of a table.
+//! The result of a trace on a pool of one size, as a row of a table.
 
 use super::player::Played;
 use api::v1::{Counters, Forecast, Pool, Tier};
 use units::{BLOCK, format_bytes};
 
-/// What a pool of a size made of a trace.
+/// Result of a trace on a pool of a size.
 pub struct Row {
     /// Of RAM and the fast tier.
     pub fast_bytes: u64,
@@ -12,7 +12,7 @@ pub struct Row {
     pub counters: Counters,
     /// Requests to the slow drives.
     pub slow: u64,
-    /// What the daemon forecasts for half, once and twice its fast tier: shares of hits.
+    /// The daemon's forecasts for half, once and twice its fast tier: hit rates.
     pub forecast: [Option<f64>; 3],
 }
 
@@ -47,7 +47,7 @@ impl Row {
     }
 }
 
-/// What the columns are.
+/// The columns' titles.
 pub const HEAD: [&str; 11] = [
     "live: RAM and fast tier",
     "hits %",
@@ -62,7 +62,7 @@ pub const HEAD: [&str; 11] = [
     "twice %",
 ];
 
-/// What was counted between two looks.
+/// Differences between two readings.
 pub fn since(after: Counters, before: Counters) -> Counters {
     Counters {
         write_bytes: after.write_bytes - before.write_bytes,
@@ -86,7 +86,7 @@ pub fn slow_requests(pool: &Pool) -> u64 {
     drives.map(|drive| drive.reads + drive.writes).sum()
 }
 
-/// Hits that are forecast for so many per cent of the fast tier.
+/// Forecast hit rate for a percentage of the fast tier.
 pub fn forecast(pool: &Forecast, percent: u64) -> Option<f64> {
     let points = pool.points.iter();
     points.clone().find(|point| point.percent == percent)?.hits

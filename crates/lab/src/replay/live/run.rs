@@ -17,7 +17,7 @@ const MIB: u64 = 1 << 20;
 /// The least RAM tier that the daemon takes, and its part of all that is fast where that is more.
 const RAM_LEAST: u64 = 16 * MIB;
 const RAM_SHARE: u64 = 20;
-/// What a pool's metadata takes of its fast drive, about: so much and a part of it.
+/// Approximate size of a pool's metadata on its fast drive: a constant and a share of it.
 const METADATA: u64 = 54 * MIB;
 const METADATA_SHARE: u64 = 50;
 /// The smallest fast tier that a pool can have.
@@ -158,7 +158,7 @@ pub fn pools(convect: &Path, with: &Replay, requests: &[Request], distinct: u64)
     Ok(())
 }
 
-/// Of a pool that has so many bytes of RAM and fast tier together.
+/// For a pool with a total of RAM and fast tier, in bytes.
 fn sizes(score: &Score<'_>, bytes: u64) -> Result<Sizes> {
     let ram = (bytes / RAM_SHARE).max(RAM_LEAST);
     let fast = bytes.saturating_sub(ram);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The number of the group, and its volumes, each with as many operations under way.
+/// The number of the group, and its volumes, each with as many operations in flight.
 fn group(mut world: World, group: u32, policy: QosPolicyConfig, volumes: &[u32]) -> World {
     let tenant = Arc::new(Tenant::of_group(group, Arc::new(policy), 1));
     for volume in volumes {

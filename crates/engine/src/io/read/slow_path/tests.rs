@@ -1,4 +1,4 @@
-//! Reads that wait for a slow drive, by what their volumes were promised.
+//! Reads that wait for a slow drive, ordered by their volumes' guarantees.
 
 use super::Looked;
 use crate::cache::fill::FillReason;

@@ -1,4 +1,4 @@
-//! A scan of somebody who is bypassed leaves everything that placement goes by as it was, and one of somebody
+//! A scan by a bypassed initiator leaves all placement statistics unchanged, and one by another
 //! else does not.
 
 use super::*;

@@ -1,4 +1,4 @@
-//! What promotion of a whole pool may write, beside the budgets of volumes; and what is written is counted.
+//! The promotion budget of a whole pool, besides the budgets of volumes; and writes are counted.
 
 use super::*;
 use crate::control::explain::Cause;
