@@ -33,6 +33,15 @@ refused 'built in' convect qos policy delete pool/3
 refused "no policy 'silver'" convect qos policy show pool/silver
 refused "no policy 'silver'" convect volume create pool/nothing --size 1G --policy silver
 refused 'not a number of IOPS' convect qos policy create pool/wrong --min-iops many
+convect qos policy set pool/gold --reaction eager --fast-floor 8M --ram-share 20% | tee gold
+for line in 'reaction: *eager' 'fast floor: *8.0 MiB' 'RAM share: *20 %'; do
+  grep -q "$line" gold || fail "no '$line': $(cat gold)"
+done
+refused 'at most 75 %' convect qos policy create pool/wrong --ram-share 80
+refused 'is not a share' convect qos policy create pool/wrong --ram-share many
+convect qos policy create pool/huge --fast-floor 1T
+refused 'choose a smaller fast floor' convect volume create pool/nothing --size 1G --policy huge
+convect qos policy delete pool/huge
 
 say "volumes have policies from the beginning or later, and clones inherit them"
 convect volume create pool/disk --size 1G --policy slow | grep -q 'policy: *slow (level 3)' || fail "no policy"

@@ -3112,6 +3112,12 @@ export interface components {
              */
             burst_s?: number | null;
             /**
+             * Format: int64
+             * @description Guaranteed fast-tier space in bytes of each volume with the policy, or of a group: data of
+             *     other volumes is evicted first. Absent: none.
+             */
+            fast_floor?: number | null;
+            /**
              * Format: int32
              * @description Number of the policy in the pool, usable in place of its name.
              */
@@ -3151,6 +3157,16 @@ export interface components {
             name: string;
             /**
              * Format: int32
+             * @description Guaranteed share of the RAM cache in percent, likewise; absent: none.
+             */
+            ram_percent?: number | null;
+            /**
+             * @description How eagerly data is promoted to the fast tier; `normal`: according to the level. A volume's
+             *     own setting takes precedence.
+             */
+            reaction?: components["schemas"]["Reaction"];
+            /**
+             * Format: int32
              * @description Weight in sharing what is left once all minimums are met.
              */
             weight: number;
@@ -3162,6 +3178,11 @@ export interface components {
              * @description Burst: seconds' worth of the maximum that a volume may accumulate.
              */
             burst_s?: number | null;
+            /**
+             * Format: int64
+             * @description Guaranteed fast-tier space in bytes, rounded up to a multiple of 4,096.
+             */
+            fast_floor?: number | null;
             /**
              * Format: int32
              * @description Service level, 1 to 5.
@@ -3196,6 +3217,12 @@ export interface components {
             overcommit?: boolean;
             /**
              * Format: int32
+             * @description Guaranteed share of the RAM cache in percent, at most 75.
+             */
+            ram_percent?: number | null;
+            reaction?: components["schemas"]["Reaction"] | null;
+            /**
+             * Format: int32
              * @description Weight in sharing what is left once all minimums are met, 1 to 10,000.
              */
             weight?: number | null;
@@ -3208,6 +3235,11 @@ export interface components {
              *     maximum.
              */
             burst_s?: number | null;
+            /**
+             * Format: int64
+             * @description Guaranteed fast-tier space in bytes, rounded up to a multiple of 4,096; 0 or absent: none.
+             */
+            fast_floor?: number | null;
             /**
              * Format: int32
              * @description Service level, 1 (keeps its minimum longest) to 5; 3 by default.
@@ -3243,6 +3275,12 @@ export interface components {
              *     with a letter; not `none`.
              */
             name: string;
+            /**
+             * Format: int32
+             * @description Guaranteed share of the RAM cache in percent, at most 75; 0 or absent: none.
+             */
+            ram_percent?: number | null;
+            reaction?: components["schemas"]["Reaction"] | null;
             /**
              * Format: int32
              * @description Weight in sharing what is left once all minimums are met, 1 to 10,000; 100 by default.

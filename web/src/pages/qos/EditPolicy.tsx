@@ -14,6 +14,12 @@ const LEVELS = [
   ["5", "5: loses its minimum first"],
 ] as const;
 
+const REACTIONS = [
+  ["normal", "According to the level"],
+  ["eager", "Eager: more, sooner"],
+  ["thrifty", "Thrifty: less, later"],
+] as const;
+
 interface Props {
   pool: string;
   /** The policy that is changed; none when one is created. */
@@ -81,6 +87,24 @@ export function EditPolicy({ pool, of, onClose }: Props) {
           value={figures.weight}
           onChange={set("weight")}
           hint="Share of the remaining capacity, 1 to 10,000"
+        />
+        <SelectField
+          label="Promotion"
+          value={figures.reaction as "normal"}
+          options={REACTIONS as readonly (readonly ["normal", string])[]}
+          onChange={set("reaction")}
+        />
+        <TextField
+          label="Fast floor"
+          value={figures.fastFloor}
+          onChange={set("fastFloor")}
+          hint="Guaranteed fast-tier space of each volume, for example 200G"
+        />
+        <TextField
+          label="RAM share"
+          value={figures.ramShare}
+          onChange={set("ramShare")}
+          hint="Guaranteed percentage of the RAM cache, at most 75"
         />
         {of && (
           <CheckField

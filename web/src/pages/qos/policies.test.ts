@@ -31,6 +31,9 @@ test("a policy that is written as it is stays as it is", () => {
     max_iops: 0,
     max_bandwidth: 0,
     weight: 100,
+    reaction: "normal",
+    fast_floor: 0,
+    ram_percent: 0,
   });
 });
 
@@ -40,6 +43,11 @@ test("figures that are none are not asked for", () => {
   expect(changeOf({ ...NEW, maxBandwidth: "200M" })?.max_bandwidth).toBe(200 * 1024 * 1024);
   expect(changeOf({ ...NEW, maxLatency: "0.5" })?.max_latency_ns).toBe(500_000);
   expect(changeOf({ ...NEW, maxLatency: "-1" })).toBeUndefined();
+  expect(changeOf({ ...NEW, fastFloor: "1G", ramShare: "20", reaction: "eager" })).toMatchObject({
+    fast_floor: 1024 ** 3,
+    ram_percent: 20,
+    reaction: "eager",
+  });
 });
 
 test("a volume has a policy of its own or that of a group", () => {
@@ -49,6 +57,8 @@ test("a volume has a policy of its own or that of a group", () => {
 
 test("policies are told in a line", () => {
   expect(guaranteed(policy)).toBe("20.0k IOPS, 5.00 ms");
+  const hints = { ...policy, fast_floor: 1024 * 1024, ram_percent: 20 };
+  expect(guaranteed(hints)).toBe("20.0k IOPS, 5.00 ms, 1 MiB fast, 20 % of RAM");
   expect(allowed(policy)).toBe("–");
   expect(allowed({ ...policy, max_bandwidth: 1024 * 1024 })).toBe("1 MiB/s");
 });

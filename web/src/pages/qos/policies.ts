@@ -11,6 +11,9 @@ export interface Figures {
   maxIops: string;
   maxBandwidth: string;
   weight: string;
+  reaction: string;
+  fastFloor: string;
+  ramShare: string;
 }
 
 export const NEW: Figures = {
@@ -21,6 +24,9 @@ export const NEW: Figures = {
   maxIops: "",
   maxBandwidth: "",
   weight: "100",
+  reaction: "normal",
+  fastFloor: "",
+  ramShare: "",
 };
 
 /** The figures of a policy, to be changed. */
@@ -34,6 +40,9 @@ export function figuresOf(policy: QosPolicy): Figures {
     maxIops: written(policy.max_iops),
     maxBandwidth: written(policy.max_bandwidth),
     weight: String(policy.weight),
+    reaction: policy.reaction ?? "normal",
+    fastFloor: written(policy.fast_floor),
+    ramShare: written(policy.ram_percent),
   };
 }
 
@@ -61,6 +70,9 @@ export function changeOf(figures: Figures): (PolicyChange & { level: number }) |
     max_iops: whole(figures.maxIops),
     max_bandwidth: size(figures.maxBandwidth),
     weight: whole(figures.weight),
+    reaction: figures.reaction,
+    fast_floor: size(figures.fastFloor),
+    ram_percent: whole(figures.ramShare),
   };
   if (level === undefined || Object.values(change).includes(undefined)) return undefined;
   return { level, ...change } as PolicyChange & { level: number };
@@ -78,6 +90,8 @@ export function guaranteed(policy: QosPolicy): string {
     policy.min_iops ? `${count(policy.min_iops)} IOPS` : "",
     policy.min_bandwidth ? `${bytes(policy.min_bandwidth)}/s` : "",
     policy.max_latency_ns ? milliseconds(policy.max_latency_ns / 1e6) : "",
+    policy.fast_floor ? `${bytes(policy.fast_floor)} fast` : "",
+    policy.ram_percent ? `${policy.ram_percent} % of RAM` : "",
   ];
   return parts.filter((part) => part !== "").join(", ") || "–";
 }
