@@ -79,7 +79,7 @@ pub enum DriveError {
     Gone,
     /// The drive did not answer within the deadline. A write may still reach it later.
     Timeout,
-    /// The bytes read do not carry the checksum that they were written with, on any leg.
+    /// The bytes read do not carry the checksum that they were written with, on any member.
     Checksum,
 }
 

@@ -108,7 +108,7 @@ pub fn canonical(spec: &str) -> Result<String, OpenError> {
     (kind.canonical)(rest)
 }
 
-/// Names what a drive has (a file system, a partition table, ...), by reading only and without
+/// Recognises the content of a drive (a file system, a partition table, ...), by reading only and without
 /// a lock. `None` when nothing known is there, or the drive would be created when opened.
 ///
 /// # Errors

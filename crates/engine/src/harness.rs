@@ -1,5 +1,5 @@
 //! Shards of a pool on one loop, without labels, jobs or threads: for the simulation, which opens
-//! a pool some thousands of times a second to see what a crash left of it.
+//! a pool some thousands of times per second to see what a crash left of it.
 //!
 //! Leaves out: everything that changes a pool's description.
 

@@ -49,7 +49,7 @@ pub struct PartConfig {
     pub offset: u64,
     /// Length in blocks.
     pub blocks: u64,
-    /// The part is a mirror's leg that does not hold everything: it is not read.
+    /// The part is a mirror's member that does not hold everything: it is not read.
     #[serde(default)]
     pub out: bool,
     /// Generation of the first label that said so; 0 when it is in.
@@ -306,7 +306,7 @@ pub struct ScrubTotals {
     pub errors: u64,
     /// Of those, copies that are right again.
     pub repaired: u64,
-    /// Blocks and pages of which no right copy was left.
+    /// Blocks and pages of which no intact copy was left.
     pub lost: u64,
 }
 

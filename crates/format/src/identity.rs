@@ -50,7 +50,7 @@ mod tests {
             ..checkpoint
         };
         assert_eq!(Checkpoint::decode(&bytes, NEW, ShardId(3)), Some(given));
-        // It is not the old one's any longer.
+        // It no longer belongs to the old one.
         assert!(!give_to_pool(&mut bytes, OLD, NEW));
 
         let header = JournalHeader {

@@ -64,7 +64,7 @@ pub async fn verify(inspection: &Inspection<'_>, page: &ChunkPage) -> Vec<usize>
     lost
 }
 
-/// A slot and a home stand in for each other, as legs of a mirror do.
+/// A slot and a home stand in for each other, as members of a mirror do.
 async fn settle(inspection: &Inspection<'_>, place: Place, got: Got, right: &DmaBuf) {
     let bytes = got.bytes.unwrap_or_else(|| right.clone());
     let got = Got {

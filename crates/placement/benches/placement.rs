@@ -1,7 +1,7 @@
 //! The cost of the policy: time for a use of an extent, memory, and time for the what-if curve.
 //!
 //! `cargo bench -p convect-placement`. One TiB is mapped: every region of it was used. Memory is
-//! what the allocator was asked for and has not got back. Skewed is 90 % of the uses in 10,000 extents,
+//! allocated and not freed. Skewed is 90 % of the uses in 10,000 extents,
 //! uniform is over all of the TiB.
 //!
 //! Uses come one after the other, each known only when it is there; and as a shard serves them, out of a batch of requests

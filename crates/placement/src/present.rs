@@ -18,7 +18,7 @@ pub(crate) struct Entry {
     pub dirty: u16,
     /// Blocks in RAM.
     pub ram: u16,
-    /// Blocks that hosts asked for since the extent came to RAM; once it has left, those that were.
+    /// Blocks that hosts requested since the extent came to RAM; once it has left, those that were.
     pub touched: u16,
     /// Blocks in RAM that were filled without a request; after the eviction, those that were never requested.
     pub ahead: u16,

@@ -212,7 +212,7 @@ impl Costs {
         sizes.max()
     }
 
-    /// Operations of 4 KiB a second that the shard has shown to be able to do; none while it has shown none.
+    /// Operations of 4 KiB per second that the shard has shown to be able to do; none while it has shown none.
     pub fn iops(&self) -> Option<u64> {
         self.mean(0).map(|ns| (1e9 / ns) as u64)
     }

@@ -17,7 +17,7 @@ pub struct Parameter {
     pub required: bool,
 }
 
-/// Gives the volume as the initiator of a name has it open; none when it cannot be opened any longer.
+/// Returns the volume as the initiator of a name has it open; none when it cannot be opened any longer.
 /// It may wait: not to be called on a loop.
 pub type OpenFor = Arc<dyn Fn(&str) -> Option<Arc<dyn BlockDevice>> + Send + Sync>;
 

@@ -140,7 +140,7 @@ impl Stream {
         }
     }
 
-    /// Finds a TCP peer whose host is gone, which then does not keep its place for ever: after 60 s of silence it is asked
+    /// Finds a TCP peer whose host is gone, which then does not keep its place forever: after 60 s of silence it is asked
     /// every 10 s, six times. A Unix socket takes the first option and refuses the others, which does no harm.
     pub fn keep_alive(&self) {
         for (level, name, value) in [

@@ -1,7 +1,7 @@
 //! Names of hosts to addresses, within a time limit: the system's resolver may take minutes.
 //!
 //! Each query runs on a thread of its own, of which there are few; results, also negative ones, are cached for a while. So many
-//! exports with one name cost the time of one look-up.
+//! exports with one name cost the time of one lookup.
 
 use crate::may_wait;
 use std::collections::BTreeMap;

@@ -59,7 +59,7 @@ fn another_thread_reaches_a_sleeping_loop() {
     assert!(!remote.run(|_| ()));
 }
 
-/// A job that asks for itself again each time it runs, and holds what it asks.
+/// A job that requests itself again each time it runs, and holds what it asks.
 fn again(remote: &Arc<Remote>) {
     let next = remote.clone();
     remote.run(move |_| again(&next));

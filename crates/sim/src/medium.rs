@@ -103,7 +103,7 @@ impl Medium {
             .any(|write| write.start < blocks.end && blocks.start < write.end)
     }
 
-    /// A write was asked for with other blocks than those that the drive takes.
+    /// A write was requested with other blocks than those that the drive takes.
     pub fn alter(&mut self, id: u64, meant: Vec<Arc<Block>>) {
         if let Some(write) = self.pending.iter_mut().find(|write| write.id == id) {
             write.meant = Some(meant);

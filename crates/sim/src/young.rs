@@ -19,7 +19,7 @@ pub struct Young {
     unsettled: BTreeSet<u64>,
     /// Blocks, with the operations that changed them, recently.
     recent: Vec<(u64, u64)>,
-    /// What was asked for last, and the answer: many states of one moment ask the same. Forgotten at every change.
+    /// What was requested last, and the answer: many states of one moment ask the same. Forgotten at every change.
     found: RefCell<Option<((u64, u64), Ranges)>>,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Geometry {
 
 impl Geometry {
     /// Lays `size` bytes over zones whose sustained rate falls evenly from `outer` to `inner`
-    /// (bytes a second) at `revolution_ns` a revolution.
+    /// (bytes per second) at `revolution_ns` a revolution.
     pub(super) fn new(size: u64, outer: u64, inner: u64, revolution_ns: u64) -> Self {
         let zone_bytes = size.div_ceil(ZONES as u64).max(1);
         let mut geometry = Self {

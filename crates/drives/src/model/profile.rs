@@ -14,7 +14,7 @@ pub(super) enum Parts {
     Ssd(SsdProfile),
 }
 
-/// A spinning disk. Times are nanoseconds, rates bytes a second, sizes bytes.
+/// A spinning disk. Times are nanoseconds, rates bytes per second, sizes bytes.
 pub(super) struct DiskProfile {
     pub revolution_ns: u64,
     /// Seek to a neighbouring track.
@@ -46,7 +46,7 @@ pub(super) struct DiskProfile {
 /// Share of the stroke at which the seek curve turns from root to line.
 pub(super) const SEEK_KNEE: f64 = 0.2;
 
-/// A solid-state drive. Times are nanoseconds, rates bytes a second, sizes bytes.
+/// A solid-state drive. Times are nanoseconds, rates bytes per second, sizes bytes.
 pub(super) struct SsdProfile {
     /// Dies that work side by side.
     pub dies: usize,

@@ -41,7 +41,7 @@ impl Harness {
     /// durable; only the data of those was really written. The harness has to be dropped then.
     ///
     /// # Errors
-    /// What a drive said.
+    /// A drive's error.
     pub async fn fill_journals(
         &self,
         volume: u32,

@@ -204,7 +204,7 @@ impl Engine {
         Ok(told)
     }
 
-    /// Makes a pool and opens it.
+    /// Creates a pool and opens it.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -379,7 +379,7 @@ impl Engine {
         self.pool(pool)?.cool()
     }
 
-    /// Starts to read and check everything that the pool stores, and to repair what is not right;
+    /// Starts a scrub, which reads and verifies all data of the pool and repairs bad copies;
     /// returns the job.
     ///
     /// # Errors
@@ -388,7 +388,7 @@ impl Engine {
         self.pool(pool)?.start_scrub(spec)
     }
 
-    /// Ends the pool's scrub; what it repaired stays repaired.
+    /// Cancels the pool's scrub; repairs done so far are kept.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -605,7 +605,7 @@ impl Engine {
         pool.pause_job((of.kind, &of.subject), &of.progress, paused)
     }
 
-    /// Makes a volume.
+    /// Creates a volume.
     ///
     /// # Errors
     /// With a sentence that says what to do.

@@ -126,7 +126,7 @@ pub struct VolumeQos {
     pub held_for: Vec<QosRival>,
     /// Nanoseconds of shards' time that its operations took.
     pub cost_ns: u64,
-    /// Windows of 100 ms in which it asked for what it was promised.
+    /// Windows of 100 ms in which it requested what it was promised.
     pub windows: u64,
     /// Of these, those in which the minimum was met.
     pub met: u64,
@@ -160,7 +160,7 @@ pub struct QosClaim {
 /// Whether the sum of minimums fits, with the arithmetic.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QosCheck {
-    /// Operations of 4 KiB a second that the pool has shown it can do; none while it has shown nothing.
+    /// Operations of 4 KiB per second that the pool has shown it can do; none while it has shown nothing.
     pub capacity_iops: Option<u64>,
     /// The guarantees of each volume with a policy of its own and of each group, by level and name.
     pub claims: Vec<QosClaim>,
@@ -181,7 +181,7 @@ impl Engine {
         Ok(self.pool(pool)?.qos_policies())
     }
 
-    /// Makes a policy.
+    /// Creates a policy.
     ///
     /// # Errors
     /// `Exists`, `Invalid` for figures that cannot be met, or when no label can be written.
@@ -219,7 +219,7 @@ impl Engine {
         Ok(self.pool(pool)?.qos_groups())
     }
 
-    /// Makes a group without volumes.
+    /// Creates a group without volumes.
     ///
     /// # Errors
     /// `Exists`, `NotFound` when there is no such policy, `Invalid`, `Refused` when its minimum does not fit, or when no
@@ -252,7 +252,7 @@ impl Engine {
         self.pool(pool)?.check_qos(planned)
     }
 
-    /// Makes a volume that has a policy from the beginning.
+    /// Creates a volume that has a policy from the beginning.
     ///
     /// # Errors
     /// As [`Engine::volume_create`]'s, `NotFound` when there is no such policy, and `Refused` when its minimum does not

@@ -61,7 +61,7 @@ impl Engine {
         pool.change_snapshot(volume, name, new_name, held)
     }
 
-    /// Deletes snapshots of a volume; their space comes free in the background.
+    /// Deletes snapshots of a volume; their space becomes free in the background.
     ///
     /// # Errors
     /// With a sentence that says what to do; all are still there then.
@@ -113,7 +113,7 @@ impl Engine {
         self.pool(pool)?.take_scheduled(volume, schedule, turn)
     }
 
-    /// Makes a volume that begins as a snapshot is.
+    /// Creates a volume that begins as a snapshot is.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -161,7 +161,7 @@ impl Engine {
         self.pool(pool)?.diff(volume, from, to, start, limit)
     }
 
-    /// Begins to receive a snapshot of another pool into a volume, or continues with it. Nobody else
+    /// Begins to receive a snapshot of another pool into a volume, or resumes that. No other client
     /// may write to the volume from here on. Returns from where on it is still to be written, in bytes.
     ///
     /// # Errors

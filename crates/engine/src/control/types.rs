@@ -154,7 +154,7 @@ pub struct DriveStatus {
     pub spec: String,
     /// Size.
     pub size: u64,
-    /// `online`, `syncing` (it is being brought up to date), `out` (a mirror continues without what
+    /// `online`, `syncing` (it is being resynced), `out` (a mirror continues without what
     /// is on it), `offline` (taken out by hand) or `missing`.
     pub state: String,
     /// Requests ended since the pool was opened.
@@ -257,7 +257,7 @@ pub struct ScrubStatus {
     pub errors: u64,
     /// Of these, repaired copies.
     pub repaired: u64,
-    /// Blocks and pages of which no right copy is left.
+    /// Blocks and pages without an intact copy.
     pub lost: u64,
     /// The first copies that were not right, since the pool was opened.
     pub faults: Vec<ScrubFaultStatus>,
@@ -332,7 +332,7 @@ pub struct PoolStatus {
     pub promotion_held: bool,
     /// Engine memory for maps, in bytes.
     pub map_bytes: u64,
-    /// Engine memory for cached data (the RAM tier), in bytes.
+    /// Engine memory for cached data (the RAM cache), in bytes.
     pub ram_bytes: u64,
     /// Its maximum size in bytes.
     pub ram_limit: u64,
@@ -737,7 +737,7 @@ pub struct EngineConfig {
     pub threads: usize,
     /// The cores that they run on.
     pub cores: Cores,
-    /// Bytes of RAM for the RAM tier of each pool.
+    /// Bytes of RAM for the RAM cache of each pool.
     pub ram_tier: u64,
     /// Bytes of RAM for cached map pages of each pool.
     pub map_cache: u64,

@@ -29,7 +29,7 @@ pub struct MapPage {
     pub busy: Cell<bool>,
     /// Extents that are being fetched from the slow tier.
     pub fetching: Cell<u16>,
-    /// Slot of the RAM tier of each extent, plus one.
+    /// Slot of the RAM cache of each extent, plus one.
     pub ram: [Cell<u32>; CHUNK_EXTENTS],
     /// When a block was last written, on the loop's clock.
     pub written_ns: Cell<u64>,

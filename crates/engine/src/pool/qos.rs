@@ -86,7 +86,7 @@ impl Pool {
         }
     }
 
-    /// Makes a policy.
+    /// Creates a policy.
     ///
     /// # Errors
     /// As [`crate::Engine::qos_policy_create`]'s.

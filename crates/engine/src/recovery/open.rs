@@ -30,8 +30,8 @@ impl Shard {
         self.checkpoint().await
     }
 
-    /// Plays the journal since the checkpoint; nothing is made valid by it yet. All shards of a pool do
-    /// this before any of them ends its recovery. With `accept_old` drives that were put back to an earlier state
+    /// Replays the journal since the checkpoint; nothing is made valid by it yet. All shards of a pool do
+    /// this before any of them ends its recovery. With `accept_old` drives that were restored to an earlier state
     /// give what they have.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl Shard {
             batch = (2 * batch).min(BATCH as u64);
             let copies = meta.read_members(base + at, count).await.map_err(explain)?;
             for index in 0..count {
-                // What was durable the ring has. Where it has not, the drives were put back to what they were
+                // What was durable the ring has. Where it has not, the drives were restored to an earlier state to what they were
                 // before, and the tail is of a later time.
                 let left = self.state.borrow().journal.left_in_tail(next);
                 let (known, left) = match next >= durable {

@@ -65,7 +65,7 @@ impl Entrance {
         }
     }
 
-    /// Gives the gate the sums of what passed and ended beside it.
+    /// Passes the gate the sums of operations that passed and ended beside it.
     fn settle(&self, gate: &mut Gate<ShardOp>) {
         gate.begin_alone(self.alone.take_passed());
         if let Some(ended) = self.alone.take_ended() {

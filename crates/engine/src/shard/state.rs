@@ -60,7 +60,7 @@ pub struct PoolShared {
     pub space: SpaceShared,
     /// Promotion is held, into RAM and into the fast tier.
     pub promotion_held: AtomicBool,
-    /// Bytes that each shard's RAM tier may hold; what it was started with where that is `u64::MAX`.
+    /// Bytes that each shard's RAM cache may hold; what it was started with where that is `u64::MAX`.
     pub ram_bytes: AtomicU64,
     /// Which members of mirrors count.
     pub members: Arc<Members>,
@@ -116,7 +116,7 @@ pub struct ShardConfig {
     pub journal_base: u64,
     /// Blocks of its journal.
     pub journal_blocks: u64,
-    /// Bytes of its part of the RAM tier.
+    /// Bytes of its part of the RAM cache.
     pub ram_bytes: u64,
     /// Groups that it asks others for, as long as it finds fewer that are free.
     pub spare_groups: u64,

@@ -288,7 +288,7 @@ impl Allocator {
     }
 
     /// Takes a free slot of `class` in a group that is the shard's already: other shards' journals,
-    /// not played yet, may name groups that look free.
+    /// not replayed yet, may name groups that look free.
     pub fn take_own_slot(&mut self, class: Class) -> Option<Place> {
         let own = |(key, group): (GroupKey, &SlotGroup)| {
             let usable =

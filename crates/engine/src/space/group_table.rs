@@ -175,7 +175,7 @@ pub struct Spaces {
 }
 
 impl Spaces {
-    /// Of these groups; nothing was asked for yet.
+    /// Of these groups; nothing was requested yet.
     pub fn new(table: Arc<GroupTable>) -> Self {
         Self {
             table,

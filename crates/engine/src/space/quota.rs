@@ -173,7 +173,7 @@ mod tests {
             let threes = scope.spawn(|| claim(3) * 3);
             ones.join().unwrap() + threes.join().unwrap()
         });
-        // Together they ask for 16,000; what is left at the end no one of three blocks fits in.
+        // Together they request 16,000; what is left at the end no one of three blocks fits in.
         assert_eq!(claimed + allowance.room(), 10_000);
         assert!(allowance.room() >= 0 && allowance.room() < 3);
         space.take(allowance.add(-5));

@@ -358,7 +358,7 @@ impl Shard {
     /// is warm again.
     ///
     /// # Errors
-    /// What a drive said; `NoSpace` when the slow tier has no room for what is to be demoted.
+    /// A drive's error; `NoSpace` when the slow tier has no room for what is to be demoted.
     pub async fn cool(&self) -> Result<Cooled, IoError> {
         self.moves.set_cooling(true);
         let result = self.cool_down().await;

@@ -67,7 +67,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Seconds until a drive counts as slow, at `rate` requests a second.
+    /// Seconds until a drive counts as slow, at `rate` requests per second.
     fn feed(pace: &Pace, from_s: u64, seconds: u64, took: u64, depth: usize) -> bool {
         let mut now = from_s * 1000 * MS;
         for _ in 0..seconds * 100 {

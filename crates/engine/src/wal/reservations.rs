@@ -34,7 +34,7 @@ impl Reservations {
         Room(self)
     }
 
-    /// Waits until room may have come free, from this call on.
+    /// Waits until room may have become free, from this call on.
     pub fn until_freed(&self) -> impl Future<Output = ()> + use<> {
         self.freed.wait()
     }

@@ -93,7 +93,7 @@ fn misses_that_wait_are_fetched_as_the_region_that_they_make_together() {
         moves(&engine, Cause::Missed)
     };
     // As they come, five of the eight in each region are fetched alone. Some have their turn at once: on a busy machine
-    // mostly, before the others are asked for.
+    // mostly, before the others are requested.
     let tries: Vec<u64> = (0..TRIES)
         .map(|_| alone())
         .take_while(|alone| *alone >= REGIONS * 4)

@@ -60,7 +60,7 @@ fn writes_of_all_shards_take_the_quota_to_the_last_block_and_no_further() {
     let mut engine = engine(2);
     engine.pool_create(&spec).unwrap();
     let quota = 2 * MIB;
-    // What is asked for is rounded up to whole blocks.
+    // What is requested is rounded up to whole blocks.
     let made = engine.volume_create("tank", &limited("v", 1024, quota - 5));
     assert_eq!(made.unwrap().quota, quota);
     engine.volume_create("tank", &volume("other", 8)).unwrap();

@@ -173,7 +173,7 @@ impl Running {
         self.check()
     }
 
-    /// Goes on, and calls `meanwhile` after each second that counts; answers how many those were, and the
+    /// Goes on, and calls `meanwhile` after each second that counts; returns how many those were, and the
     /// processor times.
     fn go_on(
         &self,

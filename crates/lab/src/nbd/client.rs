@@ -67,7 +67,7 @@ fn expect(what: &str, found: u64, wanted: u64) -> Result<()> {
     }
 }
 
-/// Asks for the export with `NBD_OPT_GO`; gives its size.
+/// Asks for the export with `NBD_OPT_GO`; returns its size.
 fn choose(stream: &mut BufReader<UnixStream>, export: &str) -> Result<u64> {
     expect(
         "the greeting",

@@ -174,7 +174,7 @@ impl Stage {
         Ok(disk)
     }
 
-    /// Makes a clone of a snapshot, `VOLUME/SNAPSHOT`.
+    /// Creates a clone of a snapshot, `VOLUME/SNAPSHOT`.
     ///
     /// # Errors
     /// When that is refused.

@@ -55,9 +55,9 @@ pub enum SyntheticError {
          {BLOCKS_MIN} to {BLOCKS_MAX} blocks and at most {REQUESTS_MAX} requests"
     )]
     Size {
-        /// Blocks that were asked for.
+        /// Blocks that were requested.
         blocks: u64,
-        /// Requests that were asked for.
+        /// Requests that were requested.
         requests: u64,
     },
 }

@@ -199,7 +199,7 @@ fn a_member_that_comes_back_while_labels_are_written_gets_one_too() {
         .map(|index| (DriveId(index.into()), 1))
         .collect();
     let keeper = opened(config(MEMBERS), 1, labelled, pool_drives, &members);
-    // Two are out. While labels tell of it, one of them is brought up to date.
+    // Two are out. While labels tell of it, one of them is resynced.
     assert!(members.take_out((0, 1), "test", false) && members.take_out((0, 2), "test", false));
     *lock(&in_flush) = Some(second_comes_back(&members));
     assert_eq!(recorded(&handle, &keeper, &members), Some(true));

@@ -334,7 +334,7 @@ fn a_volume_below_its_floor_gives_way_last() {
         assert_eq!(evict(&probe, 24 * CHUNK).await, 24 * CHUNK);
         let (own, other) = (fast(&probe, probe.volume), fast(&probe, OTHER));
         assert!(own >= 6 * CHUNK - 16, "{own} and {other}");
-        // And all the same when there is nothing else.
+        // And nevertheless when there is nothing else.
         assert_eq!(evict(&probe, 8 * CHUNK).await, 8 * CHUNK);
     });
 }

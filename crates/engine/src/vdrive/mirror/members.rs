@@ -23,7 +23,7 @@ pub enum MemberState {
     In,
     /// It is neither read nor written: it lacks what the stale map tells.
     Out,
-    /// It takes writes and is being brought up to date; nothing is read from it.
+    /// It takes writes and is being resynced; nothing is read from it.
     Syncing,
 }
 

@@ -18,7 +18,7 @@ impl Clock for Virtual {
     }
 }
 
-/// Answers at once, or keeps what it is given until it is let go.
+/// Answers at once, or keeps what it is given until it is released.
 #[derive(Default)]
 struct Holding {
     holds: Cell<bool>,

@@ -41,7 +41,7 @@ fn wrong(text: String) -> Error {
 }
 
 impl NbdPort {
-    /// Connects; gives the connection and the export's size. `keep`: data that are read can be fetched.
+    /// Connects; returns the connection and the export's size. `keep`: data that are read can be fetched.
     ///
     /// # Errors
     /// When there is no such export.
