@@ -148,7 +148,7 @@ impl Scene {
             let (give, take) = channel();
             let load = load.clone();
             self.remotes[*number].spawn(move |handle| async move {
-                // Whoever asked has gone.
+                // The receiver is gone.
                 let _ = give.send(load.run(handle).await);
             });
             take

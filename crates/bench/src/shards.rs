@@ -106,7 +106,7 @@ enum Way {
     Volume,
     /// Shards of a pool, with a volume each.
     Volumes,
-    /// Pools of one shard each, which have nothing in common but the machine: what it gives so many at once.
+    /// Pools of one shard each, which have nothing in common but the machine: the machine's limit for this many.
     Pools,
 }
 

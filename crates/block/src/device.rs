@@ -74,7 +74,7 @@ pub trait CompletionSink: Send + Sync {
         completions.drain(..).for_each(|one| self.complete(one));
     }
 
-    /// Whether somebody waits for the completions. What a long operation of nobody has not begun is given up: it ends
+    /// Whether the client still waits for the completions. Otherwise the rest of a long operation is cancelled: it ends
     /// with [`crate::ErrorKind::Gone`].
     fn is_wanted(&self) -> bool {
         true

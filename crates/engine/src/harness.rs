@@ -156,7 +156,7 @@ impl Harness {
         shard.look_and_read(by, offset, buf).await
     }
 
-    /// Gives up the pages for which summaries stand in, as shards that serve hosts do while there is memory.
+    /// Evicts the pages that have summaries, as serving shards do while there is memory.
     pub fn make_summaries(&self) {
         self.shards
             .iter()

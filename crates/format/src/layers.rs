@@ -218,7 +218,7 @@ impl PoolConfig {
         Some(before)
     }
 
-    /// The layer that was announced for a volume will take no writes; returns that one, of which nobody
+    /// The layer that was announced for a volume will take no writes; returns that one, of which no
     /// has written anything.
     pub fn withdraw(&mut self, volume: u32) -> Option<u32> {
         let known = self.volumes.iter_mut().find(|known| known.id == volume)?;

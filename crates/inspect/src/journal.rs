@@ -28,7 +28,7 @@ pub struct Journal {
     /// Pages below this number were durable with their data.
     pub durable: u64,
     /// Numbers of pages that were durable and are lost. What they said of a block counts no more only where a later page
-    /// tells of that block.
+    /// names that block.
     pub lost: BTreeSet<u64>,
     /// The newest checkpoint is lost, and the journal continues from that.
     pub later: bool,

@@ -1,5 +1,5 @@
 //! The extents of which something is in RAM or on the fast tier: 32 bytes each, and the order in
-//! which RAM lets go.
+//! which RAM evicts.
 
 use crate::cells::{CellAt, Cells, ENTRIES_MOST};
 use crate::pieces::Pieces;

@@ -13,7 +13,7 @@
 //! there as many of the one kind as of the other would come to be requested, each by its number. Where much fewer are, nothing more is
 //! fetched ahead but on clear evidence.
 //!
-//! What is fetched ahead costs the disk time, and saves it a seek for each extent that somebody asks for, in RAM or
+//! What is fetched ahead costs the disk time, and saves it a seek for each extent that hosts request, in RAM or
 //! once it has risen; both are kept account of, and where the account is overdrawn nothing is fetched
 //! ahead until hosts have earned it.
 

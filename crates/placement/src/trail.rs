@@ -5,7 +5,7 @@
 //! history buffer (K. J. Nesbit, J. E. Smith, "Data Cache Prefetching Using a Global History Buffer", HPCA 2004).
 //! After an extent is accessed again, the sequence may continue as before. How often that
 //! comes true depends on how alike the steps before were, how many of the last times it went on so, and how
-//! far ahead that was; so what is foreseen is told apart by these. All of it is **watched**, whether it is read or
+//! far ahead that was; so predictions are classified by these. All of it is **watched**, whether it is read or
 //! not: what is not worth it costs no read to learn that, nor that it has come to be.
 
 use crate::place::{Blocks, Extent};

@@ -4,7 +4,7 @@
 //! follow them: means at first, and exponential moving averages in the long run. They go down whenever the shard shows
 //! that it can do more, and up only while operations are held or very many are in progress: a shard that is idle half of the
 //! time has not shown what it cannot do. Where classes are mixed, the sum of their times is known, and how it is divided is
-//! not: classes that were seen alone keep their ratios, and others are told apart by ticks with different mixtures.
+//! not: classes that were seen alone keep their ratios, and others are distinguished by ticks with different mixtures.
 
 use block::OpKind;
 use units::mutation::{Mutation, is_on};

@@ -8,7 +8,7 @@
 //! While one volume alone is busy and nothing limits it, nothing is asked: its operations are only counted
 //! (`gate/alone.rs`).
 //!
-//! While somebody misses a minimum and gains by it, the others are paced (`pace.rs`, `gate/pacing.rs`): they have a queue and
+//! While a volume misses its minimum and gains by it, the others are paced (`pace.rs`, `gate/pacing.rs`): they have a queue and
 //! a virtual time of their own.
 //!
 //! Leaves out: when it is ticked and who carries out what it lets pass (the engine's `shard/qos.rs`).

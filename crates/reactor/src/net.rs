@@ -316,7 +316,7 @@ impl Stream {
     }
 
     /// Waits until the connection has ended in both directions or broke: the peer cannot be answered any longer. One that
-    /// sends nothing more may still read; it is examined in intervals, as the kernel's poll tells of that end again
+    /// sends nothing more may still read; it is examined in intervals, since the kernel's poll reports that end again
     /// and again.
     pub async fn ended(&self) {
         loop {

@@ -48,7 +48,7 @@ fn ask(name: &str) -> Answer {
     }
 }
 
-/// The addresses of `HOST:PORT`, at least one. A number waits for nobody; a name for 5 s at most. Not to be called on a
+/// The addresses of `HOST:PORT`, at least one. A numeric address does not wait; a name at most 5 s. Not to be called on a
 /// loop.
 ///
 /// # Errors

@@ -277,7 +277,7 @@ impl UnixSocket {
         Ok(made)
     }
 
-    /// The socket, which does not wait for connections unless it is told to.
+    /// The socket, which does not wait for connections unless requested.
     pub fn listener(&self) -> &UnixListener {
         &self.listener
     }

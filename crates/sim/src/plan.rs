@@ -136,7 +136,7 @@ pub struct Plan {
     pub killed: bool,
     /// Drives are tampered with between lives.
     pub tampered: bool,
-    /// Memory for maps in bytes: what there is of them, or so little that pages come and go.
+    /// Memory for maps in bytes: all of them, or so little that pages are evicted.
     pub map_cache: u64,
     /// Memory for what is read, in bytes.
     pub ram_tier: u64,

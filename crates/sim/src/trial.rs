@@ -47,7 +47,7 @@ struct Told {
 }
 
 impl Run {
-    /// A life ends, somebody changes drives, and what comes of that is examined; then the right drives are there, or those
+    /// A life ends, drives are tampered with, and the consequences are examined; then the right drives are there, or those
     /// that an opening has taken.
     pub fn tamper(&mut self) -> Step {
         if self.tampering.random.one_in(3) {
@@ -251,7 +251,7 @@ impl Run {
         Ok(left)
     }
 
-    /// What was accepted though it is old is told at the next opening, too.
+    /// Accepted outdated state is also reported at the next opening.
     fn is_told_again(&mut self) -> Step {
         let opened = self.engine().pool_import(&self.plan.specs(), POOL, true);
         let opened = opened

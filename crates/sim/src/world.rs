@@ -62,7 +62,7 @@ const ENDLESS: u64 = 10_000_000;
 const STUMBLES: u64 = 32;
 const STUMBLE_NS: [u64; 3] = [100_000, 1_000_000, 3_000_000];
 
-/// Steps after which time passes although there is always something to do: operations that end at once
+/// Steps after which time passes although there is always something to do: operations that complete immediately
 /// would otherwise stop every clock, and with it what waits for a drive.
 const BUSY: u64 = 10_000;
 

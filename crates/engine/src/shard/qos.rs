@@ -315,7 +315,7 @@ impl Shard {
         self.entrance.mode.get() != Mode::Off
     }
 
-    /// Whoever carries out a host's operation waits for a slow drive or for room, until this is dropped: it keeps the shard
+    /// A host's operation waits for a slow drive or for space until this is dropped: it keeps the shard
     /// from nothing meanwhile, so another operation may pass in its place.
     pub(crate) fn step_aside(&self) -> Aside<'_> {
         if !self.has_policies() {

@@ -28,7 +28,7 @@ impl Volume {
 
 impl State {
     /// Tells the pool and the volume's allowance what the layers have lost (or taken, where that could
-    /// not be refused) since they were told last, of all of them at once: what moves from one to the
+    /// not be refused) since the last report, of all of them together: what moves from one to the
     /// other leaves no room in between that a write of another shard could take.
     pub(crate) fn settle(&mut self, layers: &[u32], space: &SpaceShared) {
         let mut owed: Option<(Option<Arc<Allowance>>, i64)> = None;

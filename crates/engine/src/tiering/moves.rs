@@ -31,7 +31,7 @@ pub(crate) struct Move<'a>(&'a Moves);
 pub(crate) struct MovesPaused<'a>(&'a Moves);
 
 impl Moves {
-    /// Somebody needs space, or work came up for the mover.
+    /// A task needs space, or the mover has work.
     pub fn wake_mover(&self) {
         self.mover.notify();
     }

@@ -2,7 +2,7 @@
 //!
 //! Many drives take longer for a flush the more was written since the last one, and answer nothing
 //! meanwhile: solid-state drives without protected caches, disks, drives of virtual machines. What is
-//! flushed early, a little at a time, keeps the flush short that somebody waits for, a guest's or a
+//! flushed early, a little at a time, shortens the flush that a client waits for, a guest's or a
 //! snapshot's, and the stop that all others notice. Where a flush takes the same whatever was written it
 //! does not pay, and is left to the clock.
 
@@ -80,7 +80,7 @@ mod tests {
         for _ in 0..200 {
             written = cost.enough().min(16 * MIB);
             cost.note(written, fixed_ns + written * per_mib_ns / MIB);
-            // Somebody else's, right after it.
+            // Another caller's, right after it.
             cost.note(0, fixed_ns);
         }
         written

@@ -25,9 +25,9 @@ const USUAL: u64 = 16;
 const WINDOW_NS: u64 = 500_000_000;
 /// Reads that make such a time, at least.
 const WINDOW_READS: u32 = 16;
-/// A vdrive that ends nothing for so long will not do so at once.
+/// A vdrive without completions for this long will not have one immediately.
 const SILENT_NS: u64 = 250_000_000;
-/// What is older is given up for what comes, but for this part of it.
+/// Older values decay to this part with each new one.
 const STALE_NS: u64 = 1_000_000_000;
 const STALE_PART: u64 = 8;
 /// Time from one read to learn to the next: of a vdrive that is not known yet; of one that is, this many
@@ -140,7 +140,7 @@ impl ReadCost {
         };
     }
 
-    /// A read was given up: nothing is known of it.
+    /// A read was cancelled: nothing is learned from it.
     pub fn forget(&mut self, begun: Begun) {
         self.in_flight -= work(begun.blocks);
     }

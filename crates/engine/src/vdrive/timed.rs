@@ -108,7 +108,7 @@ impl VdriveIo {
         })
     }
 
-    /// Reads that wait for their turns at these blocks are waited for by somebody so urgent.
+    /// Raises the urgency of reads that wait for their turns at these blocks.
     pub(crate) fn hurry(&self, blocks: Range<u64>, urgency: Urgency) {
         self.turns.hurry(blocks, urgency);
     }

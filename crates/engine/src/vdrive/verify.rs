@@ -22,7 +22,7 @@ pub enum Presence {
     Right,
     /// Something else is, on every member that can be read.
     Wrong,
-    /// No member can be read: nobody knows.
+    /// No member can be read: unknown.
     Unreadable,
 }
 
@@ -138,7 +138,7 @@ impl VdriveIo {
     }
 
     /// Reads every copy of `count` blocks from `block` on and checks each; a mirror's bad copy is
-    /// written again from a good one. Only a bad block that `counts` says still counts is told of
+    /// written again from a good one. Only a bad block that is still valid according to `counts` is reported
     /// and repaired: it may not be needed any longer.
     ///
     /// # Errors

@@ -102,7 +102,7 @@ fn is_refused_until_accepted(engine: &Engine, spec: &PoolSpec, named: &[&str]) {
     }
     let status = import(engine, spec, accepted()).unwrap();
     let is_told = |status: &PoolStatus| {
-        // Metadata that was restored to an earlier state with its drive is told of, too.
+        // Metadata that was restored to an earlier state with its drive is also reported.
         let count = status.old.iter().filter(|old| old.drive.is_some()).count();
         assert!(
             count >= named.len() || named == ["shard 0"],

@@ -71,7 +71,7 @@ fn refused(folder: &Folder) -> EngineError {
     let engine = engine(2);
     let import = engine.pool_import(&existing(folder), "p", false);
     let failed = import.unwrap_err();
-    // Such a drive is nobody's to take, either.
+    // Such a drive cannot be overwritten either.
     let create = engine.pool_create(&tiered(folder, "q", 2, 128, 64));
     assert_eq!(create.unwrap_err(), failed);
     failed

@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    /// The map tells of everything that can be read, whoever's it is.
+    /// The map covers everything that can be read, in whichever layer it is.
     fn check_map(&self, name: &str, content: &Content) {
         let cells = self
             .engine

@@ -158,7 +158,7 @@ fn combined(
 struct Opened {
     /// When each block was written; none where a read fails.
     stamps: Vec<Option<u64>>,
-    /// It was said that what there is is old.
+    /// The outdated state was reported.
     told: bool,
 }
 

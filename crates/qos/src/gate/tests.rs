@@ -154,7 +154,7 @@ fn without_contention_everything_passes_at_once() {
 
 #[test]
 fn a_minimum_is_kept_beside_a_flood_and_the_rest_is_anyones() {
-    // 100,000 a second is what there is.
+    // The capacity is 100,000 per second.
     let mut world = World::new(flat)
         .host(1, 128, Some(policy(1, 70_000)))
         .host(2, 500, None)

@@ -10,7 +10,7 @@
 //! - a **shallow** one waits for few operations at a time and cannot reach its minimum: it has nearly what it has alone;
 //! - a **slow** one requests less than its minimum, whatever others do: they lose little by it.
 //!
-//! With all of them nobody else starves, what the volume leaves is the others', and when it is idle, they have everything
+//! With all of them no other volume starves, unused service is available to the others, and when it is idle, they have everything
 //! soon after.
 
 use super::Tally;

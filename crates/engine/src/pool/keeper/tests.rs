@@ -163,7 +163,7 @@ fn second_comes_back(members: &Arc<Members>) -> Hook {
     })
 }
 
-/// What a barrier is told while the keeper runs.
+/// The result for a barrier while the keeper runs.
 fn recorded(handle: &Handle, keeper: &Arc<Keeper>, members: &Arc<Members>) -> Option<bool> {
     handle.spawn(keeper.clone().run(handle.clone()));
     members.enforce();
@@ -277,7 +277,7 @@ fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() 
         .collect();
     let keeper = opened(config(MEMBERS), 2, labelled, pool_drives, &members);
     // The second is away for generation 3 and there again before 4, which would go over its only label; the
-    // first fails 3 and goes out, so that nobody can do without the second.
+    // first fails 3 and goes out, so that the second is indispensable.
     assert!(members.take_out((0, 1), "test", false));
     *lock(&drives[0].bad_flushes) = 1;
     *lock(&drives[0].in_flush) = Some(second_comes_back(&members));

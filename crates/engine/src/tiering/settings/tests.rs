@@ -435,7 +435,7 @@ fn what_a_volume_has_on_the_fast_tier_is_counted_whatever_happens_to_it() {
         right();
         evict(&probe, 3 * CHUNK).await;
         right();
-        // Others take their place with what there is.
+        // Others take their place with existing data.
         let next = set(&probe, probe.volume, ceiling);
         assert_eq!(next.fast() as u64, fast(&probe, probe.volume));
         assert_eq!(settings.fast(), 0);

@@ -134,7 +134,7 @@ impl StaleMap {
         news
     }
 
-    /// Whether it tells of all that is on another thread's list.
+    /// Whether it covers all of another thread's list.
     pub fn has_all(&self, written: &Written) -> bool {
         let mut words = self.words.iter().zip(written.0.iter());
         self.is_all() || words.all(|(word, more)| more & !word.load(Ordering::Acquire) == 0)

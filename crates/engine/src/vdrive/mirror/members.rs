@@ -35,7 +35,7 @@ pub struct Member {
     state: AtomicU8,
     /// Times that it went out: what was begun for one absence does not count for the next.
     absences: AtomicU64,
-    /// Generation of the first label that tells of its absence; 0 before there is one.
+    /// Generation of the first label that records its absence; 0 before there is one.
     since: AtomicU64,
     /// What it lacks while it is not in.
     pub stale: StaleMap,
@@ -90,7 +90,7 @@ impl Member {
         self.absences.load(Ordering::Acquire)
     }
 
-    /// Generation of the first label that tells of its absence: `now` if none does yet.
+    /// Generation of the first label that records its absence: `now` if none does yet.
     pub fn since(&self, now: u64) -> u64 {
         let known = self
             .since
@@ -173,7 +173,7 @@ impl Members {
         outcome.is_some()
     }
 
-    /// A drive failed a flush: nobody knows what it has of what was written since the last one.
+    /// A drive failed a flush: it is unknown which writes since the last one it has.
     /// All of its members go out that others can stand in for.
     pub fn flush_failed(&self, id: MemberId, why: &str) {
         let table = locked(&self.table);

@@ -21,7 +21,7 @@ enum At {
     /// On its way, ahead of being requested.
     Coming,
     Ram,
-    /// On the fast tier; nobody asked for it yet.
+    /// On the fast tier; not requested yet.
     Unasked,
     Fast,
 }
@@ -39,7 +39,7 @@ pub(super) struct Disk {
     pub regions: Regions,
     at: Vec<At>,
     ram: BTreeMap<usize, Cached>,
-    /// Extents in RAM in the order in which it lets go.
+    /// Extents in RAM in the order of eviction.
     order: VecDeque<usize>,
     ram_most: usize,
     fast: VecDeque<usize>,
