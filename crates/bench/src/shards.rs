@@ -138,7 +138,7 @@ fn rate(way: Way, loops: u16, kind: OpKind) -> Result<f64> {
     run(TIMED)
 }
 
-/// Prints requests per second by so many loops, in turn, and how many times those of the first count they are.
+/// Prints requests per second for each number of loops, in turn, and the ratio to those of the first.
 fn time(counts: &[u16]) -> Result<()> {
     println!(
         "requests of 4 KiB a second, null drives, {DEPTH} outstanding a shard, {ROUNDS} rounds"

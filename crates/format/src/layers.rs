@@ -218,8 +218,8 @@ impl PoolConfig {
         Some(before)
     }
 
-    /// The layer that was announced for a volume will take no writes; returns that one, of which no
-    /// has written anything.
+    /// Withdraws the layer that was announced for a volume and returns it; nothing
+    /// has been written to it.
     pub fn withdraw(&mut self, volume: u32) -> Option<u32> {
         let known = self.volumes.iter_mut().find(|known| known.id == volume)?;
         let next = std::mem::take(&mut known.next);

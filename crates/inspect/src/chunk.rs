@@ -37,7 +37,7 @@ pub fn is_here(pool: &Pool, place: Place) -> bool {
 }
 
 /// Reads every copy of every block of a chunk and repairs those that are wrong where one is right.
-/// Returns the blocks that no drive has right.
+/// Returns the blocks without an intact copy.
 pub async fn verify(inspection: &Inspection<'_>, page: &ChunkPage) -> Vec<usize> {
     let mut wants = Vec::new();
     let mut blocks = Vec::new();

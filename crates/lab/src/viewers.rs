@@ -217,7 +217,7 @@ fn looked_at<T>(
     done
 }
 
-/// Between which two of some values the median of all that could have been measured lies, with 95 % of certainty, whatever
+/// The 95 % confidence interval of the median of some values, whatever
 /// their distribution is: by rank.
 fn bounds_of_median(values: &[f64]) -> (f64, f64) {
     let mut sorted = values.to_vec();

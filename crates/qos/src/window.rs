@@ -80,7 +80,7 @@ impl Window {
         self.aside = self.aside.saturating_sub(1);
     }
 
-    /// A tick has passed. `cost_ns`: what an operation takes of the shard's time on average, where several volumes are
+    /// A tick has passed. `cost_ns`: mean shard time of an operation, if several volumes are
     /// busy; none where at most one is.
     pub fn tick(&mut self, hurt: Hurt, cost_ns: Option<u64>) {
         let Some(cost_ns) = cost_ns else {

@@ -17,7 +17,7 @@ use units::{BLOCK, invariant};
 
 /// Blocks read together.
 pub const LONGEST: u64 = 16;
-/// First blocks of a label that are examined to see whether it is the one that is known.
+/// Number of first blocks of a label that are compared with the known one.
 const LABEL_BLOCKS: u64 = 4;
 /// Labels that are remembered.
 const LABELS: usize = 64;

@@ -182,7 +182,7 @@ impl Medium {
         }
     }
 
-    /// The flush that began at `turn` ends, and has done nothing.
+    /// The flush that began at `turn` completes without effect.
     pub fn flush_lies(&mut self, turn: u64) {
         for write in &mut self.pending {
             write.lied |= write.completed.is_some_and(|at| at <= turn);

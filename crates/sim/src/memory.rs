@@ -152,7 +152,7 @@ unsafe impl GlobalAlloc for Lifo {
         }
         let (list, bytes) = list_of(layout.size());
         if !Self::keep(memory, list, bytes) {
-            // SAFETY: it was had from there with this layout.
+            // SAFETY: it was allocated there with this layout.
             unsafe { MiMalloc.dealloc(memory, piece(bytes)) };
         }
     }

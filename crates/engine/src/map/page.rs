@@ -25,7 +25,7 @@ pub struct MapPage {
     pub touched: Cell<bool>,
     /// It went into the page of the layer beneath, or its layer is no more: it counts as absent.
     pub freed: Cell<bool>,
-    /// Some background work moves the chunk's data.
+    /// Background work is moving the chunk's data.
     pub busy: Cell<bool>,
     /// Extents that are being fetched from the slow tier.
     pub fetching: Cell<u16>,

@@ -163,7 +163,7 @@ impl Allocator {
         self.free[class as usize] + u64::from(self.table.free_groups(class)) * self.group_blocks
     }
 
-    /// As [`Allocator::free_slots`], or those of the shard's own groups where they are `enough`: the table, which all shards
+    /// As [`Allocator::free_slots`], or those of the shard's own groups if they are `enough`: the table, which all shards
     /// share, is asked only when it matters.
     pub fn free_slots_or(&self, class: Class, enough: u64) -> u64 {
         match self.free[class as usize] {

@@ -205,7 +205,7 @@ impl Running {
         match drained {
             true => Ok(()),
             false => Err(Failure::new(format!(
-                "requests are not answered after {} s: look at the server's log",
+                "requests have not completed after {} s: see the server's log",
                 DRAIN_TIME.as_secs()
             ))),
         }

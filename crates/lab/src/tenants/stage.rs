@@ -196,7 +196,7 @@ impl Stage {
         self.daemon.run(&[&words[..], figures].concat()).map(|_| ())
     }
 
-    /// Gives a volume a policy, whatever the sum of minimums is; `none` takes it away.
+    /// Assigns a policy to a volume, even with overcommitted minimums; `none` removes it.
     ///
     /// # Errors
     /// When that is refused.

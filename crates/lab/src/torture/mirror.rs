@@ -116,7 +116,7 @@ impl Mirrors {
         }
     }
 
-    /// Whether a drive's file is away, which a daemon that serves cannot be given back.
+    /// Whether a drive's file is removed, which a running daemon cannot reopen.
     pub fn is_moved(&self) -> bool {
         matches!(self.away, Some(Away::Moved(_)))
     }
