@@ -53,7 +53,7 @@ pub enum DriveIoKind {
     Discard,
 }
 
-/// How a request ended: its buffer and the result.
+/// Completion of a request: its buffer and the result.
 pub type DriveOutcome = (Option<DmaBuf>, Result<(), DriveError>);
 
 /// One request to a drive. It owns its buffer until `done` gives it back.

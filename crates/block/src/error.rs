@@ -61,7 +61,7 @@ impl fmt::Display for IoError {
 
 impl std::error::Error for IoError {}
 
-/// How a drive failed one request.
+/// Failure of a request to a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DriveError {
     /// The operating system's error number.

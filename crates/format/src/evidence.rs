@@ -14,7 +14,7 @@ use units::BLOCK;
 /// A drive that is there.
 #[derive(Clone, Copy, Debug)]
 pub struct DriveEvidence<'a> {
-    /// How it was opened.
+    /// Its specification.
     pub spec: &'a str,
     /// Its size now, in bytes.
     pub size: u64,
@@ -27,7 +27,7 @@ pub struct DriveEvidence<'a> {
 pub struct OldDrive {
     /// Its id.
     pub drive: String,
-    /// How it was opened.
+    /// Its specification.
     pub spec: String,
     /// Generation of its newest label.
     pub generation: u64,
@@ -42,7 +42,7 @@ pub struct OldDrive {
 pub struct ShortDrive {
     /// Its id.
     pub drive: String,
-    /// How it was opened.
+    /// Its specification.
     pub spec: String,
     /// Bytes that are gone.
     pub missing: u64,

@@ -25,7 +25,7 @@ pub struct Owner {
     pub layer: u32,
     /// It is the snapshot's own.
     pub is_own: bool,
-    /// Those that stand on it, each before those that stand on that.
+    /// The layers based on it, each before those based on that.
     pub viewers: Vec<Viewer>,
 }
 

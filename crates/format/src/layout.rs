@@ -26,7 +26,7 @@ struct Band {
     first: usize,
 }
 
-/// How a vdrive's blocks are on its parts.
+/// Mapping of a vdrive's blocks to its parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
     kind: LayoutConfig,

@@ -43,7 +43,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Of a host's operation; none for those that are never held, as they have no data and others wait for them.
+    /// The class of a host's operation; `None` for those that are never held, since they have no data and others wait for them.
     pub fn of(op: OpKind) -> Option<Self> {
         match op {
             OpKind::Read => Some(Self::Read),

@@ -91,7 +91,7 @@ pub struct Gate<T> {
     is_hurt: bool,
 }
 
-/// Whose entry a volume's operations go through: its own, by its number, or that of its group.
+/// The entry of a volume's operations: its own, by its number, or that of its group.
 fn key(tenants: &BTreeMap<u32, Arc<Tenant>>, volume: u32) -> u32 {
     let group = tenants.get(&volume).map_or(0, |of| of.group());
     if group == 0 { volume } else { group }

@@ -1,6 +1,6 @@
 //! The attained service of a volume with a policy, and whether it meets its guarantees.
 //!
-//! Every gate reports once a tick. Windows of 100 ms are judged in which the volume asked for something: its
+//! Every gate reports once a tick. Windows of 100 ms with demand are judged: the volume's
 //! **minimum** when operations were held for at least half of the window, by what it had in that time; its **latency**
 //! when it did not do more than its minimum. A window in which it requested nothing counts for neither.
 
@@ -25,7 +25,7 @@ pub struct Report {
     pub operations: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Of them, those that took longer than the policy's maximum latency, with what they were held.
+    /// Of these, those that took longer than the policy's maximum latency, including the time held.
     pub late: u64,
     /// Nanoseconds of the shard's time that they were charged for.
     pub cost_ns: u64,
@@ -64,7 +64,7 @@ pub struct ServiceTotals {
     pub took_ns: u64,
     /// Windows of 100 ms in which it requested what it was promised.
     pub windows: u64,
-    /// Of them, those in which it got that.
+    /// Of these, those in which the minimum was met.
     pub met: u64,
 }
 

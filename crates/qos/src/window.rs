@@ -3,7 +3,7 @@
 //! Drives serve what they have in an order of their own, so the gate cannot reorder operations that it has released. While one
 //! volume alone is busy, everything passes. While several are, as many pass as keep the shard busy for half a
 //! millisecond, which is more than what a fast drive has in progress when it does all that it can. When somebody who was
-//! promised something is hurt by that, it becomes less by a quarter at each tick, and then grows again by an eighth: for
+//! with a guarantee is delayed by that, it shrinks by a quarter at each tick, and then grows again by an eighth: for
 //! latency no further than to what is a quarter of the maximum latency, since less would not help who waits for a disk.
 //! Operations that wait for a slow drive or for room have stepped aside: they keep the shard from nothing, and do not count.
 
@@ -30,7 +30,7 @@ pub enum Hurt {
 pub struct Window {
     limit: usize,
     under_way: usize,
-    /// Of them, those that wait for something else than this shard and its fast drives.
+    /// Of these, those that wait for something other than this shard and its fast drives.
     aside: usize,
 }
 

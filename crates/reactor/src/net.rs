@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Weak};
 
-/// How long [`Stream::read_soon`] looks before it sleeps.
+/// Polling time of [`Stream::read_soon`] before it sleeps.
 const LOOK_NS: u64 = 20_000;
 /// Turns that it leaves to others first, who most likely have to answer what came before.
 const OTHERS_FIRST: u32 = 4;

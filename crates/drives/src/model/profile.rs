@@ -37,7 +37,7 @@ pub(super) struct DiskProfile {
     pub write_cache: u64,
     /// Ranges that it holds at most: the firmware's list of them is short.
     pub write_ranges: usize,
-    /// How far it reads on when nothing else is to do.
+    /// Read-ahead while idle.
     pub read_ahead: u64,
     /// A command that has waited so long goes first.
     pub age_max_ns: u64,
@@ -64,7 +64,7 @@ pub(super) struct SsdProfile {
     pub rate_wire: u64,
     /// Buffer that takes writes.
     pub write_cache: u64,
-    /// How much more a small write that follows no other costs in the background: the pages that
+    /// Additional background cost of a non-sequential small write: the pages that
     /// it breaks up are copied later.
     pub scattered_cost: u64,
     /// Writing the map at a flush, after the buffer is empty.

@@ -21,7 +21,7 @@ use units::{CHUNK_BLOCKS, Place};
 
 /// Time between tries while other work has a chunk, in nanoseconds.
 const PAUSE_NS: u64 = 1_000_000;
-/// How long room is kept for while a checkpoint is being written, in nanoseconds.
+/// Time for which room is reserved while a checkpoint is being written, in nanoseconds.
 const KEPT_NS: u64 = 200_000_000;
 
 impl Shard {

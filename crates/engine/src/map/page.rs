@@ -12,7 +12,7 @@ use std::rc::Rc;
 use units::CHUNK_EXTENTS;
 use units::mutation::{Mutation, is_on};
 
-/// How long a new page waits for work that keeps room for its own, in nanoseconds, and how often it looks.
+/// Timeout of a new page's wait for work with reserved room, in nanoseconds, and its polling interval.
 const ROOM_NS: u64 = 5_000_000_000;
 const LOOK_NS: u64 = 10_000_000;
 

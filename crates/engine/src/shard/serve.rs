@@ -22,7 +22,7 @@ const RECORDED: usize = 64;
 /// Such writes, with when they began.
 type Recorded = Vec<(ShardOp, u64)>;
 
-/// How far an operation is that waits for nothing.
+/// Progress of an operation that does not wait.
 enum Done {
     /// To its end, with what it read.
     Read(Served),

@@ -66,10 +66,10 @@ pub struct PoolShared {
     pub members: Arc<Members>,
     /// The promotion budget, if there is one; shards also have it.
     pub budget: Mutex<Option<Arc<Budget>>>,
-    /// How far their metadata is.
+    /// Progress of their metadata.
     pub marks: Arc<Marks>,
     pub(crate) asking: Asking,
-    /// Background work goes by it.
+    /// Used by background work.
     pub(crate) hurt_until: Arc<HurtUntil>,
     policy: AtomicU8,
 }
@@ -157,7 +157,7 @@ pub(crate) struct Volume {
     /// Its directory entry has to be written.
     pub dirty: bool,
     pub counters: IoCounters,
-    /// How its hosts' operations are spread; nothing before the first.
+    /// Distribution of its hosts' operations; `None` before the first.
     pub spread: Option<Box<Spreads>>,
 }
 
@@ -201,7 +201,7 @@ pub(crate) struct State {
     // Space.
     pub alloc: Allocator,
     pub deferred_frees: DeferredFrees,
-    /// How fast hosts' writes take room that is short.
+    /// Write admission.
     pub pacing: Pacing,
     // The RAM cache and the tiers.
     pub ram: RamTier,

@@ -172,7 +172,7 @@ impl Allocator {
         }
     }
 
-    /// Whether a group's worth of slots is left for the volumes' data once so many are taken.
+    /// Whether a group's worth of slots remains for the volumes' data after taking a number.
     pub fn leaves_a_group(&self, count: u64) -> bool {
         let own = self.free[Class::Fast as usize] + self.free[Class::Slow as usize];
         let needed = count + self.group_blocks;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Volume {
-    /// What it has counts there from now on, and no more where it did. The pool gives out nothing in
+    /// Moves its blocks to another counter. The pool allocates nothing in
     /// between.
     pub(crate) fn count_for(&mut self, allowance: Option<Arc<Allowance>>, space: &SpaceShared) {
         let has = self.counts.mapped() as i64;

@@ -10,15 +10,15 @@
 const LONG_NS: u64 = 1_000_000;
 /// Bytes below which none is made early.
 const LEAST: u64 = 1 << 20;
-/// Of the time, one part in this many may go to what early flushes take whatever was written.
+/// Share of the time for the fixed cost of early flushes: one part in this many.
 const SHARE: u64 = 20;
 
-/// What has been learned of one drive's flushes.
+/// Statistics of one drive's flushes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FlushCost {
     /// Bytes after which one is to be made.
     enough: u64,
-    /// What it takes when there is next to nothing to do, in nanoseconds; none before the first.
+    /// Duration of a nearly empty flush, in nanoseconds; `None` before the first.
     floor_ns: Option<u64>,
     /// Time in nanoseconds to leave between one and the next.
     pause_ns: u64,

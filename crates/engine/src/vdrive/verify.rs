@@ -12,7 +12,7 @@ use units::BLOCK;
 /// Blocks checked before other tasks have their turn.
 const STRIDE: usize = 16;
 
-/// How often a block that cannot be read is tried, where it has to be known whether it is there.
+/// Attempts of reading a block where its presence has to be known.
 pub(super) const TRIES: usize = 3;
 
 /// Whether a block is where it should be.
@@ -33,13 +33,13 @@ pub struct BadCopy {
     pub index: usize,
     /// The part of the vdrive that has it.
     pub part: usize,
-    /// What is wrong with it.
+    /// Its fault.
     pub error: DriveError,
     /// It was written again from another member.
     pub mended: bool,
 }
 
-/// What was found in a range.
+/// Findings in a range.
 #[derive(Default, Debug)]
 pub struct Verified {
     /// Bytes read from drives.
@@ -69,7 +69,7 @@ struct Copied {
 }
 
 impl VdriveIo {
-    /// Which of `count` blocks from `block` on are there, by index: one that is right on some drive is. Members of
+    /// Which of `count` blocks from `block` on are present, by index: those with an intact copy. Members of
     /// a mirror that differ are made the same.
     pub async fn right_blocks(&self, block: u64, count: usize, check: Check<'_>) -> Vec<Presence> {
         let right = self.right_at_once(block, count, check).await;

@@ -4,7 +4,7 @@ use super::Sums;
 use format::WearConfig;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What bytes are written for.
+/// Purposes of writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// A host writes them.

@@ -331,7 +331,7 @@ impl<T> Entries<T> {
         self.slots.iter_mut().flatten()
     }
 
-    /// Those with their slots.
+    /// Entries with their slots.
     pub fn slots_mut(&mut self) -> impl Iterator<Item = (usize, &mut Entry<T>)> {
         let slots = self.slots.iter_mut().enumerate();
         slots.filter_map(|(slot, entry)| entry.as_mut().map(|entry| (slot, entry)))

@@ -16,7 +16,7 @@ use units::mutation::{Mutation, is_on};
 /// A part of a vdrive: the vdrive (0 is the metadata region) and the part's index.
 pub type MemberId = (u8, usize);
 
-/// What a member is good for. Parts of vdrives that are no mirrors are always in.
+/// State of a member. Parts of vdrives other than mirrors are always in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemberState {
     /// It holds everything.
@@ -37,12 +37,12 @@ pub struct Member {
     absences: AtomicU64,
     /// Generation of the first label that records its absence; 0 before there is one.
     since: AtomicU64,
-    /// What it lacks while it is not in.
+    /// Its dirty-region log while it is not in.
     pub stale: StaleMap,
     told: Mutex<Told>,
 }
 
-/// What is said of a member, and rarely asked.
+/// Rarely used details of a member.
 #[derive(Clone, Debug)]
 struct Told {
     drive: DriveId,
@@ -66,7 +66,7 @@ impl Member {
         }
     }
 
-    /// What it is good for now.
+    /// Its present state.
     pub fn state(&self) -> MemberState {
         match self.state.load(Ordering::Acquire) {
             0 => MemberState::In,
@@ -85,7 +85,7 @@ impl Member {
         self.state() != MemberState::Out
     }
 
-    /// How often it went out.
+    /// Number of times it went out.
     pub fn absences(&self) -> u64 {
         self.absences.load(Ordering::Acquire)
     }
@@ -113,7 +113,7 @@ impl Member {
     }
 }
 
-/// How far the labels are behind.
+/// Changes that labels lack.
 #[derive(Default)]
 struct Record {
     /// The keeper could not write what it had to.
