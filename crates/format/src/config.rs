@@ -168,7 +168,7 @@ pub struct TargetsConfig {
     /// Bytes a second.
     #[serde(default, skip_serializing_if = "is_default")]
     pub bandwidth: u64,
-    /// Nanoseconds within which 99 of 100 operations end.
+    /// p99 latency in nanoseconds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub latency_ns: u64,
 }

@@ -58,7 +58,7 @@ impl Run {
         self.found()
     }
 
-    /// Something that the control plane does with limits, clones and streams, each under load.
+    /// An action of the control plane with limits, clones or streams, under load.
     fn control(&mut self) -> Step {
         self.load_for(20..=200, USUAL)?;
         match self.random.below(12) {

@@ -105,7 +105,7 @@ impl Lifo {
                 if memory.is_null() {
                     break;
                 }
-                // SAFETY: all on this list was had from there with this layout.
+                // SAFETY: all on this list was allocated there with this layout.
                 unsafe { MiMalloc.dealloc(memory, piece(bytes)) };
             }
         }

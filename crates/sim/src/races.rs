@@ -209,7 +209,7 @@ impl Run {
         Ok(drives.map(|drive| drive.repaired).sum())
     }
 
-    /// Makes what some work is to work on.
+    /// Creates the objects that some work needs.
     fn prepare(&mut self, activity: Activity) -> Step {
         let mix = *self.random.pick(&[HOT, USUAL, PARTS]);
         match activity {

@@ -35,7 +35,7 @@ impl Geometry {
         geometry
     }
 
-    /// Revolutions that reading from the first byte to `offset` takes. The whole part is the
+    /// Revolutions needed to read from the first byte to `offset`. The whole part is the
     /// track, the rest the angle.
     pub(super) fn revolutions(&self, offset: u64) -> f64 {
         let zone = ((offset / self.zone_bytes) as usize).min(ZONES - 1);

@@ -101,7 +101,7 @@ impl Shard {
             let mut ahead = Ahead::default();
             loop {
                 self.look_ahead(&mut ahead, &batch);
-                // It is taken out once it is known what for: a place on the way would be one copy more of all of it.
+                // It is taken out once its destination is known: an intermediate place would cost another copy.
                 let Some(op) = batch.front_mut() else {
                     break;
                 };

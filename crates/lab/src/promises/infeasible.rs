@@ -74,7 +74,7 @@ fn show(volumes: &[Volume], before: &Outcome, after: &Outcome, floor: f64) {
     );
     verdict(
         least >= LEAST_PERCENT,
-        &format!("nobody is below {LEAST_PERCENT} %"),
+        &format!("no volume is below {LEAST_PERCENT} %"),
         &format!("{least:.1} %"),
     );
 }

@@ -111,7 +111,7 @@ impl Tally {
         self.disk_ms / self.requests.max(1) as f64
     }
 
-    /// Bytes moved between tiers for a byte asked for.
+    /// Bytes moved between tiers per requested byte.
     pub fn migrated_share(&self) -> f64 {
         (self.migrated * BLOCK as u64) as f64 / self.bytes.max(1) as f64
     }

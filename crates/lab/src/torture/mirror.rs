@@ -155,7 +155,7 @@ impl Mirrors {
         match repaired {
             0 => Ok(()),
             blocks => Err(Failure::new(format!(
-                "{blocks} blocks had to be mended from the other drive of a mirror that was whole"
+                "{blocks} blocks of an intact mirror had to be repaired from the other drive"
             ))),
         }
     }

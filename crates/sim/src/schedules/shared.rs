@@ -1,4 +1,4 @@
-//! A shard whose loop does the hosts' front ends as well: what they do for an operation, before and after it, takes of
+//! A shard whose loop also runs the hosts' front ends: their work for an operation, before and after it, takes part of
 //! the same time as the shard does, and no gate sees it.
 //!
 //! One volume was promised a minimum. Beside it are many sessions of few operations each, dearer at the front end than in

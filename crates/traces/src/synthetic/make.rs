@@ -31,7 +31,7 @@ pub(super) struct Shape {
     pub requests: u64,
 }
 
-/// Makes the request of a number; the numbers come in order.
+/// Generates the request of a number; numbers are consecutive.
 pub(super) type Pattern = Box<dyn FnMut(&mut Random, u64) -> Access>;
 
 /// A kind of synthetic trace.

@@ -44,7 +44,7 @@ impl NbdPort {
     /// Connects; returns the connection and the export's size. `keep`: data that are read can be fetched.
     ///
     /// # Errors
-    /// When there is no such export.
+    /// If the export does not exist.
     pub fn connect(
         place: &Place,
         slots: u16,
