@@ -163,7 +163,7 @@ impl Pool {
         let groups = config.qos.groups.iter();
         if let Some(group) = groups.clone().find(|group| group.policy == policy.id) {
             let text = format!(
-                "group {} uses policy {}: change that with `convect qos group set`, or delete the group",
+                "policy {} is used by group {}: change that with `convect qos group set`, or delete the group",
                 policy.name, group.name
             );
             return error(ErrorCode::Busy, text);
