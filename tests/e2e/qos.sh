@@ -25,7 +25,7 @@ convect qos policy create pool/gold --level 2 --min-iops 100 --max-latency 50ms 
 convect qos policy create pool/slow --max-iops 200 --burst 1
 convect qos policy set pool/gold --min-iops 150 | grep -q 'min IOPS: *150' || fail "not changed"
 convect qos policy show pool/gold | grep -q 'max latency: *50 ms' || fail "$(convect qos policy show pool/gold)"
-refused "has a policy 'gold' already" convect qos policy create pool/gold --level 2
+refused "already has a policy 'gold'" convect qos policy create pool/gold --level 2
 refused 'choose 1 to 5' convect qos policy create pool/wrong --level 9
 refused 'above its maximum' convect qos policy create pool/wrong --min-iops 10 --max-iops 5
 refused 'built in' convect qos policy set pool/mission-critical --min-iops 1
@@ -54,7 +54,7 @@ convect qos group show pool/accounting | grep -q 'volumes: *clone, ledger' || fa
 convect qos group set pool/accounting --policy business-critical
 [ "$(qos pool/clone '["policy"]["name"]')" = business-critical ] || fail "the group's volumes have the old policy"
 convect qos group set pool/accounting --policy gold
-refused "has a group 'accounting' already" convect qos group create pool/accounting --policy gold
+refused "already has a group 'accounting'" convect qos group create pool/accounting --policy gold
 refused "no policy 'silver'" convect qos group create pool/vdi --policy silver
 refused "no policy 'silver'" convect qos group set pool/accounting --policy silver
 refused 'the name' convect qos group create pool/none --policy gold
@@ -142,7 +142,7 @@ convect volume set pool/ledger --group none
 for volume in disk clone other; do
   convect volume set pool/$volume --policy none
 done
-refused 'that of group accounting' convect qos policy delete pool/gold
+refused 'is used by group accounting' convect qos policy delete pool/gold
 convect qos group delete pool/accounting
 convect qos policy delete pool/slow
 convect qos policy delete pool/gold

@@ -83,7 +83,7 @@ fn a_pool_of_a_newer_version_is_refused_by_name() {
     let cases: &[(&str, Change)] = &[
         ("with features 0x4,", |bytes| bytes[32] = 4),
         ("may only be read", |bytes| bytes[24] = 1),
-        ("its format is version 2", |bytes| bytes[7] = 2),
+        ("format version 2", |bytes| bytes[7] = 2),
         ("description of the pool is invalid", |bytes| {
             bytes[128] = b'['
         }),
