@@ -81,7 +81,7 @@ printf 'label: gpt\n,,\n' | sfdisk -q parts.img
 sums() { openssl dgst -sha256 -r ext4.img xfs.img btrfs.img parts.img plain.img; }
 sums >images.sums
 create 'no-such.img' fast "file:$work/no-such.img"
-create 'at least' fast "file:$work/tiny.img?size=64K"
+create 'minimum size' fast "file:$work/tiny.img?size=64K"
 create 'size' fast "file:$work/sized.img?size=lots"
 create 'size' fast "file:$work/plain.img?size=2G"
 usage 'file:|ram:|kind' fast "floppy:$work/plain.img"
@@ -94,7 +94,7 @@ create 'twice|same|already' fast "file:$work/plain.img" "file:$work/plain.img"
 create 'unmirrored|accept' fast "file:$work/plain.img" slow "file:$work/other.img?size=1G"
 create 'no-such' fast "file:$work/new.img?size=1G" slow "file:$work/no-such.img" --accept-unmirrored
 create 'mirror' fast mirror "file:$work/plain.img"
-create 'folder' fast "file:$work"
+create 'directory' fast "file:$work"
 usage 'fast|slow' "file:$work/plain.img"
 refused 1 'name' "$convect_bin" pool create '9 lives' fast "file:$work/plain.img"
 for made in tiny.img sized.img new.img other.img; do

@@ -151,7 +151,7 @@ convect volume set pool/ledger --group none
 for volume in disk clone other; do
   convect volume set pool/$volume --policy none
 done
-refused 'that of group accounting' convect qos policy delete pool/gold
+refused 'is used by group accounting' convect qos policy delete pool/gold
 convect qos group delete pool/accounting
 convect qos policy delete pool/slow
 convect qos policy delete pool/gold

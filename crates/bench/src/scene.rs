@@ -61,7 +61,7 @@ impl Scene {
         })
     }
 
-    /// Makes a volume of `mib` MiB; gives its number and the way to it.
+    /// Creates a volume of `mib` MiB; returns its number and the way to it.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -134,7 +134,7 @@ impl Scene {
         self.run(&[(number, all)]).map(|_| ())
     }
 
-    /// Runs loads, each on a loop; gives the seconds from the first request of any to the last answer.
+    /// Runs loads, each on a loop; returns the seconds from the first request of any to the last answer.
     ///
     /// # Errors
     /// When a request fails.
@@ -148,7 +148,7 @@ impl Scene {
             let (give, take) = channel();
             let load = load.clone();
             self.remotes[*number].spawn(move |handle| async move {
-                // Whoever asked has gone.
+                // The receiver is gone.
                 let _ = give.send(load.run(handle).await);
             });
             take
@@ -176,7 +176,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Waits for their end; gives the seconds from the first request of any to the last answer.
+    /// Waits for their end; returns the seconds from the first request of any to the last answer.
     ///
     /// # Errors
     /// When a request fails.

@@ -61,7 +61,7 @@ impl Pool {
         Ok(Self { scene, loads })
     }
 
-    /// Lets every loop do so many; gives the seconds that took.
+    /// Lets every loop do so many; returns the seconds that took.
     fn run(&self, kind: OpKind, requests: u64) -> Result<f64> {
         self.start(kind, requests).wait()
     }
@@ -106,7 +106,7 @@ enum Way {
     Volume,
     /// Shards of a pool, with a volume each.
     Volumes,
-    /// Pools of one shard each, which have nothing in common but the machine: what it gives so many at once.
+    /// Pools of one shard each, which have nothing in common but the machine: the machine's limit for this many.
     Pools,
 }
 
@@ -138,7 +138,7 @@ fn rate(way: Way, loops: u16, kind: OpKind) -> Result<f64> {
     run(TIMED)
 }
 
-/// Prints requests a second by so many loops, in turn, and how many times those of the first count they are.
+/// Prints requests per second for each number of loops, in turn, and the ratio to those of the first.
 fn time(counts: &[u16]) -> Result<()> {
     println!(
         "requests of 4 KiB a second, null drives, {DEPTH} outstanding a shard, {ROUNDS} rounds"

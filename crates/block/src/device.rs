@@ -35,7 +35,7 @@ pub enum AllocationState {
     Same,
 }
 
-/// A run of one state in the answer to [`crate::OpKind::Status`] or [`crate::OpKind::Changed`].
+/// A run of one state in the result of [`crate::OpKind::Status`] or [`crate::OpKind::Changed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StatusExtent {
     /// Length in bytes.
@@ -49,7 +49,7 @@ pub struct StatusExtent {
 pub struct Completion {
     /// The operation's number.
     pub tag: u64,
-    /// How it ended.
+    /// Its result.
     pub result: Result<(), IoError>,
     /// The operation's memory, given back.
     pub buf: IoBuf,
@@ -74,7 +74,7 @@ pub trait CompletionSink: Send + Sync {
         completions.drain(..).for_each(|one| self.complete(one));
     }
 
-    /// Whether somebody waits for the completions. What a long operation of nobody has not begun is given up: it ends
+    /// Whether the client still waits for the completions. Otherwise the rest of a long operation is cancelled: it ends
     /// with [`crate::ErrorKind::Gone`].
     fn is_wanted(&self) -> bool {
         true

@@ -169,7 +169,7 @@ impl DmaPool {
 
 /// Memory aligned to 4 KiB that belongs to the engine: no guest sees it.
 ///
-/// Clones share the memory, so that one write can go to several legs. Only a buffer without
+/// Clones share the memory, so that one write can go to several members. Only a buffer without
 /// clones can be changed.
 #[derive(Clone)]
 pub struct DmaBuf {

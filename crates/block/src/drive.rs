@@ -53,7 +53,7 @@ pub enum DriveIoKind {
     Discard,
 }
 
-/// How a request ended: its buffer and the result.
+/// Completion of a request: its buffer and the result.
 pub type DriveOutcome = (Option<DmaBuf>, Result<(), DriveError>);
 
 /// One request to a drive. It owns its buffer until `done` gives it back.
@@ -96,8 +96,8 @@ pub trait DriveQueue {
         false
     }
 
-    /// Has `fill` write the `len` bytes from `offset` (bytes) on, in the same way. Other threads may see them late: whoever
-    /// tells them calls [`crate::settle`] before.
+    /// Has `fill` write the `len` bytes from `offset` (bytes) on, in the same way. Other threads may see them late:
+    /// call [`crate::settle`] before notifying them.
     fn write_in_place(&self, _offset: u64, _len: usize, _fill: &mut dyn FnMut(Lent<'_>)) -> bool {
         false
     }

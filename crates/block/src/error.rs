@@ -61,7 +61,7 @@ impl fmt::Display for IoError {
 
 impl std::error::Error for IoError {}
 
-/// How a drive failed one request.
+/// Failure of a request to a drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DriveError {
     /// The operating system's error number.
@@ -79,7 +79,7 @@ pub enum DriveError {
     Gone,
     /// The drive did not answer within the deadline. A write may still reach it later.
     Timeout,
-    /// The bytes read do not carry the checksum that they were written with, on any leg.
+    /// The bytes read do not carry the checksum that they were written with, on any member.
     Checksum,
 }
 

@@ -162,7 +162,7 @@ impl<'a> From<&'a mut [u8]> for Lent<'a> {
     }
 }
 
-/// What `then` makes of `len` bytes, a block at most, that `fill` copies elsewhere, where they cannot be changed any longer:
+/// The result of `then` on `len` bytes, a block at most, that `fill` copies elsewhere, where they cannot be changed any longer:
 /// two passes are made of them.
 fn at_hand<T>(len: usize, fill: impl FnOnce(*mut u8), then: impl FnOnce(&[u8]) -> T) -> T {
     assert!(len <= BLOCK, "a block at most");

@@ -1,4 +1,4 @@
-//! One pass by carry-less multiplication, where the processor multiplies eight pairs of words at once.
+//! One pass by carry-less multiplication, where the processor multiplies eight pairs of words together.
 //!
 //! The bytes are a polynomial, of which the checksum is the remainder by Castagnoli's. A part of it may be replaced by
 //! anything with the same remainder: here by its product with the remainder of a power of x, added to what lies so far

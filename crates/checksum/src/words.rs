@@ -1,5 +1,5 @@
 //! One pass by the processor's instruction for the checksum of a word, which takes three times as long as until the next
-//! one can begin: four parts of a block are summed at once, and their sums put together at the end.
+//! one can begin: four parts of a block are summed in parallel, and their sums put together at the end.
 //!
 //! A line goes from the source into registers, and from there to where it is to be and to a place of our own, out of
 //! which its words are summed: no other thread can change them there.

@@ -20,7 +20,7 @@ pub struct LastingFiles {
 }
 
 impl LastingFiles {
-    /// The calling user's own folder within `parent`, which others may write to (`/dev/shm`); made if it is not there.
+    /// The calling user's private directory within `parent`, which others may write to (`/dev/shm`); created if missing.
     ///
     /// # Errors
     /// If `parent` is not on a memory file system, or the directory belongs or is accessible to another user.

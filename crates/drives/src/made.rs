@@ -27,7 +27,7 @@ impl MadeFile {
     }
 }
 
-/// Makes the file of a specification that has a size, if it does not exist. The file is new then, and outlives a
+/// Creates the file of a specification that has a size, if it does not exist. The file is new then, and outlives a
 /// power cut. Any other drive is left alone: opening it says what is wrong with it.
 ///
 /// # Errors

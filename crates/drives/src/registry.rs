@@ -28,11 +28,11 @@ impl std::fmt::Debug for dyn OpenDrive {
 
 /// A kind of drive: one row of the table.
 pub struct DriveKind {
-    /// As it is written before the colon.
+    /// Its name before the colon.
     pub name: &'static str,
     /// Description, in a sentence.
     pub about: &'static str,
-    /// How it is written.
+    /// Its grammar.
     pub grammar: &'static str,
     /// Whether what is written can be read back.
     pub keeps_data: bool,
@@ -108,7 +108,7 @@ pub fn canonical(spec: &str) -> Result<String, OpenError> {
     (kind.canonical)(rest)
 }
 
-/// Names what a drive has (a file system, a partition table, ...), by reading only and without
+/// Recognises the content of a drive (a file system, a partition table, ...), by reading only and without
 /// a lock. `None` when nothing known is there, or the drive would be created when opened.
 ///
 /// # Errors

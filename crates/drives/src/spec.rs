@@ -77,7 +77,7 @@ fn parse_size(kind: &str, rest: &str, parameters: &str) -> Result<u64, OpenError
     Ok(size)
 }
 
-/// The path of a file or block device, if the text names one, also one beneath a model, and whether it asks for a
+/// The path of a file or block device, if the text names one, also one beneath a model, and whether it requests a
 /// size: then a missing file is created.
 pub fn file_path(spec: &str) -> Option<(String, bool)> {
     match split_kind(spec).ok()? {

@@ -1,5 +1,5 @@
 //! Shards of a pool on one loop, without labels, jobs or threads: for the simulation, which opens
-//! a pool some thousands of times a second to see what a crash left of it.
+//! a pool some thousands of times per second to see what a crash left of it.
 //!
 //! Leaves out: everything that changes a pool's description.
 
@@ -156,7 +156,7 @@ impl Harness {
         shard.look_and_read(by, offset, buf).await
     }
 
-    /// Gives up the pages for which summaries stand in, as shards that serve hosts do while there is memory.
+    /// Evicts the pages that have summaries, as serving shards do while there is memory.
     pub fn make_summaries(&self) {
         self.shards
             .iter()

@@ -29,7 +29,7 @@ pub(crate) fn get_place(bytes: &[u8], at: usize) -> Place {
 }
 
 /// Whether all of some words are zeroes, without a way out at the first that is not: the processor examines several
-/// at once. What is left over of a word is not examined.
+/// together. The remainder of a word is not examined.
 #[inline]
 pub(crate) fn is_zero(words: &[u8]) -> bool {
     let (words, _) = words.as_chunks::<8>();

@@ -74,7 +74,7 @@ impl Checkpoint {
     }
 
     /// Whether a slot holds a whole checkpoint of this pool and shard that a newer version wrote:
-    /// what an older one beside it says is not so any longer.
+    /// an older one beside it is outdated.
     pub fn is_newer(bytes: &[u8], pool: PoolId, shard: ShardId) -> bool {
         let claims = bytes.len() == PAGE && get_u16(bytes, 8) != VERSION;
         claims && Self::version(bytes, pool, shard).is_some()

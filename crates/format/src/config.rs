@@ -25,7 +25,7 @@ pub enum TierConfig {
     Slow,
 }
 
-/// How parts make a vdrive.
+/// Layout of a vdrive over its parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum LayoutConfig {
@@ -49,7 +49,7 @@ pub struct PartConfig {
     pub offset: u64,
     /// Length in blocks.
     pub blocks: u64,
-    /// The part is a mirror's leg that does not hold everything: it is not read.
+    /// The part is a mirror's member that does not hold everything: it is not read.
     #[serde(default)]
     pub out: bool,
     /// Generation of the first label that said so; 0 when it is in.
@@ -101,7 +101,7 @@ pub struct MetaConfig {
 pub struct DriveConfig {
     /// Its id, 32 hex digits.
     pub id: String,
-    /// How it was opened last.
+    /// Its last specification.
     pub spec: String,
     /// Size in bytes when it joined.
     pub size: u64,
@@ -168,7 +168,7 @@ pub struct TargetsConfig {
     /// Bytes a second.
     #[serde(default, skip_serializing_if = "is_default")]
     pub bandwidth: u64,
-    /// Nanoseconds within which 99 of 100 operations end.
+    /// p99 latency in nanoseconds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub latency_ns: u64,
 }
@@ -243,13 +243,13 @@ pub const ANCHOR_MAX: usize = 512;
 /// Stored SCSI reservations of a volume (docs/iscsi.md).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReservationsConfig {
-    /// Number of the volume; one that is no more is passed over.
+    /// Number of the volume; a deleted one is skipped.
     pub volume: u32,
     /// Registrations and the reservation, as text that contains its own version.
     pub state: String,
 }
 
-/// When snapshots of some volumes are taken by themselves, and how many are kept
+/// A schedule of snapshots of some volumes, and how many are kept
 /// (docs/snapshots.md).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScheduleConfig {
@@ -296,7 +296,7 @@ pub struct ExportConfig {
 pub struct ScrubTotals {
     /// When it began: seconds since 1970, by the clock of the host.
     pub began_s: u64,
-    /// How long it ran, in seconds.
+    /// Its duration in seconds.
     pub took_s: u64,
     /// Bytes read from drives.
     pub bytes: u64,
@@ -304,9 +304,9 @@ pub struct ScrubTotals {
     pub blocks: u64,
     /// Copies that were not right.
     pub errors: u64,
-    /// Of those, copies that are right again.
+    /// Of these, repaired copies.
     pub repaired: u64,
-    /// Blocks and pages of which no right copy was left.
+    /// Blocks and pages of which no intact copy was left.
     pub lost: u64,
 }
 
@@ -351,7 +351,7 @@ impl ScrubConfig {
     }
 }
 
-/// How far a shard's metadata was when a label was written. What an opening finds is at least that, unless metadata was put
+/// Progress of a shard's metadata when a label was written. An opening finds at least that, unless metadata was put
 /// back to an earlier state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CheckpointMark {
@@ -390,7 +390,7 @@ pub struct OldConfig {
 pub struct PausedConfig {
     /// Its kind, as in the list of jobs.
     pub kind: String,
-    /// Of what of the pool.
+    /// The object in the pool.
     pub subject: String,
 }
 
@@ -465,7 +465,7 @@ pub struct PoolConfig {
     /// in memory is called by it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub opening: String,
-    /// How far each shard's metadata was, by number of the shard.
+    /// Progress of each shard's metadata, by shard number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<CheckpointMark>,
     /// Accepted outdated state, until a scrub of the whole pool has completed.

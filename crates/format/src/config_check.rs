@@ -64,7 +64,7 @@ pub fn check_warn_at(levels: &[u8]) -> Result<(), String> {
     })
 }
 
-/// The quota or reservation of a volume that is asked for, in whole blocks (bytes); 0 stays none.
+/// The quota or reservation of a volume that is requested, in whole blocks (bytes); 0 stays none.
 ///
 /// # Errors
 /// The fault, as half a sentence.

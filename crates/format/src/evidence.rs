@@ -2,7 +2,7 @@
 //! others, which is shorter than when it joined.
 //!
 //! The newest label names for every drive the label that it has at least ([`DriveConfig::oldest_label`]): a drive with an
-//! older one was put back to an earlier state. Where a mirror has another member that is up to date, the old one is out and
+//! older one was restored to an earlier state. Where a mirror has another member that is up to date, the old one is out and
 //! is copied again; where none has, what was flushed since is gone, and that is for a person to decide. An import and the tools
 //! for pools that are not in use judge by this. Leaves out: what is on drives beside their labels.
 
@@ -14,7 +14,7 @@ use units::BLOCK;
 /// A drive that is there.
 #[derive(Clone, Copy, Debug)]
 pub struct DriveEvidence<'a> {
-    /// How it was opened.
+    /// Its specification.
     pub spec: &'a str,
     /// Its size now, in bytes.
     pub size: u64,
@@ -27,7 +27,7 @@ pub struct DriveEvidence<'a> {
 pub struct OldDrive {
     /// Its id.
     pub drive: String,
-    /// How it was opened.
+    /// Its specification.
     pub spec: String,
     /// Generation of its newest label.
     pub generation: u64,
@@ -42,7 +42,7 @@ pub struct OldDrive {
 pub struct ShortDrive {
     /// Its id.
     pub drive: String,
-    /// How it was opened.
+    /// Its specification.
     pub spec: String,
     /// Bytes that are gone.
     pub missing: u64,
@@ -57,9 +57,9 @@ pub struct ShortDrive {
 pub struct Evidence {
     /// Drives that took writes without the others, which did so, too.
     pub own_way: Vec<String>,
-    /// Drives that were put back.
+    /// Drives that were restored to an earlier state.
     pub old: Vec<OldDrive>,
-    /// Drives that were cut short.
+    /// Drives that were truncated.
     pub short: Vec<ShortDrive>,
 }
 

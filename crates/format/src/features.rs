@@ -22,7 +22,7 @@ pub struct Features {
 /// number.
 pub const LAYERS: u64 = 1;
 
-/// Of [`Features::incompatible`]: the label's description is packed. It is in labels alone: one
+/// Of [`Features::incompatible`]: the label's description is compressed. It is only in labels: one
 /// that is read does not have it any longer.
 pub(crate) const PACKED: u64 = 2;
 

@@ -50,7 +50,7 @@ impl SlotsPage {
         }
     }
 
-    /// Makes the page.
+    /// Creates the page.
     pub fn encode(header: PageHeader, bits: &[u64; WORDS]) -> Page {
         let mut page = Page::new(header);
         for (index, word) in bits.iter().enumerate() {
@@ -80,7 +80,7 @@ impl HomesPage {
         }
     }
 
-    /// Makes the page; `None` is a group that the shard does not own.
+    /// Creates the page; `None` is a group that the shard does not own.
     pub fn encode(header: PageHeader, groups: &[Option<u64>; HOME_GROUPS]) -> Page {
         let mut page = Page::new(header);
         for (index, group) in groups.iter().enumerate() {

@@ -6,8 +6,8 @@ use crate::{checkpoint, journal};
 use checksum::crc32c;
 use units::PoolId;
 
-/// Gives a checkpoint or a page of a journal, as a drive has it, to another pool. False, and nothing has changed,
-/// when it is neither, is not whole, or is not the pool's.
+/// Changes the pool id of a checkpoint or journal page as stored. False, and nothing has changed,
+/// if it is neither, is damaged, or belongs to another pool.
 pub fn give_to_pool(bytes: &mut [u8], from: PoolId, to: PoolId) -> bool {
     // Both have their checksum and their pool at the same places.
     let is_own = bytes.len() == PAGE
@@ -50,7 +50,7 @@ mod tests {
             ..checkpoint
         };
         assert_eq!(Checkpoint::decode(&bytes, NEW, ShardId(3)), Some(given));
-        // It is not the old one's any longer.
+        // It no longer belongs to the old one.
         assert!(!give_to_pool(&mut bytes, OLD, NEW));
 
         let header = JournalHeader {

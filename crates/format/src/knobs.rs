@@ -26,13 +26,13 @@ pub struct PinConfig {
     pub tier: TierConfig,
 }
 
-/// How soon something counts as hot.
+/// Reaction: how soon data counts as hot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReactionConfig {
     /// Sooner: more is promoted.
     Eager,
-    /// As for every volume.
+    /// The default.
     #[default]
     Normal,
     /// Later: less is promoted.
@@ -54,7 +54,7 @@ pub struct KnobsConfig {
     /// Bytes on the fast tier beyond which it promotes nothing and gives way first, whole blocks; 0: none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fast_ceiling: u64,
-    /// How soon something is promoted.
+    /// Reaction of promotion.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reaction: ReactionConfig,
     /// Bytes a day that promotion may write; 0: as many as are worth it.

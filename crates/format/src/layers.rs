@@ -25,7 +25,7 @@ pub struct Owner {
     pub layer: u32,
     /// It is the snapshot's own.
     pub is_own: bool,
-    /// Those that stand on it, each before those that stand on that.
+    /// The layers based on it, each before those based on that.
     pub viewers: Vec<Viewer>,
 }
 
@@ -218,8 +218,8 @@ impl PoolConfig {
         Some(before)
     }
 
-    /// The layer that was announced for a volume will take no writes; returns that one, of which nobody
-    /// has written anything.
+    /// Withdraws the layer that was announced for a volume and returns it; nothing
+    /// has been written to it.
     pub fn withdraw(&mut self, volume: u32) -> Option<u32> {
         let known = self.volumes.iter_mut().find(|known| known.id == volume)?;
         let next = std::mem::take(&mut known.next);

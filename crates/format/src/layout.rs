@@ -3,7 +3,7 @@
 use crate::LayoutConfig;
 use units::div_rem;
 
-/// A run of blocks on one part, or on all legs of a mirror.
+/// A run of blocks on one part, or on all members of a mirror.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
     /// Part; of a mirror, every part holds it.
@@ -26,7 +26,7 @@ struct Band {
     first: usize,
 }
 
-/// How a vdrive's blocks are on its parts.
+/// Mapping of a vdrive's blocks to its parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Layout {
     kind: LayoutConfig,

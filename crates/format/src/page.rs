@@ -130,7 +130,7 @@ impl Page {
     }
 
     /// Takes bytes read from a drive that no pointer led to, for a search: only its header says
-    /// what it is, and nothing that it is still so. `None` when it has none.
+    /// its identity, without verifying that it is current. `None` without a header.
     pub fn found(bytes: &[u8]) -> Option<Self> {
         let page = Self(Box::<[u8]>::from(bytes).try_into().ok()?);
         page.header().is_some().then_some(page)

@@ -17,9 +17,9 @@ pub const QOS_POLICIES_MAX: usize = 64;
 pub const QOS_GROUPS_MAX: usize = 256;
 /// Number of the first policy that a pool makes: those below are built in.
 pub const QOS_OWN_FROM: u32 = 100;
-/// Most operations a second, in a policy.
+/// Most operations per second, in a policy.
 const IOPS_MAX: u64 = 1_000_000_000;
-/// Most bytes a second, in a policy.
+/// Most bytes per second, in a policy.
 const BANDWIDTH_MAX: u64 = 1 << 40;
 /// Maximum latencies, in nanoseconds: from 100 µs to an hour.
 const LATENCY_NS: std::ops::RangeInclusive<u64> = 100_000..=3_600_000_000_000;

@@ -1,5 +1,5 @@
 //! Journal records: each sets the blocks that it names to a state, independent of their previous one,
-//! so that playing a journal again from an earlier point ends in the same state.
+//! so that replaying a journal again from an earlier point ends in the same state.
 
 use crate::bytes::{get_place, get_u16, get_u32, put, put_place};
 use smallvec::SmallVec;
@@ -190,7 +190,7 @@ pub enum Record {
     },
     /// The chunk's page of layer `volume` goes into the page of the layer that it is based on: what it
     /// has replaces what is there, and what it inherits stays. No checkpoint is between the pages
-    /// and this record, so that playing it again does the same.
+    /// and this record, so that replaying it again does the same.
     Merge {
         /// The upper layer.
         volume: u32,

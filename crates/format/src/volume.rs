@@ -67,7 +67,7 @@ impl VolumePage {
         }
     }
 
-    /// Makes the page.
+    /// Creates the page.
     pub fn encode(header: PageHeader, root: PagePtr, counts: BlockCounts) -> Page {
         let mut page = Page::new(header);
         root.encode(page.bytes_mut(), BODY);

@@ -16,7 +16,7 @@ pub struct WearConfig {
     /// Data that was brought to the fast tier.
     #[serde(default, skip_serializing_if = "is_default")]
     pub promotion: u64,
-    /// Data that sank, was moved together or off a vdrive, was repaired, or copied to a mirror's leg.
+    /// Data that sank, was moved together or off a vdrive, was repaired, or copied to a mirror's member.
     #[serde(default, skip_serializing_if = "is_default")]
     pub upkeep: u64,
     /// The metadata region and labels.

@@ -314,7 +314,7 @@ fn sessions() {
             1,
             vec![text("MaxRecvDataSegmentLength=8192\0")],
         ),
-        // The unit that is somebody else's: its attention first.
+        // Another initiator's unit: its attention first.
         (
             "elsewhere",
             0,

@@ -42,7 +42,7 @@ fn run(target: Target, name: &str, bytes: Vec<u8>) -> Outcome {
     let (passed, outcome) = mpsc::sync_channel(1);
     let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || {
         (target.run)(&bytes);
-        // The receiver is there until this arrives, or has given up.
+        // The receiver exists until this arrives, or has timed out.
         let _ = passed.send(());
     });
     let thread = spawned.expect("a thread starts");

@@ -1,4 +1,4 @@
-//! The checkpoints of a shard, on every leg of the metadata region.
+//! The checkpoints of a shard, on every member of the metadata region.
 
 use crate::inspection::Inspection;
 use crate::report::Verdict;
@@ -42,7 +42,7 @@ pub async fn copies(inspection: &Inspection<'_>, shard: u16) -> Vec<CheckpointCo
     copies
 }
 
-/// The newest checkpoint of a shard. Legs that lack what another one has are repaired.
+/// The newest checkpoint of a shard. Members that lack what another one has are repaired.
 pub async fn newest(inspection: &Inspection<'_>, shard: u16) -> Option<Checkpoint> {
     let copies = copies(inspection, shard).await;
     if copies.iter().any(|copy| copy.newer) {

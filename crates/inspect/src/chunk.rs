@@ -37,7 +37,7 @@ pub fn is_here(pool: &Pool, place: Place) -> bool {
 }
 
 /// Reads every copy of every block of a chunk and repairs those that are wrong where one is right.
-/// Returns the blocks that no drive has right.
+/// Returns the blocks without an intact copy.
 pub async fn verify(inspection: &Inspection<'_>, page: &ChunkPage) -> Vec<usize> {
     let mut wants = Vec::new();
     let mut blocks = Vec::new();
@@ -64,7 +64,7 @@ pub async fn verify(inspection: &Inspection<'_>, page: &ChunkPage) -> Vec<usize>
     lost
 }
 
-/// A slot and a home stand in for each other, as legs of a mirror do.
+/// A slot and a home stand in for each other, as members of a mirror do.
 async fn settle(inspection: &Inspection<'_>, place: Place, got: Got, right: &DmaBuf) {
     let bytes = got.bytes.unwrap_or_else(|| right.clone());
     let got = Got {

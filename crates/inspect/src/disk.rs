@@ -53,7 +53,7 @@ pub struct Disk {
     pub size: u64,
     /// Its labels, in the order of [`label_places`].
     pub labels: [LabelState; 4],
-    /// Where those lie; none beyond the end of a drive that was cut short.
+    /// Where those lie; none beyond the end of a drive that was truncated.
     pub places: [Option<u64>; 4],
     queue: Rc<dyn DriveQueue>,
     dma: DmaPool,

@@ -19,9 +19,9 @@ use units::{CHUNK_BLOCKS, Place, VdriveId};
 pub enum What {
     /// The labels of every drive, and the newest description.
     Label,
-    /// The checkpoints of one shard or of all, on every leg.
+    /// The checkpoints of one shard or of all, on every member.
     Checkpoint(Option<u16>),
-    /// The records that an opening would play.
+    /// The records that an opening would replay.
     Journal(Option<u16>),
     /// The content of a block of the metadata region.
     Page(u64),

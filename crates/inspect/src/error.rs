@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A sentence: what, why, and what to do. The pool may be whole; it was not examined, or not to
+/// A sentence: what, why, and what to do. The pool may be intact; it was not examined, or not to
 /// the end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InspectError(String);

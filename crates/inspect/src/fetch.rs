@@ -24,7 +24,7 @@ pub struct Got {
     /// Its content, if any drive has it right.
     pub bytes: Option<DmaBuf>,
     /// Parts that are here and up to date and do not have it right. Only complete when every copy
-    /// was asked for.
+    /// was requested.
     pub wrong: Vec<usize>,
     /// Parts that should have it and are missing or not up to date.
     pub absent: usize,
@@ -100,7 +100,7 @@ impl Pool {
             for ((got, index), block) in found.iter_mut().zip(&run.wants).zip(blocks) {
                 match block {
                     Ok(bytes) if crc32c(&bytes) == wants[*index].crc => got.bytes = Some(bytes),
-                    // Behind the end of a drive that was cut short.
+                    // Behind the end of a drive that was truncated.
                     Err(DriveError::Bounds) => got.absent += 1,
                     _ => got.wrong.push(*part),
                 }

@@ -50,7 +50,7 @@ struct Plan {
     config: PoolConfig,
 }
 
-/// Gives the pool on these drives, all of which have to be there, another id and each of them, too; with `name`
+/// Returns the pool on these drives, all of which have to be there, another id and each of them, too; with `name`
 /// another name. `new_id` returns unused ids.
 ///
 /// # Errors
@@ -255,7 +255,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Checkpoints and journals, on every leg of the metadata region.
+    /// Checkpoints and journals, on every member of the metadata region.
     async fn rewrite_metadata(&self, disks: &[Disk]) -> Result<()> {
         let (shards, journal) = (self.config.shards, self.config.meta.journal_blocks);
         let end = journal_start(shards, shards, journal);

@@ -107,7 +107,7 @@ impl<'a> Inspection<'a> {
             if !wrong.contains(&part) {
                 continue;
             }
-            // What was put back or cut short is left as it is.
+            // What was restored to an earlier state or truncated is left as it is.
             let disk = self.pool.disk_with(&known.parts[part], byte);
             let Some(disk) = disk.filter(|disk| !self.pool.is_kept(*disk)) else {
                 continue;

@@ -28,18 +28,18 @@ pub struct Journal {
     /// Pages below this number were durable with their data.
     pub durable: u64,
     /// Numbers of pages that were durable and are lost. What they said of a block counts no more only where a later page
-    /// tells of that block.
+    /// names that block.
     pub lost: BTreeSet<u64>,
     /// The newest checkpoint is lost, and the journal continues from that.
     pub later: bool,
     /// The last page says that all before it was durable, and has no records: nothing came after it for a moment at least.
     pub ended: bool,
-    /// The page behind the last one is there and not whole on any leg: it was being written when
+    /// The page behind the last one is there and not whole on any member: it was being written when
     /// the power went, or is damaged, and then what was written last is missing.
     pub cut: bool,
 }
 
-/// A page as some legs have it.
+/// A page as some members have it.
 struct Candidate {
     entry: JournalEntry,
     /// Parts that have it as full as this.
@@ -58,9 +58,9 @@ struct Ring {
     epoch: u64,
     /// Whole pages that hold something that is no record.
     strange: u64,
-    /// Pages of this epoch that are not whole on some leg, by number.
+    /// Pages of this epoch that are not whole on some member, by number.
     broken: BTreeSet<u64>,
-    /// Places that no leg can read.
+    /// Places that no member can read.
     unreadable: BTreeSet<u64>,
 }
 
@@ -80,7 +80,7 @@ impl Ring {
     }
 }
 
-/// Reads what an opening from `checkpoint` would play. Legs that lack a page, or have it as it was
+/// Reads what an opening from `checkpoint` would replay. Members that lack a page, or have it as it was
 /// before it was full, are repaired: a crash leaves the last page so, and it may have been durable.
 pub async fn read(inspection: &Inspection<'_>, checkpoint: &Checkpoint) -> Journal {
     let config = inspection.pool.config();
@@ -297,7 +297,7 @@ fn note(ring: &mut Ring, checkpoint: &Checkpoint, header: &JournalHeader) -> boo
 fn keep(ring: &mut Ring, part: usize, entry: JournalEntry) {
     let number = entry.header.sequence;
     let parts = vec![part];
-    // A page that was being filled may be fuller on one leg than on another.
+    // A page that was being filled may be fuller on one member than on another.
     match ring.pages.get_mut(&number) {
         Some(known) if known.entry.records.len() > entry.records.len() => {}
         Some(known) if known.entry.records.len() == entry.records.len() => {

@@ -196,7 +196,7 @@ fn parts_of(inspection: &Inspection<'_>, drive: &str) -> Vec<String> {
     parts
 }
 
-/// Legs that were set aside: redundancy that is not there.
+/// Members that were set aside: redundancy that is not there.
 fn tell_out(inspection: &Inspection<'_>) {
     for vdrive in inspection.pool.vdrives.values() {
         for (index, part) in vdrive.parts.iter().enumerate() {

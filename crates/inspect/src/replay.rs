@@ -34,7 +34,7 @@ fn begun(chunks: &Chunks, config: &PoolConfig, layer: u32, chunk: u32) -> ChunkP
     below.unwrap_or_else(|| ChunkPage::new(layer, chunk))
 }
 
-/// Plays a merge; one that cannot be is left out.
+/// Replays a merge; one that cannot be is left out.
 fn merge(
     inspection: &Inspection<'_>,
     chunks: &mut Chunks,

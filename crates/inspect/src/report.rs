@@ -57,7 +57,7 @@ pub struct ShardReport {
     pub checkpoint: Option<u64>,
     /// Epoch of its journal.
     pub epoch: u64,
-    /// Pages of the journal that an opening would play.
+    /// Pages of the journal that an opening would replay.
     pub journal_pages: u64,
     /// Records in them.
     pub journal_records: u64,

@@ -34,7 +34,7 @@ pub enum Command {
     Torture(Torture),
     /// A hot set that moves in a large volume: how soon it is read as fast as flash again
     Moving(Moving),
-    /// 4 KiB random writes to a cold volume, while what they wrote sinks, and when the fast tier is full
+    /// 4 KiB random writes to a cold volume, while what they wrote is demoted, and when the fast tier is full
     FirstWrites(FirstWrites),
     /// Reads that saturate a pool whose two tiers are both solid-state, beside each alone and the best split
     TwoTiers(TwoTiers),
@@ -206,7 +206,7 @@ pub struct Moving {
 /// `first-writes`.
 #[derive(Args, Debug)]
 pub struct FirstWrites {
-    /// Seconds of writing to cold data, and as many while that sinks
+    /// Seconds of writing to cold data, and as many while that is demoted
     #[arg(long, default_value_t = 5)]
     pub seconds: u64,
     /// Seconds in which the fast tier is to be filled, at most

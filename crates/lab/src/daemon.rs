@@ -91,7 +91,7 @@ impl Daemon {
         ))
     }
 
-    /// Starts it again; answers how long it took until it said that it serves.
+    /// Starts it again; returns how long it took until it said that it serves.
     pub fn launch(&mut self) -> Result<Duration> {
         let said = self.folder.join("convect.out");
         let log = OpenOptions::new()

@@ -47,7 +47,7 @@ impl MemoryPool {
         })
     }
 
-    /// Makes a volume of `bytes` and exports it under its name.
+    /// Creates a volume of `bytes` and exports it under its name.
     ///
     /// # Errors
     /// When either is refused.

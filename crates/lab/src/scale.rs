@@ -200,7 +200,7 @@ impl Bench {
     }
 }
 
-/// Makes the pool, writes and reads, kills, restarts, reads again, and prints what it cost.
+/// Creates the pool, writes and reads, kills, restarts, reads again, and prints what it cost.
 pub fn run(convect: &Path, with: &Scale) -> Result<()> {
     let places = places(with);
     let mut bench = Bench::new(convect)?;

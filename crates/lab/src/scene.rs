@@ -34,7 +34,7 @@ pub struct Sizes {
     pub disks: u64,
     /// Of all of those, at least.
     pub slow: u64,
-    /// Of the RAM tier, where that is not to be what the daemon gives a pool by itself.
+    /// Of the RAM cache, where that is not to be what the daemon gives a pool by itself.
     pub ram: Option<u64>,
 }
 

@@ -48,7 +48,7 @@ fn make(parent: &Path, purpose: &str) -> Result<PathBuf> {
 }
 
 impl Scratch {
-    /// Makes a folder for `purpose` that has `bytes` free: below TMPDIR, else /tmp, else /var/tmp.
+    /// Creates a folder for `purpose` that has `bytes` free: below TMPDIR, else /tmp, else /var/tmp.
     pub fn new(purpose: &str, bytes: u64) -> Result<Self> {
         let mut reasons = Vec::new();
         for parent in [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()] {

@@ -217,7 +217,7 @@ fn looked_at<T>(
     done
 }
 
-/// Between which two of some values the median of all that could have been measured lies, with 95 % of certainty, whatever
+/// The 95 % confidence interval of the median of some values, whatever
 /// their distribution is: by rank.
 fn bounds_of_median(values: &[f64]) -> (f64, f64) {
     let mut sorted = values.to_vec();
@@ -232,7 +232,7 @@ fn bounds_of_median(values: &[f64]) -> (f64, f64) {
 /// Rounds in pairs, of which every other begins with the viewers.
 fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>>> {
     scene.fill(with.volume)?;
-    // What was written sinks first.
+    // What was written is demoted first.
     interrupt::wait_for(SINK_TIME, || Ok(idle(scene, 1)?.0 < QUIET))?;
     let (alone, _) = idle(scene, with.seconds)?;
     let (beside, clients) = looked_at(scene, with, seen, || idle(scene, with.seconds))?;

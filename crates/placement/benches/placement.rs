@@ -1,7 +1,7 @@
 //! The cost of the policy: time for a use of an extent, memory, and time for the what-if curve.
 //!
 //! `cargo bench -p convect-placement`. One TiB is mapped: every region of it was used. Memory is
-//! what the allocator was asked for and has not got back. Skewed is 90 % of the uses in 10,000 extents,
+//! allocated and not freed. Skewed is 90 % of the uses in 10,000 extents,
 //! uniform is over all of the TiB.
 //!
 //! Uses come one after the other, each known only when it is there; and as a shard serves them, out of a batch of requests
@@ -176,14 +176,14 @@ const AHEAD: usize = 4;
 /// The same of what leaves RAM: entries, and before that cells.
 const LEAVES_AHEAD: [usize; 2] = [4, 8];
 
-/// A use as a shard tells of it: what leaves its RAM for that, and what leaves a few uses later.
+/// A use as a shard reports it: the extent evicted from RAM for it, and the one evicted a few uses later.
 struct Use {
     number: u64,
     leaves: Option<u64>,
     leaves_later: [u64; 2],
 }
 
-/// Uses with what leaves a RAM of the policy's size that lets go what came longest ago.
+/// Uses with the evictions of a FIFO RAM of the policy's size.
 fn uses(numbers: &[u64]) -> Vec<Use> {
     let mut order: VecDeque<u64> = (0..RESIDENT / 20).map(spread).collect();
     let mut is_there = vec![false; EXTENTS as usize];

@@ -7,7 +7,7 @@
 
 use crate::hash::Random;
 
-/// Farthest block that is read ahead, in blocks from what was asked for: 384 KiB.
+/// Farthest block that is read ahead, in blocks from what was requested: 384 KiB.
 pub(crate) const REACH: u64 = 96;
 /// Least share of the blocks like it that were used, for a block to be read ahead.
 const WORTH: f32 = 0.03;

@@ -69,7 +69,7 @@ impl Cell {
     }
 }
 
-/// Where a cell is: good for ever.
+/// Where a cell is: good forever.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CellAt {
     region: u32,

@@ -311,7 +311,7 @@ impl Order {
         self.used - self.up_to(before) - 1
     }
 
-    /// Closes up what is in use, so that there is room again.
+    /// Compacts the used part, so that there is room again.
     fn compact(&mut self, places: &mut Table<u64, u32>) {
         self.marked = self
             .marked

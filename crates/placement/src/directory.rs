@@ -1,7 +1,7 @@
 //! The known regions of volumes, and their numbers.
 //!
 //! It is asked at every use, so it has to stay in the processor's nearest caches: four bytes a region where many of a
-//! volume's are known, 16 KiB for a TiB, with no hash to be made for those that were asked for recently.
+//! volume's are known, 16 KiB for a TiB, with no hash to be made for those that were requested recently.
 
 use units::hash::{Table, mix};
 
@@ -12,7 +12,7 @@ const NEAR: usize = 256;
 /// No region, no group.
 const NONE: u32 = u32::MAX;
 
-/// A group that was asked for recently, and where it is.
+/// A group that was requested recently, and where it is.
 #[derive(Clone, Copy)]
 struct Near {
     volume: u32,

@@ -38,7 +38,7 @@ impl Policy {
     }
 
     /// The next prefetch, while hosts wait for nothing, in one access: the volume and the blocks.
-    /// To be asked for until there is nothing more, or no time; what was not read by the next call of
+    /// To be requested until there is nothing more, or no time; what was not read by the next call of
     /// [`Policy::follow`] may still be. `head` and `keep` as for [`Policy::fetch`], but for the head's volume.
     pub fn foreseen(
         &mut self,

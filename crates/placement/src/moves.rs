@@ -17,7 +17,7 @@ const DRAWS: usize = 2 * DRAWN;
 const LEARNT: u64 = 8;
 /// Blocks that a disk reads in less time than it seeks: 1.2 MiB.
 pub(crate) const PASSED: u64 = 307;
-/// Least chance, in chances of a block that was asked for, for one that was not to be promoted with it,
+/// Least chance, in chances of a block that was requested, for one that was not to be promoted with it,
 /// be there ever so much room.
 const LIKELY: f32 = 0.2;
 /// Required value, relative to the threshold, of a block that was never used, beside a used one: the first
@@ -31,7 +31,7 @@ const NEW_LOOK: f32 = 0.125;
 pub struct Arrival {
     /// The blocks.
     pub blocks: Blocks,
-    /// Those of them that a host asked for.
+    /// Those of them that a host requested.
     pub asked: u16,
     origin: i16,
     scene: u8,
@@ -221,7 +221,7 @@ impl Policy {
         self.present.renew(at);
     }
 
-    /// As [`Policy::arrived`], of blocks that a host asked for and that were read alone.
+    /// As [`Policy::arrived`], of blocks that a host requested and that were read alone.
     pub fn came(&mut self, blocks: Blocks) {
         self.arrived(&Arrival {
             blocks,
@@ -262,7 +262,7 @@ impl Policy {
         Some(Leaving { extent, promote })
     }
 
-    /// As [`Policy::leave_ram`], for an owner that has an order of its own: these blocks leave RAM, where hosts asked for those
+    /// As [`Policy::leave_ram`], for an owner that has an order of its own: these blocks leave RAM, where hosts requested those
     /// in `touched`. What is to be promoted counts as being on the fast tier until [`Policy::placed`] says what
     /// came of it. `reluctance`: factor of the margin.
     pub fn left_ram(&mut self, blocks: Blocks, touched: u16, reluctance: f32) -> Admission {

@@ -2,7 +2,7 @@
 //!
 //! Some extents are used in the same few blocks every time; of others every use takes different ones,
 //! and a copy of half the extent is half as good as one of all. The policy learns which: of extents
-//! that left RAM, by kind, how often at the next use the blocks that had been left untouched were asked for,
+//! that left RAM, by kind, how often at the next use the blocks that had been left untouched were requested,
 //! beside those that had been touched.
 
 /// Kinds of extents.
@@ -38,7 +38,7 @@ impl Neighbours {
         Self { counts }
     }
 
-    /// The chance that an untouched block is asked for, in chances of a touched one, at most 1.
+    /// The chance that an untouched block is requested, in chances of a touched one, at most 1.
     /// `known`: it was used before.
     pub(crate) fn chance(&self, kind: u8, known: bool) -> f32 {
         let counts = &self.counts[place(kind, known)];

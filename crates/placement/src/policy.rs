@@ -40,7 +40,7 @@ pub struct Config {
     /// Blocks of RAM.
     pub ram_blocks: u64,
     /// How many times as much as what it displaces something has to be worth to be promoted: 43 writes
-    /// little, 1 takes whatever is better. While much is promoted all the same the policy takes more, up to the
+    /// little, 1 takes whatever is better. While much is promoted nevertheless the policy takes more, up to the
     /// square of this.
     pub margin: f32,
     /// Where chance begins.

@@ -1,5 +1,5 @@
 //! The extents of which something is in RAM or on the fast tier: 32 bytes each, and the order in
-//! which RAM lets go.
+//! which RAM evicts.
 
 use crate::cells::{CellAt, Cells, ENTRIES_MOST};
 use crate::pieces::Pieces;
@@ -18,7 +18,7 @@ pub(crate) struct Entry {
     pub dirty: u16,
     /// Blocks in RAM.
     pub ram: u16,
-    /// Blocks that hosts asked for since the extent came to RAM; once it has left, those that were.
+    /// Blocks that hosts requested since the extent came to RAM; once it has left, those that were.
     pub touched: u16,
     /// Blocks in RAM that were filled without a request; after the eviction, those that were never requested.
     pub ahead: u16,

@@ -9,11 +9,11 @@
 //! none, of pieces of 256 KiB that are a twentieth of it nearly all. Both are counted, and a region is fetched
 //! while there are about as many close pairs as there should be.
 //!
-//! How much of what is fetched ahead is hot is seen in RAM: were all of it as hot as what was asked for, of the extents
-//! there as many of the one kind as of the other would come to be asked for, each by its number. Where much fewer are, nothing more is
+//! How much of what is fetched ahead is hot is seen in RAM: were all of it as hot as what was requested, of the extents
+//! there as many of the one kind as of the other would come to be requested, each by its number. Where much fewer are, nothing more is
 //! fetched ahead but on clear evidence.
 //!
-//! What is fetched ahead costs the disk time, and saves it a seek for each extent that somebody asks for, in RAM or
+//! What is fetched ahead costs the disk time, and saves it a seek for each extent that hosts request, in RAM or
 //! once it has risen; both are kept account of, and where the account is overdrawn nothing is fetched
 //! ahead until hosts have earned it.
 
@@ -42,10 +42,10 @@ const SURE: std::ops::RangeInclusive<f32> = 0.7..=4.0;
 const SURELY_KNOWN: f32 = 5.0;
 const SURELY_NEEDED: [usize; LEVELS] = [1, 2, 3, 3, 4, 6, 8];
 /// Heat of read-ahead data required for more read-ahead, and for its promotion though no host
-/// asked for it, while that has room and once it is full; 1 is as hot as what was asked for.
+/// asked for it, while that has room and once it is full; 1 is as hot as what was requested.
 const HOT_ENOUGH: f32 = 0.3;
 const HOT_AS_ASKED: f32 = 0.5;
-/// Extents that were asked for in RAM by which "as hot" is believed before any were, and after which what is known
+/// Extents that were requested in RAM by which "as hot" is believed before any were, and after which what is known
 /// counts half.
 const BELIEF: f32 = 2.0;
 const FORGET_USES: f32 = 64.0;
@@ -59,7 +59,7 @@ const COST: f32 = EXTENT as f32 / 180e6 / 8e-3;
 /// tier holds where that is more. Until most of it is there, hosts wait for the rest and use little of it.
 const LOAN: f32 = 512.0;
 /// Part of a seek that is earned by each one that was saved: for less, hosts would wait for what is fetched ahead as long as
-/// for what they ask for.
+/// for what they request.
 const A_USE: f32 = 0.1;
 /// Seeks that every miss may spend beyond what was saved.
 const A_MISS: f32 = 0.05;
@@ -99,13 +99,13 @@ pub struct Regions {
 /// Extents in RAM that were not requested since the fill.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Fresh {
-    /// Those that came because they were asked for.
+    /// Those that came because they were requested.
     pub asked: usize,
     /// Those that came with them.
     pub ahead: usize,
 }
 
-/// Extents in RAM that were asked for, for the first time since they came.
+/// Extents in RAM that were requested, for the first time since they came.
 #[derive(Clone, Copy, Default)]
 struct Uses {
     /// All, those that had been fetched ahead, and how many of those there should be were they as hot as the others.
@@ -133,7 +133,7 @@ impl Uses {
         self.expected *= to;
     }
 
-    /// How hot what is fetched ahead is: 1 is as hot as what was asked for.
+    /// How hot what is fetched ahead is: 1 is as hot as what was requested.
     fn heat(&self) -> f32 {
         // Prior: as if this many uses of each had been seen before.
         let ahead = (self.ahead + BELIEF) / (self.expected + BELIEF);

@@ -5,7 +5,7 @@
 //! history buffer (K. J. Nesbit, J. E. Smith, "Data Cache Prefetching Using a Global History Buffer", HPCA 2004).
 //! After an extent is accessed again, the sequence may continue as before. How often that
 //! comes true depends on how alike the steps before were, how many of the last times it went on so, and how
-//! far ahead that was; so what is foreseen is told apart by these. All of it is **watched**, whether it is read or
+//! far ahead that was; so predictions are classified by these. All of it is **watched**, whether it is read or
 //! not: what is not worth it costs no read to learn that, nor that it has come to be.
 
 use crate::place::{Blocks, Extent};
@@ -35,13 +35,13 @@ const KINDS: usize = LIKENESSES * AGREEMENTS * DISTANCES;
 #[derive(Clone, Copy)]
 struct Step {
     extent: Extent,
-    /// Blocks that hosts asked for.
+    /// Blocks that hosts requested.
     mask: u16,
     /// The number of the extent's step before, if it is still remembered.
     previous: u32,
 }
 
-/// An extent that may be asked for soon.
+/// An extent that may be requested soon.
 #[derive(Clone, Copy)]
 pub(crate) struct Foreseen {
     /// The blocks that were, the last times.
@@ -101,7 +101,7 @@ impl Trail {
         }
     }
 
-    /// Hosts come to an extent and ask for these blocks of it.
+    /// Hosts come to an extent and request these blocks of it.
     pub(crate) fn came_to(&mut self, blocks: Blocks, saves: bool) {
         let Blocks { extent, mask } = blocks;
         for watched in self.watched.iter_mut().filter(|it| it.extent == extent) {
@@ -136,13 +136,13 @@ impl Trail {
         }
     }
 
-    /// The chance that what is foreseen is asked for soon.
+    /// The chance that what is foreseen is requested soon.
     pub(crate) fn chance(&self, kind: u8) -> f32 {
         let Share { used, foreseen } = self.shares[usize::from(kind)];
         used / foreseen
     }
 
-    /// Watches whether what is foreseen, and is not there, is asked for.
+    /// Watches whether what is foreseen, and is not there, is requested.
     pub(crate) fn watch(&mut self, foreseen: Foreseen) {
         if self.watched.len() == WATCHED
             && let Some(oldest) = self.watched.pop_front()

@@ -227,7 +227,7 @@ impl WhatIf {
         self.volumes[self.at].curve.note(block, hash, write);
     }
 
-    /// Counts the uses of the volume that was used last where they belong.
+    /// Attributes the counted uses to the volume that was used last.
     fn count(&mut self) {
         let blocks = std::mem::take(&mut self.uncounted);
         self.seen.blocks += blocks;

@@ -21,7 +21,7 @@ fn blocks(number: u64, mask: u16) -> Blocks {
     Blocks { extent, mask }
 }
 
-/// An owner without data: carries out everything at once.
+/// An owner without data: executes everything immediately.
 struct Owner {
     policy: Policy,
     promoted: u64,

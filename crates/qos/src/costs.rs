@@ -4,7 +4,7 @@
 //! follow them: means at first, and exponential moving averages in the long run. They go down whenever the shard shows
 //! that it can do more, and up only while operations are held or very many are in progress: a shard that is idle half of the
 //! time has not shown what it cannot do. Where classes are mixed, the sum of their times is known, and how it is divided is
-//! not: classes that were seen alone keep their ratios, and others are told apart by ticks with different mixtures.
+//! not: classes that were seen alone keep their ratios, and others are distinguished by ticks with different mixtures.
 
 use block::OpKind;
 use units::mutation::{Mutation, is_on};
@@ -43,7 +43,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Of a host's operation; none for those that are never held, as they have no data and others wait for them.
+    /// The class of a host's operation; `None` for those that are never held, since they have no data and others wait for them.
     pub fn of(op: OpKind) -> Option<Self> {
         match op {
             OpKind::Read => Some(Self::Read),
@@ -212,7 +212,7 @@ impl Costs {
         sizes.max()
     }
 
-    /// Operations of 4 KiB a second that the shard has shown to be able to do; none while it has shown none.
+    /// Operations of 4 KiB per second that the shard has shown to be able to do; none while it has shown none.
     pub fn iops(&self) -> Option<u64> {
         self.mean(0).map(|ns| (1e9 / ns) as u64)
     }

@@ -8,12 +8,12 @@ const LEVEL: u64 = 7;
 pub struct Due(u64);
 
 impl Due {
-    /// Of an operation whose volume has no policy, and of work that no host waits for.
+    /// For an operation without a policy, and for work that no host waits for.
     pub const NONE: Self = Self(0);
     /// How many ranks there are.
     pub const RANKS: usize = 6;
 
-    /// Of a level, to end by `deadline_ns`.
+    /// For a level, with the deadline `deadline_ns`.
     pub fn new(level: u8, deadline_ns: u64) -> Self {
         debug_assert!(format::QOS_LEVELS.contains(&level));
         Self(deadline_ns & !LEVEL | u64::from(level))

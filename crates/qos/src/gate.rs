@@ -2,13 +2,13 @@
 //!
 //! Every volume that is busy has an entry with a queue; volumes of a group have one together. What is released next is the held operation with the smallest
 //! start tag; an operation's start tag is the larger of the gate's virtual time and its volume's last finish tag, which is
-//! that start and the operation's cost divided by the volume's share (start-time fair queueing). A volume that asks for
+//! that start and the operation's cost divided by the volume's share (start-time fair queueing). A volume that requests
 //! less than its share never waits for long, and unused shares are available to all.
 //!
 //! While one volume alone is busy and nothing limits it, nothing is asked: its operations are only counted
 //! (`gate/alone.rs`).
 //!
-//! While somebody misses a minimum and gains by it, the others are paced (`pace.rs`, `gate/pacing.rs`): they have a queue and
+//! While a volume misses its minimum and gains by it, the others are paced (`pace.rs`, `gate/pacing.rs`): they have a queue and
 //! a virtual time of their own.
 //!
 //! Leaves out: when it is ticked and who carries out what it lets pass (the engine's `shard/qos.rs`).
@@ -43,7 +43,7 @@ const TURN_OPERATIONS: usize = 64;
 /// Ticks without work after which a volume's entry is removed: until then two whole windows of 100 ms have been reported
 /// as idle.
 const IDLE_TICKS: u8 = 15;
-/// Operations in progress on average with which a volume asks for more than one after the other.
+/// Operations in progress on average with which a volume requests more than one after the other.
 const ASKS: u64 = 4;
 /// A loop that sleeps for less than a fourth of a tick is saturated.
 const AWAKE: u64 = 4;
@@ -91,7 +91,7 @@ pub struct Gate<T> {
     is_hurt: bool,
 }
 
-/// Whose entry a volume's operations go through: its own, by its number, or that of its group.
+/// The entry of a volume's operations: its own, by its number, or that of its group.
 fn key(tenants: &BTreeMap<u32, Arc<Tenant>>, volume: u32) -> u32 {
     let group = tenants.get(&volume).map_or(0, |of| of.group());
     if group == 0 { volume } else { group }
@@ -566,7 +566,7 @@ impl<T> Gate<T> {
     }
 
     /// Guaranteed service that volumes miss because of others' operations in flight; and whether some miss it because of
-    /// whatever reason, though they ask for it.
+    /// whatever reason, though they request it.
     fn hurt(&self, length_ns: u64) -> (Hurt, bool) {
         let all: u64 = self.entries.iter().map(|entry| entry.seen.cost_ns).sum();
         let (mut by_others, mut at_all) = (Hurt::Nobody, false);
@@ -632,7 +632,7 @@ impl<T> Gate<T> {
                 };
             };
             let policy = tenant.policy();
-            // One that others are paced for has its minimum already: what it asks for beyond that comes after theirs.
+            // One that others are paced for has its minimum already: what it requests beyond that comes after theirs.
             let has_minimum = entry.is_paced() && favoured.is_some_and(|of| policy.level <= of);
             let floor = match has_minimum {
                 true => 0,

@@ -7,19 +7,19 @@
 //!
 //! How much is found by feedback, once a tick: an integral controller (the time that the missing operations would take is
 //! taken from the others, and given back more slowly). Whether it helps at all is not known beforehand: a volume may be
-//! below its minimum because its host asks for no more, or because it waits for a disk. So a limit begins as a **trial**:
+//! below its minimum because its host requests no more, or because it waits for a disk. So a limit begins as a **trial**:
 //! the others are cut for a third of a second, and only if the volume has more of that does the limit stay. What it had
 //! then is what it wants: the others get back what can be given without it losing a part of that. Failed trials are
 //! repeated ever more rarely, successful ones every ten seconds while the minimum is not reached.
 //!
 //! All this is done for one level at a time, the most important one that gains by it.
 //!
-//! Leaves out: volumes that have fewer than [`TELLING`] operations a second, which tell nothing in the time of a trial;
+//! Leaves out: volumes that have fewer than [`TELLING`] operations per second, which tell nothing in the time of a trial;
 //! order at the gate serves them.
 
 use units::mutation::{Mutation, is_on};
 
-/// Minimums of fewer operations a second are not examined.
+/// Minimums of fewer operations per second are not examined.
 pub const JUDGED: f64 = 100.0;
 /// The target, relative to the minimum: a window that is judged should not miss it by chance.
 pub const AIM: f64 = 1.08;
@@ -102,7 +102,7 @@ impl Attained {
     }
 }
 
-/// The same of all levels, the most important first; none of a level that asked for nothing.
+/// The same of all levels, the most important first; none of a level that requested nothing.
 pub type ByLevel = [Option<Attained>; LEVELS];
 
 /// Attained service of a level over some time.
@@ -120,7 +120,7 @@ struct Known {
     /// The shard's time that all usually use, in nanoseconds per second, and ticks in a row with hardly any of it.
     work: f64,
     stalled: u32,
-    /// Ticks since it asked for something again, up to [`USUAL`].
+    /// Ticks since it requested something again, up to [`USUAL`].
     settled: u32,
     /// Ticks without a request.
     gone: u32,

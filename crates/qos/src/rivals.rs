@@ -1,6 +1,6 @@
 //! Who was slowed for whom: while operations of a tenant are held, others are served.
 //!
-//! At each tick the time for which a tenant's operations were held is laid to those that were charged for most of the
+//! At each tick the time for which a tenant's operations were held is attributed to those that were charged for most of the
 //! shard's time meanwhile, in proportion to that. A tenant remembers a few of them by decayed sums: a newcomer takes the
 //! place of the smallest, or wears that down (Misra and Gries 1982), so that a tenant for which it is held again and again is
 //! among them, however many others there are. Time held for its own maximum is attributed to no other tenant.
@@ -82,7 +82,7 @@ impl HeldFor {
         self.whom.iter_mut().for_each(|(_, ns)| *ns = less(*ns));
     }
 
-    /// Those whom it was held for, the first most, with their parts of that time in millionths.
+    /// The tenants that it was held for, largest first, with their shares of that time in millionths.
     pub fn whom(&self) -> Vec<(u32, u64)> {
         let mut whom: Vec<(u32, u64)> = self.whom.into_iter().filter(|of| of.1 > 0).collect();
         whom.sort_by_key(|(key, ns)| (std::cmp::Reverse(*ns), *key));

@@ -1,8 +1,8 @@
 //! The attained service of a volume with a policy, and whether it meets its guarantees.
 //!
-//! Every gate reports once a tick. Windows of 100 ms are judged in which the volume asked for something: its
+//! Every gate reports once a tick. Windows of 100 ms with demand are judged: the volume's
 //! **minimum** when operations were held for at least half of the window, by what it had in that time; its **latency**
-//! when it did not do more than its minimum. A window in which it asked for nothing counts for neither.
+//! when it did not do more than its minimum. A window in which it requested nothing counts for neither.
 
 use super::costs::rate;
 use super::rivals::{HeldFor, Rivals};
@@ -25,7 +25,7 @@ pub struct Report {
     pub operations: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Of them, those that took longer than the policy's maximum latency, with what they were held.
+    /// Of these, those that took longer than the policy's maximum latency, including the time held.
     pub late: u64,
     /// Nanoseconds of the shard's time that they were charged for.
     pub cost_ns: u64,
@@ -62,9 +62,9 @@ pub struct ServiceTotals {
     pub waited_ns: u64,
     /// Nanoseconds that operations took beneath the gate, summed over them.
     pub took_ns: u64,
-    /// Windows of 100 ms in which it asked for what it was promised.
+    /// Windows of 100 ms in which it requested what it was promised.
     pub windows: u64,
-    /// Of them, those in which it got that.
+    /// Of these, those in which the minimum was met.
     pub met: u64,
 }
 
@@ -83,7 +83,7 @@ struct Busy {
     /// Sums of this window.
     window: Report,
     shards: Vec<OfShard>,
-    /// Operations and bytes a second of the last whole window.
+    /// Operations and bytes per second of the last whole window.
     rates: (u64, u64),
     held_for: HeldFor,
 }
@@ -146,7 +146,7 @@ impl Service {
         self.totals = totals;
     }
 
-    /// Operations and bytes a second in the last whole window. Gates report for a while of volumes that became idle.
+    /// Operations and bytes per second in the last whole window. Gates report for a while of volumes that became idle.
     pub fn rates(&self) -> (u64, u64) {
         self.busy.as_ref().map_or((0, 0), |busy| busy.rates)
     }

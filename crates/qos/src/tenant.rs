@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const BURST_LEAST_NS: u64 = 25_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// A limit of units a second over all shards: the generic cell rate algorithm, whose state is one moment.
+/// A limit of units per second over all shards: the generic cell rate algorithm, whose state is one moment.
 #[derive(Debug, Default)]
 struct Limit {
     /// When the units that were taken would all have come in.
@@ -25,7 +25,7 @@ fn burst_ns(policy: &QosPolicyConfig) -> u64 {
 impl Limit {
     /// Whether something may pass now. Two shards may ask at one moment, and one operation each be too many:
     /// their use is counted nevertheless.
-    /// `rate`: units a second, 0 for no limit.
+    /// `rate`: units per second, 0 for no limit.
     fn allows(&self, rate: u64, burst_ns: u64, now_ns: u64) -> bool {
         rate == 0 || self.paid_ns.load(Ordering::Relaxed) <= now_ns + burst_ns
     }

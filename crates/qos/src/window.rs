@@ -1,11 +1,11 @@
 //! Limits the number of operations that a shard has in flight.
 //!
-//! Drives serve what they have in an order of their own, so the gate cannot reorder operations that it has released. While one
+//! Drives reorder their requests, so the gate cannot reorder operations that it has released. While one
 //! volume alone is busy, everything passes. While several are, as many pass as keep the shard busy for half a
-//! millisecond, which is more than what a fast drive has in progress when it does all that it can. When somebody who was
-//! promised something is hurt by that, it becomes less by a quarter at each tick, and then grows again by an eighth: for
-//! latency no further than to what is a quarter of the maximum latency, since less would not help who waits for a disk.
-//! Operations that wait for a slow drive or for room have stepped aside: they keep the shard from nothing, and do not count.
+//! millisecond, which is more than a fast drive has in flight at its maximum throughput. When a volume
+//! with a guarantee is delayed by that, it shrinks by a quarter at each tick, and then grows again by an eighth: for
+//! latency no further than to a quarter of the maximum latency, since less would not help a request that waits for a disk.
+//! Operations that wait for a slow drive or for space do not occupy the shard, and do not count.
 
 /// Work in flight while several volumes are busy, in nanoseconds of the shard's time.
 const WORK_NS: u64 = 500_000;
@@ -30,7 +30,7 @@ pub enum Hurt {
 pub struct Window {
     limit: usize,
     under_way: usize,
-    /// Of them, those that wait for something else than this shard and its fast drives.
+    /// Of these, those that wait for something other than this shard and its fast drives.
     aside: usize,
 }
 
@@ -80,7 +80,7 @@ impl Window {
         self.aside = self.aside.saturating_sub(1);
     }
 
-    /// A tick has passed. `cost_ns`: what an operation takes of the shard's time on average, where several volumes are
+    /// A tick has passed. `cost_ns`: mean shard time of an operation, if several volumes are
     /// busy; none where at most one is.
     pub fn tick(&mut self, hurt: Hurt, cost_ns: Option<u64>) {
         let Some(cost_ns) = cost_ns else {

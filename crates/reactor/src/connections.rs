@@ -1,9 +1,9 @@
 //! The connections of one listener, from any thread: how many may be in their handshake, and how each is ended.
 //!
-//! Peers are unknown at first. A connection that has not proved to be a client, by a handshake or a log-in, has a place
+//! Peers are unknown at first. A connection that has not proved to be a client, by a handshake or a login, has a place
 //! among those of its address ([`Shares`]). With one more than that the oldest of the same address ends, and where there
 //! are too many in all, the oldest of the address that has most: an address that opens idle connections displaces its own. What
-//! was ended is counted until it has left; when too many are leaving, one more is closed at once. How fast connections
+//! was ended is counted until it has left; when too many are leaving, one more is closed immediately. How fast connections
 //! arrive is limited by the listener ([`crate::Listener`]), and how many may stay by their protocol.
 
 use crate::shares::{Full, PeerAddress, Share, ShareLimits, Shares};

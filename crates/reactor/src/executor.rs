@@ -248,7 +248,7 @@ impl Handle {
         .await;
     }
 
-    /// The same after what took long, as copying some hundred KiB does: the kernel is asked for what has come meanwhile before
+    /// The same after long work, such as copying some hundred KiB: the kernel is polled for new events before
     /// the next round, where there are mostly many rounds between two questions.
     pub async fn yield_after_much(&self) {
         self.0.turns.set(0);
@@ -343,7 +343,7 @@ impl Handle {
     }
 
     /// Drops every task, and every job that has not run: their buffers, sockets and channels close. For the end of a
-    /// loop. A job left behind would hold what it holds for ever where that reaches this loop, whose inbox holds it.
+    /// loop. A job left behind would hold what it holds forever where that reaches this loop, whose inbox holds it.
     pub fn drop_tasks(&self) {
         let (mut woken, mut jobs) = (Vec::new(), Vec::new());
         loop {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A parameter of an export.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// As it is written: `listen`.
+    /// Its name: `listen`.
     pub name: &'static str,
     /// Its meaning, form and default, in a sentence.
     pub about: &'static str,
@@ -17,7 +17,7 @@ pub struct Parameter {
     pub required: bool,
 }
 
-/// Gives the volume as the initiator of a name has it open; none when it cannot be opened any longer.
+/// Returns the volume as the initiator of a name has it open; none when it cannot be opened any longer.
 /// It may wait: not to be called on a loop.
 pub type OpenFor = Arc<dyn Fn(&str) -> Option<Arc<dyn BlockDevice>> + Send + Sync>;
 
@@ -105,7 +105,7 @@ pub struct SessionInfo {
     pub written: u64,
 }
 
-/// How full the pool is that a volume takes its space of, in bytes.
+/// Usage of a volume's pool, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Space {
     /// Used space; may exceed the capacity.
@@ -138,7 +138,7 @@ pub trait Export: Send {
         Vec::new()
     }
 
-    /// Has a session end soon; false when there is none of this number.
+    /// Disconnects a session; false if it does not exist.
     fn end_session(&self, _id: u64) -> bool {
         false
     }
@@ -172,7 +172,7 @@ pub trait Export: Send {
 /// A kind of front end: one row of the daemon's table.
 #[derive(Clone, Copy)]
 pub struct FrontEnd {
-    /// As it is written: `nbd`.
+    /// Its name: `nbd`.
     pub name: &'static str,
     /// Description, in a sentence.
     pub about: &'static str,

@@ -1,4 +1,4 @@
-//! Turns among tasks of one thread: at most so many at a time, in the order of addresses, as a disk's head goes.
+//! Turns among tasks of one thread: a limited number at a time, in the order of addresses, like an elevator of a disk.
 //!
 //! Some who wait are urgent from a moment on ([`Urgency`]): they go before all others, the lower level first, and those of one
 //! level in the order of addresses again. Earliest deadline first would send a disk's head to and fro once many are late,

@@ -98,7 +98,7 @@ impl Bound {
         }))
     }
 
-    /// The address, with the port that the system chose when 0 was asked for.
+    /// The address, with the port that the system chose when 0 was requested.
     ///
     /// # Errors
     /// When the system does not tell.
@@ -146,7 +146,7 @@ impl Listener {
         self.socket
     }
 
-    /// The address, with the port that the system chose when 0 was asked for.
+    /// The address, with the port that the system chose when 0 was requested.
     ///
     /// # Errors
     /// When the system does not tell.

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Weak};
 
-/// How long [`Stream::read_soon`] looks before it sleeps.
+/// Polling time of [`Stream::read_soon`] before it sleeps.
 const LOOK_NS: u64 = 20_000;
 /// Turns that it leaves to others first, who most likely have to answer what came before.
 const OTHERS_FIRST: u32 = 4;
@@ -140,7 +140,7 @@ impl Stream {
         }
     }
 
-    /// Finds a TCP peer whose host is gone, which then does not keep its place for ever: after 60 s of silence it is asked
+    /// Finds a TCP peer whose host is gone, which then does not keep its place forever: after 60 s of silence it is asked
     /// every 10 s, six times. A Unix socket takes the first option and refuses the others, which does no harm.
     pub fn keep_alive(&self) {
         for (level, name, value) in [
@@ -316,7 +316,7 @@ impl Stream {
     }
 
     /// Waits until the connection has ended in both directions or broke: the peer cannot be answered any longer. One that
-    /// sends nothing more may still read; it is examined in intervals, as the kernel's poll tells of that end again
+    /// sends nothing more may still read; it is examined in intervals, since the kernel's poll reports that end again
     /// and again.
     pub async fn ended(&self) {
         loop {

@@ -36,7 +36,7 @@ impl Source for Stream {
 pub struct ReadBuffer<S = Stream> {
     stream: Rc<S>,
     buf: Box<[u8]>,
-    /// How much it may grow to, in bytes.
+    /// Its maximum size, in bytes.
     size: usize,
     start: usize,
     end: usize,

@@ -1,7 +1,7 @@
 //! Names of hosts to addresses, within a time limit: the system's resolver may take minutes.
 //!
 //! Each query runs on a thread of its own, of which there are few; results, also negative ones, are cached for a while. So many
-//! exports with one name cost the time of one look-up.
+//! exports with one name cost the time of one lookup.
 
 use crate::may_wait;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ fn ask(name: &str) -> Answer {
     }
 }
 
-/// The addresses of `HOST:PORT`, at least one. A number waits for nobody; a name for 5 s at most. Not to be called on a
+/// The addresses of `HOST:PORT`, at least one. A numeric address does not wait; a name at most 5 s. Not to be called on a
 /// loop.
 ///
 /// # Errors

@@ -126,7 +126,7 @@ impl Ring {
         self.hand_over();
     }
 
-    /// Hands what is queued to the kernel if it is much: the drive begins while more is prepared.
+    /// Submits queued requests to the kernel if there are many: the drive starts while more are prepared.
     fn hand_over(&self) {
         let mut ring = self.ring.borrow_mut();
         if ring.submission().len() >= TOGETHER || self.prepared_bytes.get() >= MUCH {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A file that one loop's ring may transfer to and from.
 ///
 /// It is in the ring's table of registered files when the table has room, which spares the kernel
-/// a look-up for each request. Every request in flight holds a handle on it: the descriptor stays
+/// a lookup for each request. Every request in flight holds a handle on it: the descriptor stays
 /// open, and its number cannot become another file's, until the last request has ended.
 pub struct RingFile {
     handle: Handle,

@@ -1,4 +1,4 @@
-//! Listening Unix sockets: their files are made with the access that was asked for, and removed by who made them alone.
+//! Listening Unix sockets: their files are made with the access that was requested, and removed by who made them alone.
 //!
 //! Responsible for: a path that is free, or that a dead program of the same user left a socket at; never waiting for
 //! the current listener; owner and mode before the first connection.
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// Longest path of a Unix socket, in bytes (`sun_path` less its final zero).
 const PATH_MAX: usize = 107;
-/// Mode of a socket file unless another one is asked for.
+/// Mode of a socket file unless another one is requested.
 const MODE_DEFAULT: u32 = 0o660;
 /// Connections that may wait to be taken.
 const BACKLOG: libc::c_int = 128;
@@ -277,7 +277,7 @@ impl UnixSocket {
         Ok(made)
     }
 
-    /// The socket, which does not wait for connections unless it is told to.
+    /// The socket, which does not wait for connections unless requested.
     pub fn listener(&self) -> &UnixListener {
         &self.listener
     }

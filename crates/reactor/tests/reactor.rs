@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes that a drive is given at once.
+/// Bytes per request to a drive.
 const LONG: usize = 128 << 10;
 
 #[test]
@@ -59,7 +59,7 @@ fn another_thread_reaches_a_sleeping_loop() {
     assert!(!remote.run(|_| ()));
 }
 
-/// A job that asks for itself again each time it runs, and holds what it asks.
+/// A job that requests itself again each time it runs, and holds what it asks.
 fn again(remote: &Arc<Remote>) {
     let next = remote.clone();
     remote.run(move |_| again(&next));
@@ -111,7 +111,7 @@ fn many_connections_wait_until_the_loop_takes_them() {
     let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
     let count = most.trim().parse::<usize>().unwrap().min(600);
     let limit = std::time::Duration::from_secs(120);
-    // Nobody takes them: one for which there is no room would never be connected.
+    // They are not accepted: one for which there is no room would never be connected.
     let waiting: Vec<_> = (0..count)
         .map(|_| TcpStream::connect_timeout(&address, limit).unwrap())
         .collect();
@@ -304,7 +304,7 @@ fn who_stops_waiting_does_not_stop_another() {
         let (second, mut second_end) = UnixStream::pair().unwrap();
         let wait = handle.ready(first.as_raw_fd(), Interest::Read);
         first_end.write_all(b"x").unwrap();
-        // It has ended, and nobody has asked yet.
+        // It has ended, and has not been queried yet.
         handle.sleep(20_000_000).await;
         let other = handle.ready(second.as_raw_fd(), Interest::Read);
         handle.sleep(1_000_000).await;
@@ -414,7 +414,7 @@ fn a_task_that_begins_at_once_goes_on_when_it_is_woken() {
 
 /// A new event descriptor.
 fn event() -> File {
-    // SAFETY: a plain system call, and a descriptor that nobody else has.
+    // SAFETY: a plain system call, and a descriptor without another owner.
     unsafe { File::from_raw_fd(libc::eventfd(0, libc::EFD_NONBLOCK)) }
 }
 

@@ -13,7 +13,7 @@ pub enum Outcome {
 
 /// A cache of entries of equal size under one policy: which of them stay.
 pub trait Cache {
-    /// A use of `key`; each use is told, in order. At no time are there more entries than the
+    /// A use of `key`; each use is reported, in order. At no time are there more entries than the
     /// capacity that the cache was made with.
     ///
     /// What leaves for a key that is admitted is appended to `gone`, whatever that holds already;

@@ -25,7 +25,7 @@ pub struct Lirs {
     low: usize,
     stack: Lists<1>,
     /// Keys of high distance. Their order here is the one that those of them in the stack have
-    /// there: a key enters both at once, and a use of one in both takes it out of here. So the
+    /// there: a key enters both together, and a use of one in both takes it out of here. So the
     /// first ghost is the lowest.
     others: Lists<2>,
 }

@@ -10,7 +10,7 @@ const ROWS: usize = 4;
 /// 4-bit counters in a word.
 const COUNTERS: usize = 16;
 const COUNT_MAX: u64 = 15;
-/// Every counter's bits but its highest, for halving a word at once.
+/// Every counter's bits but its highest, for halving all counters of a word together.
 const LOW_BITS: u64 = 0x7777_7777_7777_7777;
 /// Of a row. Up to `USES_PER_ENTRY` keys an entry are counted at a time.
 const COUNTERS_PER_ENTRY: usize = 4;

@@ -65,7 +65,7 @@ impl Cache for TwoQ {
             return Outcome::Admitted;
         };
         match self.lists.list(at) {
-            // Uses that follow at once on the first say nothing: the entry keeps its place.
+            // Uses directly after the first are correlated: the entry keeps its place.
             NEW => Outcome::Hit,
             MAIN => {
                 self.lists.move_to(at, MAIN);

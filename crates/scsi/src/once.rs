@@ -23,7 +23,7 @@ impl<T> Default for Once<T> {
 }
 
 impl<T> Once<T> {
-    /// Gives the value.
+    /// Returns the value.
     pub fn give(&self, value: T) {
         let waker = {
             let mut slot = lock(&self.0);

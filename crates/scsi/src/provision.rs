@@ -174,7 +174,7 @@ impl Call<'_> {
     }
 }
 
-/// Adds runs of at most `most` bytes, neighbours of one state joined; gives the bytes that they cover.
+/// Adds runs of at most `most` bytes, neighbours of one state joined; returns the bytes that they cover.
 fn add_runs(runs: &mut Vec<StatusExtent>, more: &[StatusExtent], most: u64) -> u64 {
     let mut told = 0;
     for extent in more {

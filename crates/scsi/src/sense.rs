@@ -6,7 +6,7 @@ use block::{ErrorKind, IoError};
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// As it was asked for.
+    /// As it was requested.
     Good,
     /// Sense data says why not.
     CheckCondition,

@@ -68,7 +68,7 @@ pub(crate) enum Run {
 }
 
 impl Run {
-    /// Whether one request may ask for much work, which is done in pieces.
+    /// Whether one request may request much work, which is done in pieces.
     pub(crate) const fn is_long(self) -> bool {
         matches!(
             self,

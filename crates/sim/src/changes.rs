@@ -58,7 +58,7 @@ impl Run {
         self.found()
     }
 
-    /// Something that the control plane does with limits, clones and streams, each under load.
+    /// An action of the control plane with limits, clones or streams, under load.
     fn control(&mut self) -> Step {
         self.load_for(20..=200, USUAL)?;
         match self.random.below(12) {
@@ -202,14 +202,14 @@ impl Run {
         (0..4).try_for_each(|_| self.cool_under(1, 600))
     }
 
-    /// A few blocks are written again and again while they sink.
+    /// A few blocks are written again and again while they be demoted.
     fn pound(&mut self) -> Step {
         self.client.mix.set(SAFE);
         self.client.depth.set(6);
         self.cool_under(1, 10_000)
     }
 
-    /// A new volume sinks for the first time, while every write makes itself durable.
+    /// A new volume is demoted for the first time, while every write makes itself durable.
     fn sink(&mut self) -> Step {
         if self.volumes.len() >= 4 {
             self.delete_volume()?;
@@ -364,7 +364,7 @@ impl Run {
     pub fn audit(&mut self) -> Step {
         self.drain()?;
         // Space of a timed-out write stays taken until the pool is opened again, and what
-        // cannot be read is tried again for ever, so that the pool is never at rest.
+        // cannot be read is tried again forever, so that the pool is never at rest.
         if self.is_excused() {
             return Ok(());
         }

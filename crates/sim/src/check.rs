@@ -17,7 +17,7 @@ use units::{BLOCK, invariant};
 
 /// Blocks read together.
 pub const LONGEST: u64 = 16;
-/// First blocks of a label that are examined to see whether it is the one that is known.
+/// Number of first blocks of a label that are compared with the known one.
 const LABEL_BLOCKS: u64 = 4;
 /// Labels that are remembered.
 const LABELS: usize = 64;
@@ -90,7 +90,7 @@ pub struct Checker {
     pub(crate) bufs: Cell<Vec<IoBuf>>,
     /// Memory for where blocks lie.
     pub(crate) located: Cell<Vec<Located>>,
-    /// A leg that goes wrong without saying so: it cannot be the only one.
+    /// A member that goes wrong without saying so: it cannot be the only one.
     fragile: Option<usize>,
     /// A drive that is away.
     absent: Cell<Option<usize>>,
@@ -228,7 +228,7 @@ impl Checker {
         spare
     }
 
-    /// Drives that an opening can do without: the newest label says that other legs have all that
+    /// Drives that an opening can do without: the newest label says that other members have all that
     /// they have, and so does the newest one without them, which is all that is known then.
     fn spare(&self, labels: &[Option<Arc<Label>>]) -> Vec<usize> {
         let without = |number: usize| {
@@ -249,7 +249,7 @@ impl Checker {
         (0..labels.len()).filter(spare).collect()
     }
 
-    /// Whether other legs have all that a drive has, as a label says; of all drives the `ids`, as far as they are known.
+    /// Whether other members have all that a drive has, as a label says; of all drives the `ids`, as far as they are known.
     fn is_spare(&self, ids: &[Option<String>], known: &Label, number: usize) -> bool {
         let parts = known.config.vdrives.iter().map(|vdrive| &vdrive.parts);
         let groups: Vec<_> = std::iter::once(&known.config.meta.parts)
@@ -298,7 +298,7 @@ impl Checker {
         let mut labels: Labels = labels.collect();
         let spared = oracle.hits.is_empty() && oracle.state_hits.is_empty() && !oracle.wild;
         let by_tools = wanted && spared && self.random.borrow_mut().one_in(TOOLS);
-        // A leg that was away is older from then on.
+        // A member that was away is older from then on.
         *away = away.or_else(|| self.without(&labels));
         for away in away.iter().chain(&self.absent.get()) {
             labels[*away] = None;

@@ -20,10 +20,10 @@ const FAVOUR: u64 = 60;
 const CHAINED: u64 = 32;
 /// First block of those of which sectors are written one by one, behind all that are used otherwise.
 const HALVED: u64 = 220;
-/// Time for which nothing is asked for after a failure, in nanoseconds: a host that gets the error that there
+/// Time for which nothing is requested after a failure, in nanoseconds: a host that gets the error that there
 /// is no space does not retry immediately and forever.
 const REST_NS: u64 = 1_000_000;
-/// Failures of a life in which everything may fail, after which nothing more is asked for: what each of them
+/// Failures of a life in which everything may fail, after which nothing more is requested: what each of them
 /// may have left has to be remembered until a flush, and there may be none any longer.
 const HOPELESS: u64 = 512;
 
@@ -196,7 +196,7 @@ pub struct Client {
     /// Operations that are begun before the client rests.
     pub budget: Cell<u64>,
     now_ns: Cell<u64>,
-    /// When it asks for something again after a failure.
+    /// When it requests something again after a failure.
     rests_until_ns: Cell<u64>,
     ticks: Cell<u64>,
     /// Errors of drives are expected: an operation may fail.

@@ -34,7 +34,7 @@ pub struct Arguments {
     /// Threads; each runs seeds of its own.
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Take snapshots of eight volumes with writes that depend on one another, and nothing else; begin no
+    /// Only take snapshots of eight volumes with dependent writes; begin no
     /// further seed after this many.
     #[arg(long)]
     groups: Option<u64>,

@@ -7,7 +7,7 @@ use engine::ChangedRange;
 use std::collections::{BTreeMap, BTreeSet};
 use units::BLOCK;
 
-/// Ranges that are asked for at a time.
+/// Ranges that are requested at a time.
 pub const LIMITS: [usize; 4] = [1, 7, 100, 65_536];
 
 /// Versions that a sector may have.

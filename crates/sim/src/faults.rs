@@ -26,7 +26,7 @@ impl Run {
             .collect()
     }
 
-    /// The leg that is away is there again, with what it has; a pool that could not do without it
+    /// The member that is away is there again, with what it has; a pool that could not do without it
     /// opens now.
     pub fn bring_back(&mut self) {
         let Some((leg, _)) = self.absent.take() else {
@@ -58,7 +58,7 @@ impl Run {
         Ok(())
     }
 
-    /// While the power is off, the bad drive rots, and a leg of a mirror goes away or comes back
+    /// While the power is off, the bad drive rots, and a member of a mirror goes away or comes back
     /// as it was when it went.
     pub fn while_off(&mut self, images: &mut [Image]) {
         if let Some((drive, faults)) = self.plan.bad
@@ -87,7 +87,7 @@ impl Run {
             if legs == 2 && self.returned == Some(leg) {
                 leg = 1 - leg;
             }
-            // A leg that is not up to date yet does not know that it is not, if it is alone.
+            // A member that is not up to date yet does not know that it is not, if it is alone.
             if self.watch.checker.spare_of(images).contains(&leg) {
                 self.absent = Some((leg, images[leg].clone()));
             }

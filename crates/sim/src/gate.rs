@@ -13,7 +13,7 @@ use units::mutation::{Mutation, switch};
 /// and do not fail the gate.
 const NOT_YET: &[Mutation] = &[];
 /// Bugs that the simulation does not look for. Those about policies delay operations and spoil nothing: tests of the engine find
-/// them. Those about labels of drives that were cut short, or that failed: tests of the engine's keeper of labels
+/// them. Those about labels of drives that were truncated, or that failed: tests of the engine's keeper of labels
 /// (`known_bugs_are_found`) find them.
 const BY_TESTS: &[Mutation] = &[
     Mutation::LabelAtEnd,

@@ -52,7 +52,7 @@ fn models(taking: &Taking, given: &[Given], now: u64) -> BTreeMap<u32, Volume> {
 }
 
 impl Oracle {
-    /// A snapshot is asked for: what volumes have by now is in it.
+    /// A snapshot is requested: what volumes have by now is in it.
     pub(crate) fn snapshot_begins(&mut self, volumes: &[u32], name: &str) {
         let taken = self.moment();
         let known = volumes.iter().filter_map(|number| {
@@ -67,7 +67,7 @@ impl Oracle {
         });
     }
 
-    /// It was taken, or not: what was asked for meanwhile may be in it.
+    /// It was taken, or not: what was requested meanwhile may be in it.
     pub(crate) fn snapshot_ends(&mut self) -> Option<(BTreeMap<u32, Volume>, Vec<Given>)> {
         let taking = self.taking.take()?;
         let taken = models(&taking, &taking.given, self.moment());
@@ -86,7 +86,7 @@ impl Oracle {
     }
 
     /// Snapshots of one moment (by the volumes' numbers), which were read: what was answered before
-    /// something was asked for that they have, they have as well. Returns whether they have something of it
+    /// something was requested that they have, they have as well. Returns whether they have something of it
     /// all and lack something.
     pub(crate) fn check_order(
         &self,

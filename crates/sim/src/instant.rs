@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use units::BLOCK;
 
-/// Writes and flushes that all drives of a checker were asked for since an opening began.
+/// Writes and flushes that all drives of a checker were requested since an opening began.
 pub type Turns = Arc<AtomicU64>;
 
 /// Memory that reads of a drive are answered from, whichever state it holds.

@@ -147,7 +147,7 @@ impl Run {
         }
     }
 
-    /// Perhaps everything sinks, something is done and not flushed, and the power goes.
+    /// Perhaps everything is demoted, something is done and not flushed, and the power goes.
     pub fn short_life(&mut self) -> Step {
         self.outcome.changes += 1;
         match self.random.below(4) {
@@ -173,7 +173,7 @@ impl Run {
         let degraded = self.absent.is_some();
         let mut imported = self.engine().pool_import(&specs, POOL, degraded);
         if imported.is_err() && degraded && self.returned.is_some() {
-            // The leg that came back may still lack what only the other one has.
+            // The member that came back may still lack what only the other one has.
             self.bring_back();
             imported = self.engine().pool_import(&self.plan.specs(), POOL, false);
         }

@@ -103,7 +103,7 @@ impl Medium {
             .any(|write| write.start < blocks.end && blocks.start < write.end)
     }
 
-    /// A write was asked for with other blocks than those that the drive takes.
+    /// A write was requested with other blocks than those that the drive takes.
     pub fn alter(&mut self, id: u64, meant: Vec<Arc<Block>>) {
         if let Some(write) = self.pending.iter_mut().find(|write| write.id == id) {
             write.meant = Some(meant);
@@ -182,7 +182,7 @@ impl Medium {
         }
     }
 
-    /// The flush that began at `turn` ends, and has done nothing.
+    /// The flush that began at `turn` completes without effect.
     pub fn flush_lies(&mut self, turn: u64) {
         for write in &mut self.pending {
             write.lied |= write.completed.is_some_and(|at| at <= turn);

@@ -1,5 +1,5 @@
 //! The simulation's allocator: memory that is given back goes onto a list of its thread and size, and the next who asks
-//! for that size has it, a few instructions later. States are opened and dropped some thousand times a second with a
+//! for that size has it, a few instructions later. States are opened and dropped some thousand times per second with a
 //! thousand pieces of memory each, a good part of them pages of 4 KiB, for which other allocators have no short way.
 //!
 //! Leaves out: large and aligned memory, and what lists are filled from, which are the allocator's beneath.
@@ -28,7 +28,7 @@ struct Lists {
 }
 
 thread_local! {
-    // Without a destructor: memory is asked for until the very end of a thread.
+    // Without a destructor: memory is requested until the very end of a thread.
     static LISTS_OF: Lists = const {
         Lists {
             first: [const { Cell::new(null_mut()) }; LISTS],
@@ -50,7 +50,7 @@ fn list_of(size: usize) -> (usize, usize) {
     (list, (5 + quarter) << (power - 2))
 }
 
-/// As it is asked for from beneath.
+/// As it is requested from beneath.
 fn piece(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, ALIGN).expect("a small size")
 }
@@ -105,7 +105,7 @@ impl Lifo {
                 if memory.is_null() {
                     break;
                 }
-                // SAFETY: all on this list was had from there with this layout.
+                // SAFETY: all on this list was allocated there with this layout.
                 unsafe { MiMalloc.dealloc(memory, piece(bytes)) };
             }
         }
@@ -140,7 +140,7 @@ unsafe impl GlobalAlloc for Lifo {
             // SAFETY: the size is not 0.
             return unsafe { MiMalloc.alloc_zeroed(piece(bytes)) };
         }
-        // SAFETY: it is at least as large as what was asked for.
+        // SAFETY: it is at least as large as what was requested.
         unsafe { memory.write_bytes(0, layout.size()) };
         memory
     }
@@ -152,7 +152,7 @@ unsafe impl GlobalAlloc for Lifo {
         }
         let (list, bytes) = list_of(layout.size());
         if !Self::keep(memory, list, bytes) {
-            // SAFETY: it was had from there with this layout.
+            // SAFETY: it was allocated there with this layout.
             unsafe { MiMalloc.dealloc(memory, piece(bytes)) };
         }
     }

@@ -119,7 +119,7 @@ impl Opening {
         &self.handle
     }
 
-    /// Writes and flushes that the drives were asked for since they were given what they hold.
+    /// Writes and flushes requested from the drives since they got their content.
     pub fn turns(&self) -> u64 {
         self.turns.load(Ordering::Relaxed)
     }

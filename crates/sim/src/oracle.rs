@@ -10,14 +10,14 @@ use crate::young::Young;
 use std::collections::{BTreeMap, BTreeSet};
 use units::BLOCK;
 
-/// A change that was asked for.
+/// A change that was requested.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     pub id: u64,
     pub volume: u32,
     pub sectors: std::ops::Range<u64>,
     pub version: u32,
-    /// Completions before it was asked for, and with its own.
+    /// Completions before it was requested, and with its own.
     pub after: u64,
     pub ended: Option<u64>,
 }
@@ -58,7 +58,7 @@ pub struct Volume {
     pub moving: Option<u32>,
     /// Snapshots that it is based on, by number, oldest first; some may be gone.
     pub bases: Vec<u32>,
-    /// It is a snapshot: the moment at which it was asked for.
+    /// It is a snapshot: the moment at which it was requested.
     pub taken: u64,
     pub(crate) sectors: SectorMap,
     /// Blocks that are compared in every state.

@@ -37,7 +37,7 @@ pub enum Bent {
     Tiers,
     /// All is scrubbed under load.
     Scrubs,
-    /// A few blocks are written again and again while they sink.
+    /// A few blocks are written again and again while they be demoted.
     Sinking,
     /// Snapshots are taken, read and deleted.
     Snapshots,
@@ -96,9 +96,9 @@ pub struct Plan {
     pub added: Option<u8>,
     /// A vdrive was asked to leave, once at least.
     pub left: bool,
-    /// Legs of the mirror that is the fast tier, which are the first drives; 0 where it is none.
+    /// Members of the mirror that is the fast tier, which are the first drives; 0 where it is none.
     pub legs: usize,
-    /// A leg of a mirror that goes wrong, and how.
+    /// A member of a mirror that goes wrong, and how.
     pub faulty: Option<(usize, Faults)>,
     /// A drive that has no copy goes wrong, and how.
     pub bad: Option<(usize, Faults)>,
@@ -136,7 +136,7 @@ pub struct Plan {
     pub killed: bool,
     /// Drives are tampered with between lives.
     pub tampered: bool,
-    /// Memory for maps in bytes: what there is of them, or so little that pages come and go.
+    /// Memory for maps in bytes: all of them, or so little that pages are evicted.
     pub map_cache: u64,
     /// Memory for what is read, in bytes.
     pub ram_tier: u64,

@@ -128,7 +128,7 @@ impl Run {
             let of = number(&known.volume).and_then(|of| oracle.snapshot_of(of, &known.name));
             let Some(snapshot) = of else {
                 return Err(Wrong(format!(
-                    "{}@{} is nobody's snapshot",
+                    "{}@{} belongs to no volume",
                     known.volume, known.name
                 )));
             };

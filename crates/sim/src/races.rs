@@ -22,7 +22,7 @@ const OFTEN: u64 = 40;
 /// A piece of background work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activity {
-    /// All sinks, and copies leave the fast tier.
+    /// All is demoted, and copies leave the fast tier.
     Cool,
     /// Everything is read and compared.
     Scrub,
@@ -94,7 +94,7 @@ impl Together {
         self.wanted.set(wanted);
     }
 
-    /// This is done once in the middle of the next work that is waited for.
+    /// This activity runs once in the middle of the next awaited work.
     pub fn once(&self, what: impl FnOnce(&Engine) + 'static) {
         self.once.replace(Some(Box::new(what)));
     }
@@ -119,7 +119,7 @@ impl Together {
         {
             return;
         }
-        // Who holds the pool's description would be waited for, for ever.
+        // Who holds the pool's description would be waited for, forever.
         let engine = self.engine.borrow().upgrade();
         let Some(engine) = engine.filter(|engine| engine.pool_is_steady(POOL) == Ok(true)) else {
             return;
@@ -209,7 +209,7 @@ impl Run {
         Ok(drives.map(|drive| drive.repaired).sum())
     }
 
-    /// Makes what some work is to work on.
+    /// Creates the objects that some work needs.
     fn prepare(&mut self, activity: Activity) -> Step {
         let mix = *self.random.pick(&[HOT, USUAL, PARTS]);
         match activity {
@@ -311,7 +311,7 @@ impl Run {
         Ok(true)
     }
 
-    /// It comes back, and is brought up to date. False when none is away.
+    /// It comes back, and is resynced. False when none is away.
     pub fn call_back(&mut self) -> Result<bool, Wrong> {
         // One that is not there in this life comes back in a later one.
         let absent = self.absent.as_ref().map(|absent| absent.0);

@@ -298,9 +298,9 @@ pub struct Run {
     pub received: Vec<(u32, u32)>,
     /// A volume that is left alone.
     pub still: Option<u32>,
-    /// A leg that is away, and what it held when it went.
+    /// A member that is away, and what it held when it went.
     pub absent: Option<(usize, Image)>,
-    /// A leg that was away once.
+    /// A member that was away once.
     pub returned: Option<usize>,
     /// A drive of another pool.
     pub foreign: Option<Image>,

@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Versions that a sector may have.
 pub type Versions = Vec<u32>;
 
-/// A change that was asked for.
+/// A change that was requested.
 #[derive(Clone, Debug)]
 struct Issued {
     may_be: MayBe,
@@ -57,7 +57,7 @@ impl MayBe {
     }
 }
 
-/// One sector: what is durable, and what was asked for since.
+/// One sector: what is durable, and what was requested since.
 #[derive(Clone, Debug)]
 pub struct Sector {
     durable: MayBe,
@@ -116,7 +116,7 @@ impl Sector {
         true
     }
 
-    /// Whether all that was asked for is durable.
+    /// Whether all that was requested is durable.
     pub fn is_settled(&self) -> bool {
         self.issued.is_empty()
     }

@@ -18,7 +18,7 @@ use units::{BLOCK, PoolId, SnapshotId};
 const PIECE: u64 = 64 * BLOCK as u64;
 /// Volumes up to which one more is made by receiving it.
 const VOLUMES: usize = 5;
-/// Times that one continues after there was no space, before it is given up.
+/// Retries of one after a lack of space, before it is abandoned.
 const TRIES: u64 = 4;
 
 /// What is being sent, and where it goes.
@@ -599,7 +599,7 @@ impl Run {
         self.reopen(number)
     }
 
-    /// Nobody continues with it.
+    /// It is not continued.
     fn give_up(&mut self, transfer: &Transfer) -> Step {
         self.client.oracle.borrow_mut().copying = None;
         let (name, number) = &transfer.volume;

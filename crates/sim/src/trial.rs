@@ -4,7 +4,7 @@
 //! - it is refused with a reason, or it opens and reports what is old;
 //! - nothing old is read unless that was said: a block is right, or its read fails where no other drive has it;
 //! - what other drives have opens, by an explicit word at the latest, and is all there;
-//! - what is old opens by the word that accepts it: where all drives were put back to one moment, it is what hosts knew then;
+//! - what is old opens by the word that accepts it: where all drives were restored to an earlier state to one moment, it is what hosts knew then;
 //! - a refused opening spoils no drive: with the right ones back all is there.
 //!
 //! Labels do not detect everything: metadata that all went back by less than two labels, on a host that has seen no newer
@@ -31,7 +31,7 @@ struct Found {
     /// What differs from what hosts know, and what cannot be read; the first of each.
     old: Option<Wrong>,
     lost: Option<Wrong>,
-    /// What was never there, or is not of the moment that all drives were put back to.
+    /// What was never there, or is not of the moment that all drives were restored to.
     wrong: Option<Wrong>,
 }
 
@@ -47,7 +47,7 @@ struct Told {
 }
 
 impl Run {
-    /// A life ends, somebody changes drives, and what comes of that is examined; then the right drives are there, or those
+    /// A life ends, drives are tampered with, and the consequences are examined; then the right drives are there, or those
     /// that an opening has taken.
     pub fn tamper(&mut self) -> Step {
         if self.tampering.random.one_in(3) {
@@ -251,7 +251,7 @@ impl Run {
         Ok(left)
     }
 
-    /// What was accepted though it is old is told at the next opening, too.
+    /// Accepted outdated state is also reported at the next opening.
     fn is_told_again(&mut self) -> Step {
         let opened = self.engine().pool_import(&self.plan.specs(), POOL, true);
         let opened = opened

@@ -46,7 +46,7 @@ pub struct World {
     until: Cell<u64>,
     /// Steps since time last passed.
     busy: Cell<u64>,
-    /// Steps since something was asked for.
+    /// Steps since something was requested.
     steps: Cell<u64>,
     /// Those were too many once.
     endless: Cell<bool>,
@@ -62,7 +62,7 @@ const ENDLESS: u64 = 10_000_000;
 const STUMBLES: u64 = 32;
 const STUMBLE_NS: [u64; 3] = [100_000, 1_000_000, 3_000_000];
 
-/// Steps after which time passes although there is always something to do: operations that end at once
+/// Steps after which time passes although there is always something to do: operations that complete immediately
 /// would otherwise stop every clock, and with it what waits for a drive.
 const BUSY: u64 = 10_000;
 
@@ -105,13 +105,13 @@ impl World {
         self.time.get()
     }
 
-    /// Something is asked for from now on: nothing continues when it does not end.
+    /// Something is requested from now on: nothing continues when it does not end.
     pub fn wait(&self) {
         self.until.set(self.now_ns() + PATIENCE_NS);
         self.steps.set(0);
     }
 
-    /// Whether something that was asked for took more steps than it may.
+    /// Whether something that was requested took more steps than it may.
     pub fn is_endless(&self) -> bool {
         self.endless.get()
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 /// Operations whose blocks are compared in every state, flushed or not: what a recovery may still
-/// spoil is what the journal tells of.
+/// spoil is what the journal records.
 const RECENT: u64 = 64;
 /// Blocks of which it is known when they were changed, until old ones are forgotten.
 const MANY: usize = 8192;
@@ -19,7 +19,7 @@ pub struct Young {
     unsettled: BTreeSet<u64>,
     /// Blocks, with the operations that changed them, recently.
     recent: Vec<(u64, u64)>,
-    /// What was asked for last, and the answer: many states of one moment ask the same. Forgotten at every change.
+    /// What was requested last, and the answer: many states of one moment ask the same. Forgotten at every change.
     found: RefCell<Option<((u64, u64), Ranges)>>,
 }
 

@@ -3,7 +3,7 @@
 /// Bytes of a sector: traces count in these, whatever the drive's own were.
 pub const SECTOR: u64 = 512;
 
-/// What a host asked for, once. In a trace requests keep the order in which they were recorded.
+/// What a host requested, once. In a trace requests keep the order in which they were recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
     /// Microseconds since the first request of the trace, never less than the request before has;

@@ -136,7 +136,7 @@ mutations! {
     ReceiveChanged, "receive-onto-changed", "A difference is received onto a volume that was written to since.";
     ReceiveAny, "receive-onto-another", "A difference is received onto any snapshot.";
     ReservationLost, "reservation-unsaved", "A reservation is answered and not kept.";
-    PromoteUnclaimed, "promotion-unclaimed", "A clone is promoted beyond quotas and promises.";
+    PromoteUnclaimed, "promotion-unclaimed", "A clone is promoted beyond quotas and reservations.";
     HoldersUntold, "promotion-untold", "Shards are not told whose data is whose after a promotion.";
     QuotaIgnored, "quota-ignored", "Writes are not counted against a volume's quota.";
     QuotaBelow, "quota-below-held", "A quota that is less than a volume holds already is taken.";

@@ -1,4 +1,4 @@
-//! Memory that is asked for before it is needed.
+//! Memory that is requested before it is needed.
 
 use std::cell::Cell;
 
@@ -79,7 +79,7 @@ impl Fetching {
         self.end.set(coming.end);
     }
 
-    /// Whether all was asked for.
+    /// Whether all was requested.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.next.get() >= self.end.get()

@@ -233,7 +233,7 @@ impl Client {
         frontend.set_vring_enable(index, true)
     }
 
-    /// Gives the memory to the other side again while the rings run.
+    /// Returns the memory to the other side again while the rings run.
     ///
     /// # Errors
     /// When it is refused.

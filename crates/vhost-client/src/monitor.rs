@@ -1,6 +1,6 @@
 //! A misbehaving VMM: raw messages, over memory that is not mapped here.
 //!
-//! Memory is written by file offsets, so that it can be cut short while the other side uses it without any danger to
+//! Memory is written by file offsets, so that it can be truncated while the other side uses it without any danger to
 //! this process. Ring 0 alone is driven.
 
 use crate::raw::{RawConnection, memory_file};
@@ -77,7 +77,7 @@ impl Monitor {
     /// Connects, and says nothing.
     ///
     /// # Errors
-    /// When nobody listens there.
+    /// When no task listens there.
     pub fn connect(path: &Path) -> io::Result<Self> {
         RawConnection::connect(path, PATIENCE).map(Self)
     }
@@ -197,7 +197,7 @@ impl RawGuest {
         Ok(())
     }
 
-    /// Gives the ring another descriptor for notifications.
+    /// Returns the ring another descriptor for notifications.
     ///
     /// # Errors
     /// As [`Monitor::reply`].

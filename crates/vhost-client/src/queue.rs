@@ -436,7 +436,7 @@ impl ClientQueue {
     }
 
     /// Asks for no notification, for a caller that polls, or for all of them again. With event
-    /// indexes one comes all the same each 65,536 answers.
+    /// indexes one comes nevertheless each 65,536 answers.
     pub fn set_polling(&mut self, polling: bool) {
         if self.event_idx {
             let behind = self.last_used.wrapping_sub(u16::from(polling));

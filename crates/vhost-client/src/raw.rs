@@ -20,7 +20,7 @@ const HEADER_BYTES: usize = 12;
 pub struct RawConnection(UnixStream);
 
 impl RawConnection {
-    /// Connects; answers are waited for as long as `timeout`.
+    /// Connects; returns are waited for as long as `timeout`.
     ///
     /// # Errors
     /// When there is no such export.
@@ -96,7 +96,7 @@ impl RawConnection {
     }
 }
 
-/// A memory file of `len` bytes, which anybody who has it can cut short.
+/// A memory file of `len` bytes, which every process that has it can truncate.
 ///
 /// # Errors
 /// When the system has none.

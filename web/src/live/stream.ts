@@ -13,7 +13,7 @@ export interface MapWish {
 
 type Listener = () => void;
 
-/** Time until a stream that was refused is asked for again, in milliseconds. */
+/** Time until a stream that was refused is requested again, in milliseconds. */
 const RETRY = 5000;
 
 class Stream {

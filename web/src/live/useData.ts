@@ -8,7 +8,7 @@ export interface Data<T> {
   reload: () => void;
 }
 
-/** How long changes are collected before one is asked for, in milliseconds. */
+/** How long changes are collected before one is requested, in milliseconds. */
 const CALM = 250;
 
 /**

@@ -122,7 +122,7 @@ fn what_decides_a_landing_is_the_test_command() {
     assert!(run.lines().any(calls), ".ci/run does not call ./dev test");
 }
 
-/// Documents and scripts compile nowhere, so that a merge that was committed half done is seen by nobody else.
+/// Documents and scripts compile nowhere, so that no other check notices an unfinished merge.
 #[test]
 fn no_document_or_script_has_marks_of_an_unfinished_merge() {
     let mut folders = vec![root(), root().join("docs"), root().join("scripts")];

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 const HUGE: usize = 2 << 20;
 
 pub(super) struct Arena {
-    /// As the system gave it, to give it back.
+    /// The original mapping, to unmap it.
     mapped: NonNull<u8>,
     mapped_len: usize,
     start: NonNull<u8>,

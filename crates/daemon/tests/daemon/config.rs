@@ -114,7 +114,7 @@ fn errors_name_line_and_remedy() {
         (
             "drives = [\n'file:/a',\n'floppy:b']",
             1,
-            "no kind of drive 'floppy'",
+            "unknown kind of drive 'floppy'",
         ),
         ("drive_deadline = 30", 1, "expected a string"),
         ("drive_deadline = '30'", 1, "'30' is not a duration"),

@@ -32,7 +32,7 @@ struct Parsed<'a> {
     inner: &'a str,
 }
 
-/// Most commands a second that can be asked for: more than any profile takes.
+/// Most commands a second that can be requested: more than any profile takes.
 const IOPS_MAX: u64 = 1_000_000;
 
 fn parse(rest: &str) -> Result<Parsed<'_>, OpenError> {

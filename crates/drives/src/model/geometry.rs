@@ -17,7 +17,7 @@ pub(super) struct Geometry {
 
 impl Geometry {
     /// Lays `size` bytes over zones whose sustained rate falls evenly from `outer` to `inner`
-    /// (bytes a second) at `revolution_ns` a revolution.
+    /// (bytes per second) at `revolution_ns` a revolution.
     pub(super) fn new(size: u64, outer: u64, inner: u64, revolution_ns: u64) -> Self {
         let zone_bytes = size.div_ceil(ZONES as u64).max(1);
         let mut geometry = Self {
@@ -35,7 +35,7 @@ impl Geometry {
         geometry
     }
 
-    /// Revolutions that reading from the first byte to `offset` takes. The whole part is the
+    /// Revolutions needed to read from the first byte to `offset`. The whole part is the
     /// track, the rest the angle.
     pub(super) fn revolutions(&self, offset: u64) -> f64 {
         let zone = ((offset / self.zone_bytes) as usize).min(ZONES - 1);

@@ -2,7 +2,7 @@
 //! drive that keeps the data.
 //!
 //! `service`, `geometry`, `dirty`, `readahead`, `disk` and `ssd` are the mechanics: they do no
-//! I/O and are told the time. `drive` and `queue` drive them by a loop's clock, real or simulated.
+//! I/O and get the time as an argument. `drive` and `queue` drive them by a loop's clock, real or simulated.
 
 mod dirty;
 mod disk;

@@ -14,7 +14,7 @@ pub(super) enum Parts {
     Ssd(SsdProfile),
 }
 
-/// A spinning disk. Times are nanoseconds, rates bytes a second, sizes bytes.
+/// A spinning disk. Times are nanoseconds, rates bytes per second, sizes bytes.
 pub(super) struct DiskProfile {
     pub revolution_ns: u64,
     /// Seek to a neighbouring track.
@@ -37,7 +37,7 @@ pub(super) struct DiskProfile {
     pub write_cache: u64,
     /// Ranges that it holds at most: the firmware's list of them is short.
     pub write_ranges: usize,
-    /// How far it reads on when nothing else is to do.
+    /// Read-ahead while idle.
     pub read_ahead: u64,
     /// A command that has waited so long goes first.
     pub age_max_ns: u64,
@@ -46,7 +46,7 @@ pub(super) struct DiskProfile {
 /// Share of the stroke at which the seek curve turns from root to line.
 pub(super) const SEEK_KNEE: f64 = 0.2;
 
-/// A solid-state drive. Times are nanoseconds, rates bytes a second, sizes bytes.
+/// A solid-state drive. Times are nanoseconds, rates bytes per second, sizes bytes.
 pub(super) struct SsdProfile {
     /// Dies that work side by side.
     pub dies: usize,
@@ -64,7 +64,7 @@ pub(super) struct SsdProfile {
     pub rate_wire: u64,
     /// Buffer that takes writes.
     pub write_cache: u64,
-    /// How much more a small write that follows no other costs in the background: the pages that
+    /// Additional background cost of a non-sequential small write: the pages that
     /// it breaks up are copied later.
     pub scattered_cost: u64,
     /// Writing the map at a flush, after the buffer is empty.

@@ -187,7 +187,7 @@ impl Inner {
     }
 }
 
-/// Gives the requests that have ended to the drive beneath, until none is waiting.
+/// Passes the requests that have ended to the underlying drive, until none is waiting.
 async fn pump(inner: Rc<Inner>) {
     let mut sleep = None;
     while !inner.waiting.borrow().is_empty() {

@@ -67,7 +67,7 @@ impl Service {
         }
     }
 
-    /// Gives the device a request at `now_ns`, after [`Service::advance`] to that moment.
+    /// Passes the device a request at `now_ns`, after [`Service::advance`] to that moment.
     pub(super) fn submit(&mut self, now_ns: u64, request: Request) {
         self.now_ns = self.now_ns.max(now_ns);
         self.host.push_back(request);
@@ -121,7 +121,7 @@ pub(super) struct Wire {
     ending: BinaryHeap<Reverse<(u64, u64)>>,
 }
 
-/// Nanoseconds that `len` bytes take at `rate` bytes a second.
+/// Nanoseconds that `len` bytes take at `rate` bytes per second.
 pub(super) fn transfer_ns(len: u64, rate: u64) -> u64 {
     (u128::from(len) * 1_000_000_000 / u128::from(rate)) as u64
 }

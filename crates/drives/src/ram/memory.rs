@@ -43,7 +43,7 @@ impl Memory {
         }
         let base = NonNull::new(base).ok_or_else(|| io::Error::other("mapped at null"))?;
         // A hint: with small pages a block somewhere costs the processor a walk through its tables.
-        // SAFETY: our own new mapping.
+        // SAFETY: a new mapping owned here.
         unsafe { libc::madvise(base.as_ptr(), length, libc::MADV_HUGEPAGE) };
         Ok(Self {
             base: base.cast(),

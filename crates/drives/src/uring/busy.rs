@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How often the system's table of locks is read for who holds one.
+/// Retries of reading the system's table of locks for the holder of one.
 const TABLE_READS: usize = 8;
 
 /// Retries while the lock is held by another process, for at most [`PATIENCE`].

@@ -56,7 +56,7 @@ pub(crate) fn open_locked(named: &Named, access: Access) -> Result<(LockedFile, 
     opened
 }
 
-/// Makes a file that is not there yet, durably.
+/// Creates a file that is not there yet, durably.
 pub(crate) fn create(path: &Path, size: u64) -> Result<FileIdentity, OpenError> {
     let explain = |error: io::Error| {
         if error.kind() == io::ErrorKind::NotFound {

@@ -57,8 +57,12 @@ fn what_is_there_and_cannot_be_a_drive_is_refused() {
         Unsupported,
         "neither a regular file nor a block device",
     );
-    refused(&format!("{at}/tiny"), TooSmall, "has only 4 KiB");
-    refused(&format!("{at}/tiny?size=1K"), TooSmall, "at least 1 MiB");
+    refused(&format!("{at}/tiny"), TooSmall, "has 4 KiB");
+    refused(
+        &format!("{at}/tiny?size=1K"),
+        TooSmall,
+        "the minimum size of a drive is 1 MiB",
+    );
     refused(&format!("{at}/absent"), NotFound, "?size=8G");
     refused(
         &format!("{at}/no/folder?size=8M"),
@@ -75,7 +79,7 @@ fn a_file_that_exists_with_less_than_the_size_asked_for_is_refused_and_kept() {
     let path = folder.path().join("drive");
     let spec = |size: &str| format!("file:{}?size={size}", path.display());
     drop(drives::open(&spec("8M")).unwrap());
-    refused(&spec("16M"), TooSmall, "less than the 16 MiB asked for");
+    refused(&spec("16M"), TooSmall, "less than the specified 16 MiB");
     assert_eq!(fs::metadata(&path).unwrap().len(), 8 << 20);
     let drive = drives::open(&spec("4M")).unwrap();
     assert_eq!(drive.info().size, 8 << 20, "bigger is fine");

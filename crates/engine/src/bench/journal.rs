@@ -16,7 +16,7 @@ const DEPTH: usize = 256;
 /// A stride that visits every chunk of a volume in an order of no use to a cache.
 const STRIDE: u64 = 0x9e37_79b1;
 
-/// What is in the journals of a pool.
+/// Contents of a pool's journals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Filled {
     /// Pages.
@@ -41,7 +41,7 @@ impl Harness {
     /// durable; only the data of those was really written. The harness has to be dropped then.
     ///
     /// # Errors
-    /// What a drive said.
+    /// A drive's error.
     pub async fn fill_journals(
         &self,
         volume: u32,

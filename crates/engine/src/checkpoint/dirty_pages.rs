@@ -27,7 +27,7 @@ impl DirtyPages {
         self.waiting.push((layer, chunk, map_page.clone()));
     }
 
-    /// Those that wait for the next checkpoint.
+    /// Pages that wait for the next checkpoint.
     pub fn waiting(&self) -> &[DirtyPage] {
         &self.waiting
     }

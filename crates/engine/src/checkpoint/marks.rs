@@ -14,7 +14,7 @@ impl Marks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What they are now, by number of the shard.
+    /// The present progress, by shard number.
     pub fn all(&self) -> BTreeMap<u16, CheckpointMark> {
         self.lock().clone()
     }

@@ -25,7 +25,7 @@ pub(crate) struct CheckpointRoot {
 }
 
 impl CheckpointRoot {
-    /// That of a shard without a checkpoint.
+    /// The root of a shard without a checkpoint.
     pub fn none() -> Self {
         Self::of(0, [PagePtr::default(); 3])
     }

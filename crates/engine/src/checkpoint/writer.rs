@@ -1,7 +1,7 @@
 //! Checkpoints: every changed page is written elsewhere, then one record makes them valid.
 //!
-//! A page may be newer than the point from which recovery plays the journal again: each record
-//! sets what it names to a state, so playing it again ends in the same state. What must not
+//! A page may be newer than the point from which recovery replays the journal again: each record
+//! sets what it names to a state, so replaying it again ends in the same state. What must not
 //! happen is a page that is newer than the durable journal, so a barrier comes before the record.
 
 use super::root::OwnTree;

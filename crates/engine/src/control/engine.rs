@@ -16,15 +16,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use units::PoolId;
 
-/// The engine: its threads and its pools. Every call may block; none is for a shard's thread.
+/// The engine: its threads and its pools. Every call may block, and must not be made on a shard's thread.
 pub struct Engine {
     config: EngineConfig,
     pools: Mutex<BTreeMap<String, Arc<Pool>>>,
     jobs: Arc<Jobs>,
-    /// One pool is made, opened or closed at a time.
+    /// One pool is created, opened or closed at a time.
     opening: Mutex<()>,
     remotes: Vec<Remote>,
-    /// Ended last: everything else lives on them.
+    /// Ended last: everything else runs on them.
     _threads: Vec<ReactorThread>,
 }
 
@@ -34,7 +34,7 @@ impl Engine {
     /// Starts the threads.
     ///
     /// # Errors
-    /// When the system has no thread, memory or io_uring for it.
+    /// If the system lacks threads, memory or io_uring.
     pub fn start(config: &EngineConfig) -> Result<Self> {
         let count = match config.threads {
             0 => config.cores.count().min(16),
@@ -162,7 +162,7 @@ impl Engine {
         self.remotes.clone()
     }
 
-    /// Exports every pool, as `pool_export` does, for a clean end.
+    /// Closes every pool, as `pool_export` does, for a clean shutdown.
     pub fn shutdown(&self) {
         let _opening = lock(&self.opening);
         let pools = std::mem::take(&mut *lock(&self.pools));
@@ -173,7 +173,7 @@ impl Engine {
         }
     }
 
-    /// Opens a drive, looks and closes it again.
+    /// Opens a drive, examines it and closes it again.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -204,7 +204,7 @@ impl Engine {
         Ok(told)
     }
 
-    /// Makes a pool and opens it.
+    /// Creates a pool and opens it.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -239,7 +239,7 @@ impl Engine {
         self.pool(pool)?.status()
     }
 
-    /// Every open pool with its volumes and what they did, for each of which its shards are asked once. One that is
+    /// Every open pool with its volumes and their statistics; the shards of each are queried once. One that is
     /// being closed is left out.
     pub fn look(&self) -> Vec<PoolLook> {
         let pools: Vec<_> = lock(&self.pools).values().cloned().collect();
@@ -262,7 +262,7 @@ impl Engine {
         })
     }
 
-    /// Opens the pool called (or with the id) `pool` from these drives.
+    /// Opens the pool with the name or id `pool` from these drives.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -313,7 +313,7 @@ impl Engine {
         opened.status()
     }
 
-    /// Ends the pool's volumes for their front ends, makes everything durable and closes its drives.
+    /// Closes the pool's volumes for their front ends, makes everything durable and closes its drives.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -322,7 +322,7 @@ impl Engine {
         self.take_out(pool)?.close(true)
     }
 
-    /// Forgets the pool and everything in it: its labels are cleared.
+    /// Destroys the pool with all of its data: its labels are cleared.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -332,7 +332,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Compares the pool's maps with its books of space, as it has to be at rest: for tests.
+    /// Compares the pool's maps with its space accounting, at rest: for tests.
     ///
     /// # Errors
     /// When a page cannot be loaded.
@@ -362,7 +362,7 @@ impl Engine {
     }
 
     /// Limits the pool's RAM cache to a number of bytes, until the pool is opened again. Excess data
-    /// than that leaves within a second or so; nothing in it is the only copy.
+    /// is evicted within about a second; the cache never has the only copy.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -371,7 +371,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Writes everything back to its slow home and forgets all clean copies, so that the pool is cold. Blocks until done.
+    /// Writes all dirty data back to the slow tier and evicts all clean copies, so that the pool is cold. Blocks until done.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -379,7 +379,7 @@ impl Engine {
         self.pool(pool)?.cool()
     }
 
-    /// Starts to read and check everything that the pool stores, and to repair what is not right;
+    /// Starts a scrub, which reads and verifies all data of the pool and repairs bad copies;
     /// returns the job.
     ///
     /// # Errors
@@ -388,7 +388,7 @@ impl Engine {
         self.pool(pool)?.start_scrub(spec)
     }
 
-    /// Ends the pool's scrub; what it repaired stays repaired.
+    /// Cancels the pool's scrub; repairs done so far are kept.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -396,7 +396,7 @@ impl Engine {
         self.pool(pool)?.cancel_scrub()
     }
 
-    /// The scrub that runs, or the last one, with its faults.
+    /// The running scrub, or the last one, with its faults.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -404,8 +404,8 @@ impl Engine {
         Ok(self.pool(pool)?.scrub_status())
     }
 
-    /// From `since_s` (seconds since 1970) on a schedule counts for a pool that was never
-    /// scrubbed; the first call does.
+    /// Starts the scrub schedule at `since_s` (seconds since 1970) for a pool that was never
+    /// scrubbed; later calls have no effect.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -413,7 +413,7 @@ impl Engine {
         self.pool(pool)?.scrub_since(since_s)
     }
 
-    /// The end of a log of changes that the pool keeps ([`Engine::pool_set_anchor`]).
+    /// The anchor of the daemon's log of changes, stored in the pool ([`Engine::pool_set_anchor`]).
     ///
     /// # Errors
     /// `NotFound`.
@@ -421,7 +421,7 @@ impl Engine {
         Ok(self.pool(pool)?.anchor())
     }
 
-    /// Keeps the end of the daemon's log of changes in the pool.
+    /// Stores the anchor of the daemon's log of changes in the pool.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -429,7 +429,7 @@ impl Engine {
         self.pool(pool)?.set_anchor(anchor)
     }
 
-    /// Sets the levels, in per cent, at which it is warned that the pool fills.
+    /// Sets the warning levels for the pool's usage, in per cent.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -439,7 +439,7 @@ impl Engine {
         pool.status()
     }
 
-    /// Changes what promotion of the pool may write.
+    /// Changes the pool's promotion budget.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -449,8 +449,8 @@ impl Engine {
         pool.status()
     }
 
-    /// Puts into the labels what was written to the pool's drives; of those that it does not count for yet it
-    /// does since `now_s`, seconds since 1970.
+    /// Records the bytes written to the pool's drives in the labels; for drives without a start of counting
+    /// it is `now_s`, seconds since 1970.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -466,7 +466,7 @@ impl Engine {
         self.pool(pool)?.counters()
     }
 
-    /// How often the pool moved what for each cause, since it was opened.
+    /// The pool's moves by reason, since it was opened.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -477,12 +477,12 @@ impl Engine {
     /// Forecasts other sizes of the fast tier for the pool and its volumes, from recent traffic.
     ///
     /// # Errors
-    /// `Invalid` when the pool has not two tiers.
+    /// `Invalid` if the pool lacks a tier.
     pub fn pool_what_if(&self, pool: &str) -> Result<WhatIf> {
         self.pool(pool)?.what_if()
     }
 
-    /// The exports kept in the pool.
+    /// The exports stored in the pool.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -490,7 +490,7 @@ impl Engine {
         Ok(self.pool(pool)?.exports())
     }
 
-    /// Replaces the exports kept in the pool, durably.
+    /// Replaces the exports stored in the pool, durably.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -506,7 +506,7 @@ impl Engine {
         self.pool(pool)?.reservations(volume)
     }
 
-    /// Keeps what hosts have reserved of a volume, durably; none: nothing.
+    /// Stores the persistent reservations of a volume, durably; `None` removes them.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -529,7 +529,7 @@ impl Engine {
         self.pool(pool)?.add_vdrive(&self.host(), spec, force)
     }
 
-    /// Starts to evacuate a vdrive; returns the job. The vdrive leaves the pool when the job ends.
+    /// Starts to evacuate a vdrive; returns the job. The vdrive is removed from the pool when the job ends.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -537,7 +537,7 @@ impl Engine {
         self.pool(pool)?.remove_vdrive(vdrive)
     }
 
-    /// Takes a drive out of its mirrors and lets it go.
+    /// Takes a drive offline: out of its mirrors, and closes it.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -545,7 +545,7 @@ impl Engine {
         self.pool(pool)?.offline_drive(drive)
     }
 
-    /// Brings a drive back into its mirrors; returns the job that copies what it lacks. With
+    /// Brings a drive online in its mirrors; returns the resync job. With
     /// `force` also one that was used without the others, which is overwritten.
     ///
     /// # Errors
@@ -555,7 +555,7 @@ impl Engine {
         self.pool(pool)?.online_drive(drive, force)
     }
 
-    /// Puts a new drive in the place of one of a mirror's; returns the job that fills it.
+    /// Replaces a mirror's drive by a new one; returns the resync job.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -566,7 +566,7 @@ impl Engine {
             .replace_drive(&self.host(), old, new, force)
     }
 
-    /// Long work, running or recent, newest first.
+    /// Running and recent jobs, newest first.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -574,7 +574,7 @@ impl Engine {
         Ok(self.jobs.list())
     }
 
-    /// Ends a job; what it moved stays moved.
+    /// Cancels a job; work done so far is kept.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -583,7 +583,7 @@ impl Engine {
     }
 
     /// Pauses a running job until it is resumed: also when its pool is closed and opened, or the host
-    /// loses its power. What it gives back continues while hosts wait for space.
+    /// is restarted. Freeing of space continues while hosts wait for it.
     ///
     /// # Errors
     /// `NotFound` when there is no such job, `Invalid` when it has ended, or when no label can be written.
@@ -591,7 +591,7 @@ impl Engine {
         self.pause(job, true)
     }
 
-    /// Has a job that rests go on.
+    /// Resumes a paused job.
     ///
     /// # Errors
     /// As [`Engine::job_pause`]'s.
@@ -605,7 +605,7 @@ impl Engine {
         pool.pause_job((of.kind, &of.subject), &of.progress, paused)
     }
 
-    /// Makes a volume.
+    /// Creates a volume.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -621,7 +621,7 @@ impl Engine {
         self.pool(pool)?.volumes()
     }
 
-    /// Grows a volume; shrinks it only with `shrink`, and what is beyond is lost.
+    /// Grows a volume; shrinks it only with `shrink`, and data beyond its new end is lost.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -635,7 +635,7 @@ impl Engine {
         self.pool(pool)?.resize_volume(volume, size, shrink)
     }
 
-    /// Changes what a volume may take of its pool.
+    /// Changes a volume's quota, reservation and settings.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -648,7 +648,7 @@ impl Engine {
         self.pool(pool)?.change_volume(volume, change)
     }
 
-    /// Ends the volume for its front ends and frees its space; returns the job.
+    /// Deletes a volume: closes it for its front ends and frees its space; returns the job.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -656,8 +656,8 @@ impl Engine {
         self.pool(pool)?.delete_volume(volume)
     }
 
-    /// The volume, for a front end. `initiator`: the name of whose operations come through this device, where
-    /// that is known; each session may open one of its own.
+    /// The volume, for a front end. `initiator`: the initiator that uses this device, if
+    /// known; each session may open one of its own.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -671,7 +671,7 @@ impl Engine {
         pool.open_volume_for(volume, initiator, None)
     }
 
-    /// The same for an export: what comes through this device is counted for it ([`PoolLook::exports`]).
+    /// The same for an export, to which this device's operations are attributed ([`PoolLook::exports`]).
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -686,7 +686,7 @@ impl Engine {
         pool.open_volume_for(volume, initiator, Some(export))
     }
 
-    /// How far a volume is that is being received; none where it is not, or is not there. Asks no shard, unlike
+    /// Progress of receiving a volume; `None` if it is not being received, or does not exist. Queries no shard, unlike
     /// [`Engine::volume_list`].
     ///
     /// # Errors
@@ -717,7 +717,7 @@ impl Engine {
         self.pool(pool)?.map(volume, bytes, cells)
     }
 
-    /// Where the block of a volume lies that has its logical block `lba`, and why.
+    /// Location of the block with the logical block `lba` of a volume, and why it is there.
     ///
     /// # Errors
     /// With a sentence that says what to do.

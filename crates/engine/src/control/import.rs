@@ -6,7 +6,7 @@ pub enum MissingDrives {
     /// The pool stays closed.
     #[default]
     Refuse,
-    /// It opens without those that are certainly gone: their device or file is not there, or is cut short. One that is
+    /// It opens without those that are certainly gone: their device or file is not there, or is truncated. One that is
     /// there and cannot be opened keeps it closed.
     Gone,
     /// It opens without them.

@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 /// Guarantees and limits of a policy. 0 means none for every figure but level and weight.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QosPolicy {
-    /// Its number in the pool; 0 for one that is to be made.
+    /// Its number in the pool; 0 for a new one.
     pub id: u32,
     /// Its name.
     pub name: String,
-    /// Service level, 1 (kept longest) to 5.
+    /// Service level, 1 (highest) to 5.
     pub level: u8,
-    /// Operations a second that are guaranteed.
+    /// Guaranteed operations per second.
     pub min_iops: u64,
     /// Bytes a second that are guaranteed.
     pub min_bandwidth: u64,
-    /// Operations a second at most.
+    /// Maximum operations per second.
     pub max_iops: u64,
     /// Bytes a second at most.
     pub max_bandwidth: u64,
-    /// Seconds' worth of its maximum that a volume saves up.
+    /// Burst: seconds of its maximum that a volume may accumulate.
     pub burst_s: u32,
-    /// Nanoseconds within which 99 of 100 operations are to end.
+    /// Maximum latency (p99), in nanoseconds.
     pub max_latency_ns: u64,
-    /// Part in what is left over, 1 to 10,000.
+    /// Weight for the remaining capacity, 1 to 10,000.
     pub weight: u32,
     /// How eagerly data of its volumes is promoted; `Normal`: as the level says.
     pub reaction: Reaction,
@@ -61,29 +61,29 @@ pub struct QosPolicyChange {
     pub fast_floor: Option<u64>,
     /// See [`QosPolicy`].
     pub ram_percent: Option<u8>,
-    /// Also when the pool cannot keep all minimums then.
+    /// Also if the pool cannot meet all minimums (overcommit).
     pub overcommit: bool,
 }
 
-/// The policy that a volume is to have: its own, or that of a group.
+/// The policy for a volume: its own, or that of a group.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PolicyChoice {
     /// Name or number of the policy; empty: none.
     pub policy: String,
     /// Name of the group that it shares a policy with; empty: none.
     pub group: String,
-    /// Also when the pool cannot keep all minimums then.
+    /// Also if the pool cannot meet all minimums (overcommit).
     pub overcommit: bool,
 }
 
-/// A group that is to be made, or to have another policy.
+/// A group to create, or to change.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct GroupChoice {
     /// Its name.
     pub name: String,
     /// Name or number of its policy.
     pub policy: String,
-    /// Also when the pool cannot keep all minimums then.
+    /// Also if the pool cannot meet all minimums (overcommit).
     pub overcommit: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct QosGroup {
     pub name: String,
     /// Its volumes.
     pub volumes: Vec<String>,
-    /// Its policy and what its volumes attained together; none where the pool does not know the policy.
+    /// Its policy and the service attained by its volumes together; `None` if its policy is unknown.
     pub qos: Option<VolumeQos>,
 }
 
@@ -109,15 +109,15 @@ pub struct QosRival {
     pub share_ppm: u64,
 }
 
-/// A volume's policy, and its attained service since the policy was assigned, or since the pool was opened. Where it shares the policy with
-/// a group, that is what the group attained.
+/// A volume's policy, and its attained service since the policy was assigned, or since the pool was opened. If it shares the policy with
+/// a group, the service is the group's.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VolumeQos {
     /// The policy.
     pub policy: QosPolicy,
     /// The group that it shares the policy with.
     pub group: Option<String>,
-    /// Operations a second in the last 100 ms.
+    /// Operations per second in the last 100 ms.
     pub iops: u64,
     /// Bytes a second in the last 100 ms.
     pub bandwidth: u64,
@@ -133,47 +133,47 @@ pub struct VolumeQos {
     pub own_ns: u64,
     /// Nanoseconds for which operations were held, summed over the operations.
     pub waited_ns: u64,
-    /// Nanoseconds that operations took once they had passed, summed over the operations.
+    /// Nanoseconds that operations took after passing the gate, summed over the operations.
     pub took_ns: u64,
     /// Volumes and groups served while operations were held for others recently: at most three, largest share first.
     pub held_for: Vec<QosRival>,
     /// Nanoseconds of shards' time that its operations took.
     pub cost_ns: u64,
-    /// Windows of 100 ms in which it asked for what it was promised.
+    /// Windows of 100 ms with demand for the guaranteed minimum.
     pub windows: u64,
     /// Of these, those in which the minimum was met.
     pub met: u64,
 }
 
-/// Whether a pool can keep what it promises.
+/// Whether a pool can meet its guarantees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QosVerdict {
-    /// It can.
+    /// It can meet them.
     Accepted,
-    /// It may not: little is left, or it has not shown yet what it can do.
+    /// Uncertain: little capacity is left, or it has not been measured yet.
     Warning,
-    /// It cannot.
+    /// It cannot meet them.
     Refused,
 }
 
 /// The guarantee of one volume, as a share of the pool's capacity.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QosClaim {
-    /// The volume, or the group; `(planned)` for one that is not there.
+    /// The volume, or the group; `(planned)` for a planned one.
     pub volume: String,
     /// It is a group's.
     pub group: bool,
     /// Its policy.
     pub policy: QosPolicy,
-    /// Millionths of what the pool has shown it can do; none while it has shown nothing.
+    /// Millionths of the pool's measured capacity; `None` without a measurement.
     pub share_ppm: Option<u64>,
 }
 
 /// Whether the sum of minimums fits, with the arithmetic.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QosCheck {
-    /// Operations of 4 KiB a second that the pool has shown it can do; none while it has shown nothing.
+    /// Measured capacity of the pool in operations of 4 KiB per second; `None` without a measurement.
     pub capacity_iops: Option<u64>,
     /// The guarantees of each volume with a policy of its own and of each group, by level and name.
     pub claims: Vec<QosClaim>,
@@ -194,7 +194,7 @@ impl Engine {
         Ok(self.pool(pool)?.qos_policies())
     }
 
-    /// Makes a policy.
+    /// Creates a policy.
     ///
     /// # Errors
     /// `Exists`, `Invalid` for figures that cannot be met, or when no label can be written.
@@ -216,7 +216,7 @@ impl Engine {
         self.pool(pool)?.change_policy(policy, change)
     }
 
-    /// Deletes a policy that no volume and no group has.
+    /// Deletes an unused policy.
     ///
     /// # Errors
     /// `NotFound`, `Invalid` for a built-in one, `Busy` while volumes or groups have it, or when no label can be written.
@@ -232,7 +232,7 @@ impl Engine {
         Ok(self.pool(pool)?.qos_groups())
     }
 
-    /// Makes a group without volumes.
+    /// Creates a group without volumes.
     ///
     /// # Errors
     /// `Exists`, `NotFound` when there is no such policy, `Invalid`, `Refused` when its minimum does not fit, or when no
@@ -241,7 +241,7 @@ impl Engine {
         self.pool(pool)?.create_group(group)
     }
 
-    /// Gives a group another policy, for all of its volumes.
+    /// Changes the policy of a group, for all of its volumes.
     ///
     /// # Errors
     /// `NotFound`, `Refused` when its minimum does not fit, or when no label can be written.
@@ -249,7 +249,7 @@ impl Engine {
         self.pool(pool)?.change_group(group)
     }
 
-    /// Deletes a group that no volume is in.
+    /// Deletes an empty group.
     ///
     /// # Errors
     /// `NotFound`, `Busy` while volumes are in it, or when no label can be written.
@@ -257,7 +257,7 @@ impl Engine {
         self.pool(pool)?.delete_group(group)
     }
 
-    /// Whether the pool can keep the minimums of its volumes' policies, and of as many volumes of a planned policy.
+    /// Whether the pool can meet the minimums of its volumes' policies, and of a number of volumes with a planned policy.
     ///
     /// # Errors
     /// `NotFound` when there is no such policy.
@@ -265,7 +265,7 @@ impl Engine {
         self.pool(pool)?.check_qos(planned)
     }
 
-    /// Makes a volume that has a policy from the beginning.
+    /// Creates a volume with a policy.
     ///
     /// # Errors
     /// As [`Engine::volume_create`]'s, `NotFound` when there is no such policy, and `Refused` when its minimum does not

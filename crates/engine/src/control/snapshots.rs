@@ -8,7 +8,7 @@ use super::types::{
 use std::sync::Arc;
 
 impl Engine {
-    /// Takes a snapshot of volumes of a pool at one moment. `now_s`: seconds since 1970.
+    /// Takes an atomic snapshot of volumes of a pool. `now_s`: seconds since 1970.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -31,7 +31,7 @@ impl Engine {
     }
 
     /// Bytes that a snapshot alone has, which deleting it would free: found by examining its pages
-    /// and those of what is based on it, as long as `go_on` says so; none when it was ended by that.
+    /// and those of what is based on it, as long as `go_on` returns true; `None` if it ended the search.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -61,7 +61,7 @@ impl Engine {
         pool.change_snapshot(volume, name, new_name, held)
     }
 
-    /// Deletes snapshots of a volume; their space comes free in the background.
+    /// Deletes snapshots of a volume; their space becomes free in the background.
     ///
     /// # Errors
     /// With a sentence that says what to do; all are still there then.
@@ -69,7 +69,7 @@ impl Engine {
         self.pool(pool)?.delete_snapshots(volume, names)
     }
 
-    /// Sets when snapshots of volumes are taken by themselves; they leave the schedules of this name
+    /// Sets a schedule of snapshots of volumes; the volumes leave the schedules of this name
     /// that they were in. `now_s`: seconds since 1970.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Engine {
         self.pool(pool)?.schedules(volume)
     }
 
-    /// Takes a volume out of a schedule; its snapshots stay.
+    /// Removes a volume from a schedule; its snapshots are kept.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -99,7 +99,7 @@ impl Engine {
         self.pool(pool)?.remove_schedule(volume, schedule)
     }
 
-    /// Takes the snapshot that is due in a schedule, which any of its volumes tells.
+    /// Takes the due snapshot of a schedule, identified by any of its volumes.
     ///
     /// # Errors
     /// With a sentence that says what to do; there is no snapshot then.
@@ -113,7 +113,7 @@ impl Engine {
         self.pool(pool)?.take_scheduled(volume, schedule, turn)
     }
 
-    /// Makes a volume that begins as a snapshot is.
+    /// Creates a clone of a snapshot.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -127,7 +127,7 @@ impl Engine {
         self.pool(pool)?.clone_snapshot(volume, name, clone)
     }
 
-    /// Gives a clone the snapshots that it is based on; the volume that had them is a clone then.
+    /// Promotes a clone: swaps it with its origin.
     ///
     /// # Errors
     /// With a sentence that says what to do; nothing is changed then.
@@ -161,8 +161,8 @@ impl Engine {
         self.pool(pool)?.diff(volume, from, to, start, limit)
     }
 
-    /// Begins to receive a snapshot of another pool into a volume, or continues with it. Nobody else
-    /// may write to the volume from here on. Returns from where on it is still to be written, in bytes.
+    /// Begins to receive a snapshot of another pool into a volume, or resumes that. No other client
+    /// may write to the volume from here on. Returns the offset from which data is missing, in bytes.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -176,7 +176,7 @@ impl Engine {
         self.pool(pool)?.begin_receive(volume, spec, force)
     }
 
-    /// Keeps that the first `done` bytes of a volume that is being received are written and flushed.
+    /// Records that the first `done` bytes of a volume that is being received are written and flushed.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -192,7 +192,7 @@ impl Engine {
         self.pool(pool)?.end_receive(volume)
     }
 
-    /// A snapshot, for a front end: it can be read.
+    /// Opens a snapshot for a front end, read-only.
     ///
     /// # Errors
     /// With a sentence that says what to do.

@@ -15,15 +15,15 @@ use units::SnapshotId;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
-    /// There is no such pool, volume, vdrive, drive or job.
+    /// The pool, volume, vdrive, drive or job does not exist.
     NotFound,
     /// The name is taken, or the drive is in use.
     Exists,
     /// The request itself is wrong.
     Invalid,
-    /// Refused for the caller's own good; an explicit word (`force`, `accept_…`) allows it.
+    /// Refused to prevent data loss; an explicit option (`force`, `accept_…`) permits it.
     Refused,
-    /// Something else has to end first.
+    /// The object is in use.
     Busy,
     /// Not enough space.
     NoSpace,
@@ -33,12 +33,12 @@ pub enum ErrorCode {
     Damaged,
 }
 
-/// Why a request was not carried out: nothing of it was.
+/// The reason why a request was rejected: nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct EngineError {
-    /// For programs.
+    /// The kind, for programs.
     pub code: ErrorCode,
-    /// For people: what, why, and what to do.
+    /// The message, for people: what, why, and what to do.
     pub message: String,
 }
 
@@ -70,22 +70,22 @@ pub enum Tier {
     Slow,
 }
 
-/// How a vdrive lays its space over its drives.
+/// Layout of a vdrive over its drives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum LayoutSpec {
-    /// One after the other; any sizes, capacity is their sum.
+    /// Concatenation; drives of any sizes, the capacity is their sum.
     Concat,
-    /// Round robin in chunks; what a bigger drive has beyond the smallest is added as a concat.
+    /// Round robin in chunks; excess space of larger drives is concatenated.
     Stripe {
         /// Bytes on one drive before the next: a power of two from 4 KiB to 1 MiB.
         chunk: u64,
     },
-    /// Two or three copies; the smallest drive counts.
+    /// Two or three copies; the smallest drive determines the capacity.
     Mirror,
 }
 
-/// A vdrive to be made.
+/// A vdrive to create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VdriveSpec {
     /// Its tier.
@@ -107,20 +107,20 @@ pub enum SpacePolicy {
     SlowFirst,
 }
 
-/// A pool to be made.
+/// A pool to create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PoolSpec {
     /// Letters, digits, `-`, `_`, `.`; begins with a letter; at most 64.
     pub name: String,
     /// At least one.
     pub vdrives: Vec<VdriveSpec>,
-    /// Where new space begins.
+    /// Write-back policy.
     pub policy: SpacePolicy,
-    /// Single-threaded engines; 0 chooses one a core.
+    /// Number of single-threaded engines; 0: one per core.
     pub shards: u16,
     /// Overwrite drives that contain data.
     pub force: bool,
-    /// An unmirrored fast tier over a slow one is accepted: its loss loses data.
+    /// Accept an unmirrored fast tier over a slow one, whose loss loses data.
     pub accept_unmirrored: bool,
 }
 
@@ -137,11 +137,11 @@ pub struct DriveReport {
     pub physical_sector: u32,
     /// `solid`, `spinning` or `unknown`.
     pub rotation: String,
-    /// Whether a flush matters.
+    /// Whether it has a volatile write cache.
     pub write_cache: bool,
     /// Its content, by name (`ext4 filesystem`, `GPT partition table`, `convect pool NAME`).
     pub found: Option<String>,
-    /// The pool that uses it now.
+    /// The pool that uses it.
     pub pool: Option<String>,
 }
 
@@ -154,10 +154,10 @@ pub struct DriveStatus {
     pub spec: String,
     /// Size.
     pub size: u64,
-    /// `online`, `syncing` (it is being brought up to date), `out` (a mirror continues without what
-    /// is on it), `offline` (taken out by hand) or `missing`.
+    /// `online`, `syncing` (it is being resynced), `out` (a mirror runs without
+    /// it), `offline` (taken offline manually) or `missing`.
     pub state: String,
-    /// Requests ended since the pool was opened.
+    /// Requests completed since the pool was opened.
     pub reads: u64,
     /// Same for writes.
     pub writes: u64,
@@ -175,13 +175,13 @@ pub struct DriveStatus {
     pub errors: u64,
     /// Blocks that did not match their checksum and were repaired from another member.
     pub repaired: u64,
-    /// Requests that the drive did not answer within the deadline.
+    /// Requests that timed out.
     pub timeouts: u64,
-    /// It does not respond, or takes far longer than its own usual time.
+    /// It is not responding, or far slower than usual.
     pub slow: bool,
     /// Why it is not online; empty when it is.
     pub why: String,
-    /// How much of what it lacks has been copied, while it is syncing.
+    /// Progress of its resync, in per cent.
     pub synced_percent: Option<u8>,
     /// Bytes written to it since it joined.
     pub wear: WearStatus,
@@ -206,7 +206,7 @@ pub struct VdriveStatus {
     pub drives: Vec<DriveStatus>,
 }
 
-/// A scrub to be started.
+/// A scrub to start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScrubSpec {
     /// Bytes a second that it may read from the pool's drives.
@@ -215,7 +215,7 @@ pub struct ScrubSpec {
     pub began_s: u64,
 }
 
-/// A copy that a scrub found wrong.
+/// A bad copy that a scrub found.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScrubFaultStatus {
     /// The volume whose data or map it is; empty when it is the pool's own.
@@ -228,18 +228,18 @@ pub struct ScrubFaultStatus {
     pub drive: String,
     /// The fault.
     pub error: String,
-    /// It is right again.
+    /// It was repaired.
     pub repaired: bool,
 }
 
-/// The scrub of a pool that runs, or the last one.
+/// The running scrub of a pool, or the last one.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ScrubStatus {
     /// `never`, `running`, `paused`, `done` or `cancelled`.
     pub state: String,
-    /// When it began: seconds since 1970. Where there was none, since when the schedule counts.
+    /// Its start: seconds since 1970. Before the first scrub: the start of the schedule.
     pub began_s: u64,
-    /// How long it ran, in seconds.
+    /// Its duration in seconds.
     pub took_s: u64,
     /// Bytes read from drives.
     pub bytes: u64,
@@ -253,13 +253,13 @@ pub struct ScrubStatus {
     pub job: Option<u64>,
     /// Copies of blocks and pages that were checked.
     pub blocks: u64,
-    /// Copies that were not right.
+    /// Bad copies.
     pub errors: u64,
     /// Of these, repaired copies.
     pub repaired: u64,
-    /// Blocks and pages of which no right copy is left.
+    /// Blocks and pages without an intact copy.
     pub lost: u64,
-    /// The first copies that were not right, since the pool was opened.
+    /// The first bad copies, since the pool was opened.
     pub faults: Vec<ScrubFaultStatus>,
 }
 
@@ -267,20 +267,20 @@ pub struct ScrubStatus {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FillPart {
-    /// All that volumes and snapshots store, with what is promised to volumes.
+    /// Data of volumes and snapshots, with reservations.
     Space,
     /// The metadata region, except its reserve for rewriting pages.
     Metadata,
-    /// Data on the fast tier that is nowhere else, where it is to be demoted.
+    /// Dirty data on the fast tier, if it is to be demoted.
     Fast,
     /// The slow tier below a fast one.
     Slow,
 }
 
-/// How full a part of a pool is.
+/// Usage of a part of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FillStatus {
-    /// Which.
+    /// The part.
     pub part: FillPart,
     /// Bytes that are taken; may be more than there is room for.
     pub used: u64,
@@ -299,9 +299,9 @@ pub struct PoolStatus {
     pub state: String,
     /// Messages for the administrator; empty when there is no problem.
     pub messages: Vec<String>,
-    /// Where new space begins.
+    /// Write-back policy.
     pub policy: SpacePolicy,
-    /// Single-threaded engines.
+    /// Number of single-threaded engines.
     pub shards: u16,
     /// Usable bytes of all tiers.
     pub capacity: u64,
@@ -312,31 +312,31 @@ pub struct PoolStatus {
     /// Bytes reserved or stored beyond the capacity: a power cut undid discards whose space had
     /// been given out. Nothing new is until it is 0 again.
     pub overpromised: u64,
-    /// Sum of the volumes' sizes in bytes: what hosts may want to store.
+    /// Provisioned: sum of the volumes' sizes in bytes.
     pub promised: u64,
-    /// How full its parts are.
+    /// Usage of its parts.
     pub fills: Vec<FillStatus>,
-    /// Per cent at which it is warned that one of them fills, in order.
+    /// Warning levels for their usage, in per cent, in order.
     pub warn_at: Vec<u8>,
     /// Fast tier: usable bytes, bytes of data that is nowhere else, bytes of clean copies.
     pub fast_capacity: u64,
-    /// Data on the fast tier that is newer than its home or has none.
+    /// Dirty data on the fast tier.
     pub fast_dirty: u64,
-    /// Clean copies on the fast tier of data whose home is slow.
+    /// Clean copies on the fast tier.
     pub fast_shadow: u64,
     /// Its vdrives.
     pub vdrives: Vec<VdriveStatus>,
     /// Volumes.
     pub volumes: usize,
-    /// Promotion into the fast tier is held.
+    /// Promotion is held.
     pub promotion_held: bool,
     /// Engine memory for maps, in bytes.
     pub map_bytes: u64,
-    /// Engine memory for cached data (the RAM tier), in bytes.
+    /// Engine memory for cached data (the RAM cache), in bytes.
     pub ram_bytes: u64,
     /// Its maximum size in bytes.
     pub ram_limit: u64,
-    /// The scrub that runs, or the last one, with a few of the faults.
+    /// The running scrub, or the last one, with a few of the faults.
     pub scrub: ScrubStatus,
     /// The promotion budget, if there is one.
     pub budget: Option<BudgetStatus>,
@@ -348,12 +348,12 @@ pub struct PoolStatus {
     pub generation: u64,
 }
 
-/// Something old that a pool was opened with.
+/// Outdated state that a pool was opened with.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OldStatus {
-    /// The drive, by its specification; none: a shard's metadata.
+    /// The drive, by its specification; `None`: a shard's metadata.
     pub drive: Option<String>,
-    /// What it is.
+    /// Its description.
     pub message: String,
 }
 
@@ -375,11 +375,11 @@ pub struct Importable {
 pub struct ScanReport {
     /// Pools that are not open.
     pub pools: Vec<Importable>,
-    /// Drives that could not be opened, each with why.
+    /// Drives that could not be opened, with reasons.
     pub passed_over: Vec<String>,
 }
 
-/// A volume to be made.
+/// A volume to create.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VolumeSpec {
     /// As a pool's name; unique in its pool.
@@ -390,8 +390,8 @@ pub struct VolumeSpec {
     pub lba_size: u32,
     /// All of its space is reserved at creation.
     pub thick: bool,
-    /// The most bytes that it and its snapshots may store, rounded up to whole 4 KiB; 0: as much as
-    /// the pool has.
+    /// Quota: maximum bytes of it and its snapshots, rounded up to whole 4 KiB; 0:
+    /// none.
     pub quota: u64,
     /// Bytes that the pool keeps for it and its snapshots, rounded up to whole 4 KiB; 0: none.
     pub reservation: u64,
@@ -415,22 +415,22 @@ pub struct VolumeChange {
 /// Changes of a volume's performance targets; omitted ones stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TargetsChange {
-    /// Operations a second; 0: nothing is expected.
+    /// Operations per second; 0: no target.
     pub iops: Option<u64>,
     /// Bytes a second, in the same way.
     pub bandwidth: Option<u64>,
-    /// Nanoseconds within which 99 of 100 operations are to end, in the same way.
+    /// p99 latency in nanoseconds; 0: no target.
     pub latency_ns: Option<u64>,
 }
 
 /// Performance targets of a volume; 0: none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Targets {
-    /// Operations a second.
+    /// Operations per second.
     pub iops: u64,
     /// Bytes a second.
     pub bandwidth: u64,
-    /// Nanoseconds within which 99 of 100 operations are to end.
+    /// p99 latency in nanoseconds.
     pub latency_ns: u64,
 }
 
@@ -447,13 +447,13 @@ pub struct VolumeStatus {
     pub size: u64,
     /// 512 or 4,096.
     pub lba_size: u32,
-    /// Whether its space is reserved.
+    /// Whether all of its space is reserved (thick).
     pub thick: bool,
     /// Bytes written and not discarded.
     pub mapped: u64,
     /// Bytes that it and its snapshots store: what its quota limits.
     pub held: u64,
-    /// The most of them; 0: as much as the pool has.
+    /// Its quota; 0: none.
     pub quota: u64,
     /// Bytes that the pool keeps for it and its snapshots; 0: none, or all of a thick one.
     pub reservation: u64,
@@ -465,7 +465,7 @@ pub struct VolumeStatus {
     pub knobs: KnobsStatus,
     /// Its performance targets.
     pub targets: Targets,
-    /// Its quality-of-service policy, and what it attained; none where it has none.
+    /// Its quality-of-service policy, and attained service, if it has one.
     pub qos: Option<VolumeQos>,
     /// Stable name for serial numbers.
     pub serial: String,
@@ -500,7 +500,7 @@ pub struct SnapshotStatus {
     pub identity: String,
 }
 
-/// A snapshot of another pool that a volume is to get.
+/// A snapshot of another pool that a volume receives.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReceiveSpec {
     /// Its name.
@@ -511,16 +511,16 @@ pub struct ReceiveSpec {
     pub from: Option<SnapshotId>,
     /// Size of the volume then, in bytes.
     pub size: u64,
-    /// 512 or 4,096, for a volume that is made.
+    /// 512 or 4,096, for a new volume.
     pub lba_size: u32,
     /// Bytes, from the first one on, that are not sent again.
     pub start: u64,
 }
 
-/// How far a volume is that is being received.
+/// Progress of receiving a volume.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReceiveStatus {
-    /// Name that the snapshot will have.
+    /// Name of the snapshot.
     pub snapshot: String,
     /// Its future content: a `units::SnapshotId`.
     pub to: String,
@@ -533,23 +533,23 @@ pub struct ReceiveStatus {
 /// The snapshots that a clone took over when it was promoted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Promotion {
-    /// The volume that had them, which is a clone now.
+    /// The volume that had them, which is now a clone.
     pub parent: String,
     /// Names of the snapshots, oldest first.
     pub snapshots: Vec<String>,
 }
 
-/// When snapshots of volumes are to be taken by themselves.
+/// A schedule of snapshots.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScheduleSpec {
     /// Its name, at most 40 bytes, with which those of its snapshots begin; one of its kind for
     /// each volume.
     pub name: String,
-    /// The volumes, of which snapshots are taken at one moment.
+    /// The volumes, of which atomic snapshots are taken.
     pub volumes: Vec<String>,
-    /// From one due time to the next, in seconds.
+    /// Interval in seconds.
     pub every_s: u64,
-    /// Snapshots that are kept of each volume.
+    /// Snapshots kept per volume.
     pub keep: u32,
 }
 
@@ -562,28 +562,28 @@ pub struct ScheduleStatus {
     pub pool: String,
     /// The volumes.
     pub volumes: Vec<String>,
-    /// From one due time to the next, in seconds.
+    /// Interval in seconds.
     pub every_s: u64,
-    /// Snapshots that are kept of each volume.
+    /// Snapshots kept per volume.
     pub keep: u32,
-    /// Since when it counts: seconds since 1970.
+    /// Its start: seconds since 1970.
     pub since_s: u64,
-    /// When it took the last one: seconds since 1970.
+    /// Time of its last snapshot: seconds since 1970.
     pub last_s: Option<u64>,
-    /// Due times for which none was taken, since it counts.
+    /// Missed snapshots since its start.
     pub missed: u64,
-    /// The first of them: seconds since 1970.
+    /// Time of the first missed one: seconds since 1970.
     pub missed_since_s: Option<u64>,
 }
 
-/// A schedule's turn to take a snapshot.
+/// A due snapshot of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScheduleTurn {
     /// The snapshot's name.
     pub snapshot: String,
     /// Now: seconds since 1970.
     pub now_s: u64,
-    /// Due times that were missed since its last turn.
+    /// Snapshots missed since the last one.
     pub missed: u64,
     /// Time of the first one: seconds since 1970.
     pub missed_since_s: u64,
@@ -596,22 +596,22 @@ pub struct ChangedRange {
     pub offset: u64,
     /// Length in bytes: whole blocks of 4 KiB.
     pub len: u64,
-    /// It holds data; otherwise it reads as zeroes.
+    /// It contains data; otherwise it reads as zeroes.
     pub data: bool,
 }
 
 /// Differences between a volume or a snapshot and a snapshot, or a part of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SnapshotDiff {
-    /// Size in bytes of what was examined.
+    /// Size in bytes of the examined part.
     pub size: u64,
     /// Changed ranges, in order.
     pub ranges: Vec<ChangedRange>,
-    /// Where to continue, in bytes, unless this is all.
+    /// Offset to continue from, in bytes, unless this is all.
     pub next: Option<u64>,
 }
 
-/// An export, kept in the pool; what its parameters mean is the front end's business.
+/// An export, stored in the pool; its parameters are interpreted by the front end.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ExportRecord {
     /// Unique in the pool.
@@ -626,7 +626,7 @@ pub struct ExportRecord {
     pub initiator: Option<String>,
 }
 
-/// Long work.
+/// A job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JobStatus {
     /// Its number.
@@ -737,7 +737,7 @@ pub struct EngineConfig {
     pub threads: usize,
     /// The cores that they run on.
     pub cores: Cores,
-    /// Bytes of RAM for the RAM tier of each pool.
+    /// Bytes of RAM for the RAM cache of each pool.
     pub ram_tier: u64,
     /// Bytes of RAM for cached map pages of each pool.
     pub map_cache: u64,

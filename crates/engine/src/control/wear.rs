@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Bytes that a pool wrote to one of its drives, by what they were for; what was written since the labels were
-/// written last is lost when the power is cut.
+/// written last is lost in a power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct WearStatus {
     /// Start of counting: seconds since 1970; 0: not known yet.

@@ -1,6 +1,6 @@
 //! Long operations of a volume: reads and writes of more than 64 KiB, discards and writes of zeroes of several regions.
 //!
-//! They are carried out in parts that take turns (round robin over the operations), and together have so many bytes with the
+//! They are carried out in parts that take turns (round robin over the operations), and together have a limited number of bytes in the
 //! shards at a time: however much a host requests at a time, its volume uses no more memory and drives than that, and others have
 //! their turn in between. The parts of one operation have slices of its memory; a copy would take as much memory as hosts
 //! like. The first error ends an operation, and so does the disconnection of its client: parts that have not begun by then are
@@ -52,7 +52,7 @@ fn data_parts(op: &Op) -> Vec<(usize, usize)> {
 enum Memory {
     /// None, or all of it for the only part.
     Whole(IoBuf),
-    /// What it was cut from, and the slices of parts that have not begun.
+    /// Its original memory, and the slices of parts that have not begun.
     Cut(CutBuf, VecDeque<IoBuf>),
 }
 
@@ -202,7 +202,7 @@ impl State {
     }
 }
 
-/// What an operation's turn is for.
+/// The step of an operation's turn.
 enum Turn {
     /// A part of the operation of a number is to begin.
     Part(u64, Next, Given),

@@ -27,7 +27,7 @@ fn left_to_others(all: u64, due: Due) -> u64 {
     }
 }
 
-/// Those who wait for slots.
+/// Waiters for slots.
 #[derive(Default)]
 pub(crate) struct Line {
     /// By rank, then by arrival.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use units::CHUNK_BLOCKS;
 
-/// How long a write waits for other shards, in nanoseconds.
+/// Timeout of a write's wait for other shards, in nanoseconds.
 const PATIENCE_NS: u64 = 20_000_000_000;
 /// Its polling interval, in nanoseconds.
 const LOOK_NS: u64 = 2_000_000;

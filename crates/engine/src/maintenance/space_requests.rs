@@ -15,7 +15,7 @@ use std::cell::Cell;
 /// Time without requests by writes after an unsuccessful one, in nanoseconds. Early requests of a shard are no more
 /// frequent either.
 const BACKOFF_NS: u64 = 10_000_000_000;
-/// How long space counts as short after a shard has asked, in nanoseconds.
+/// Time for which space counts as short after a request, in nanoseconds.
 const SPARING_NS: u64 = 60_000_000_000;
 
 /// A shard's requests for space, and its work for those of others.

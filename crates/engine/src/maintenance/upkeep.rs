@@ -4,7 +4,7 @@
 //! ([`WritebackRate`]), scrubs and deletions measure hosts' latency ([`Throttle`]), the others run as fast as the drives allow.
 //! Guarantees of volumes take precedence. Background work is a tenant of the lowest level: while a volume of the pool
 //! misses its guarantee ([`Upkeep::hurt`], reported by the gates), each kind is reduced to its floor, so that it
-//! ends all the same, and runs at its usual rate again once no promise has been missed for a while.
+//! ends nevertheless, and runs at its usual rate again once no promise has been missed for a while.
 //!
 //! Leaves out: what a kind does. Work that frees space for waiting hosts is not background work: nothing here delays it.
 

@@ -1,4 +1,4 @@
-//! Loading the pages of many chunks at once, for recovery: a journal may change tens of thousands
+//! Bulk loading of the pages of many chunks, for recovery: a journal may change tens of thousands
 //! all over a map, and reading them one by one would dominate the time of an opening.
 
 use super::layer_table::layer_entry;

@@ -256,7 +256,7 @@ impl Shard {
     }
 
     /// Says which layers there are and what they stand on. An opening does before the journal is
-    /// played: what is inherited depends on it.
+    /// replayed: what is inherited depends on it.
     pub fn set_layers(&self, layers: &[LayerConfig]) {
         let mut state = self.state.borrow_mut();
         state.paths.forget();

@@ -2,7 +2,7 @@
 //! (docs/snapshots.md).
 //!
 //! A chunk is merged without waiting in between, and never while a checkpoint collects pages: a
-//! checkpoint has all of it or nothing, and its record, played again, finds the pages as they were.
+//! checkpoint has all of it or nothing, and its record, replayed again, finds the pages as they were.
 
 use super::page::{ChunkLock, Make, MapPage};
 use super::radix::Lookup;
@@ -21,7 +21,7 @@ use units::{CHUNK_BLOCKS, Place};
 
 /// Time between tries while other work has a chunk, in nanoseconds.
 const PAUSE_NS: u64 = 1_000_000;
-/// How long room is kept for while a checkpoint is being written, in nanoseconds.
+/// Time for which room is reserved while a checkpoint is being written, in nanoseconds.
 const KEPT_NS: u64 = 200_000_000;
 
 impl Shard {
@@ -213,7 +213,7 @@ impl Shard {
         }
     }
 
-    /// Plays a merge again. One that cannot be (writes before it that were not flushed did not
+    /// Replays a merge again. One that cannot be (writes before it that were not flushed did not
     /// survive) is left out: the upper page then still hides the lower one.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 //! journal has what changed since.
 //!
 //! Pages are loaded on demand and evicted by a clock (second chance); of a frozen layer's sparse page a summary of a few
-//! bytes a block stays. Layers that nobody names any more are merged into the one below, chunk by chunk, without waiting
+//! bytes a block stays. Unreferenced layers are merged into the one below, chunk by chunk, without waiting
 //! within a chunk.
 //!
 //! May call the journal, which each change of a page is appended to, and space, for what it replaces. Leaves out: reading

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use units::CHUNK_EXTENTS;
 use units::mutation::{Mutation, is_on};
 
-/// How long a new page waits for work that keeps room for its own, in nanoseconds, and how often it looks.
+/// Timeout of a new page's wait for work with reserved room, in nanoseconds, and its polling interval.
 const ROOM_NS: u64 = 5_000_000_000;
 const LOOK_NS: u64 = 10_000_000;
 
@@ -25,11 +25,11 @@ pub struct MapPage {
     pub touched: Cell<bool>,
     /// It went into the page of the layer beneath, or its layer is no more: it counts as absent.
     pub freed: Cell<bool>,
-    /// Some background work moves the chunk's data.
+    /// Background work is moving the chunk's data.
     pub busy: Cell<bool>,
     /// Extents that are being fetched from the slow tier.
     pub fetching: Cell<u16>,
-    /// Slot of the RAM tier of each extent, plus one.
+    /// Slot of the RAM cache of each extent, plus one.
     pub ram: [Cell<u32>; CHUNK_EXTENTS],
     /// When a block was last written, on the loop's clock.
     pub written_ns: Cell<u64>,

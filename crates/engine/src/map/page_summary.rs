@@ -143,7 +143,7 @@ impl PageSummaries {
         Some((entry.slot(), entry.crc()))
     }
 
-    /// A summary told where a block was to be read.
+    /// A block was located by a summary.
     pub fn used(&mut self, key: (u32, u32)) {
         if let Some(summary) = self.known.get_mut(&key) {
             summary.touched = true;

@@ -176,7 +176,7 @@ impl Pool {
             Some(pool_drive) => pool_drive,
             None => self.moved_drive(text)?,
         };
-        // Held here it would not be let go.
+        // A reference here would keep it open.
         pool_drive.drive = None;
         self.refuse_resync(&pool_drive)?;
         let members = self.members_on(pool_drive.id);

@@ -71,7 +71,7 @@ impl Pool {
             let volume = self.changeable(volume)?;
             self.check_new_snapshot(&volume, &new.name)?;
             if of.iter().any(|known| known.id == volume.id) {
-                let text = format!("volume {} is named twice", volume.name);
+                let text = format!("volume {} is given twice", volume.name);
                 return error(ErrorCode::Invalid, text);
             }
             of.push(volume);

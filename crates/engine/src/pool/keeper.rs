@@ -61,7 +61,7 @@ pub(crate) struct Labelled {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
     All,
-    /// Those with metadata.
+    /// The drives with metadata.
     Leading,
 }
 

@@ -26,7 +26,7 @@ pub(super) fn random_id() -> Result<u128> {
     control::entropy().map_err(|failed| {
         EngineError::new(
             ErrorCode::Io,
-            format!("the system gives no random numbers: {failed}"),
+            format!("the system returns no random numbers: {failed}"),
         )
     })
 }

@@ -100,7 +100,7 @@ impl Pool {
         }
     }
 
-    /// Makes a policy.
+    /// Creates a policy.
     ///
     /// # Errors
     /// As [`crate::Engine::qos_policy_create`]'s.
@@ -181,7 +181,7 @@ impl Pool {
         let groups = config.qos.groups.iter();
         if let Some(group) = groups.clone().find(|group| group.policy == policy.id) {
             let text = format!(
-                "group {} uses policy {}: change that with `convect qos group set`, or delete the group",
+                "policy {} is used by group {}: change that with `convect qos group set`, or delete the group",
                 policy.name, group.name
             );
             return error(ErrorCode::Busy, text);

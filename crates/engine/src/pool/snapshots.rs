@@ -396,7 +396,7 @@ impl Pool {
 pub(super) type Clones = BTreeMap<u32, Vec<String>>;
 
 /// A volume is a clone of the first snapshot of another volume that is met on the way down from its
-/// live layer.
+/// active layer.
 fn clones(config: &PoolConfig) -> Clones {
     let layers: BTreeMap<u32, u32> = config
         .layers

@@ -49,7 +49,7 @@ impl Told {
 }
 
 /// Refuses to open a pool without drives that are present, have lost their labels, and record changes
-/// that the drives with labels lack. Members without a drive are those that are missing.
+/// that the drives with labels lack. Members without a drive are missing.
 pub(super) fn refuse_older(
     remote: &Remote,
     pool: PoolId,

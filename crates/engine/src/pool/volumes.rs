@@ -44,7 +44,7 @@ impl Pool {
         }
     }
 
-    /// Makes a volume.
+    /// Creates a volume.
     ///
     /// # Errors
     /// `Exists`, `Invalid`, or `NoSpace` if the space to reserve is not available.
@@ -52,7 +52,7 @@ impl Pool {
         self.create_volume_with(spec, &PolicyChoice::default())
     }
 
-    /// Makes a volume that has a policy.
+    /// Creates a volume that has a policy.
     ///
     /// # Errors
     /// The same, and those of [`Pool::choose_policy`].

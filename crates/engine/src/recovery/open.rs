@@ -11,7 +11,7 @@ use units::mutation::{Mutation, is_on};
 const BATCH: usize = 128;
 /// Pages of the journal that are read first: then twice as many each time. It is often short.
 const FIRST: u64 = 4;
-/// How often a page that cannot be read is tried again.
+/// Retries of an unreadable page.
 const TRIES: usize = 3;
 const UNREADABLE: &str = "the journal cannot be read";
 
@@ -30,8 +30,8 @@ impl Shard {
         self.checkpoint().await
     }
 
-    /// Plays the journal since the checkpoint; nothing is made valid by it yet. All shards of a pool do
-    /// this before any of them ends its recovery. With `accept_old` drives that were put back to an earlier state
+    /// Replays the journal since the checkpoint; nothing is made valid by it yet. All shards of a pool do
+    /// this before any of them ends its recovery. With `accept_old` drives that were restored to an earlier state
     /// give what they have.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Shard {
         Ok(())
     }
 
-    /// How far tails tell that the journal was durable, with its data, of which there are `pages`.
+    /// Durable end of the journal and its data according to tails; the journal has `pages` pages.
     ///
     /// # Errors
     /// `Medium` if they are ahead of the drives, which then are outdated, unless that is accepted.
@@ -125,7 +125,7 @@ impl Shard {
             batch = (2 * batch).min(BATCH as u64);
             let copies = meta.read_members(base + at, count).await.map_err(explain)?;
             for index in 0..count {
-                // What was durable the ring has. Where it has not, the drives were put back to what they were
+                // What was durable the ring has. Where it has not, the drives were restored to an earlier state to what they were
                 // before, and the tail is of a later time.
                 let left = self.state.borrow().journal.left_in_tail(next);
                 let (known, left) = match next >= durable {
@@ -188,7 +188,7 @@ impl Shard {
         }))
     }
 
-    /// What a page's place holds that no member could read, tried again. Nothing where the tail that was left has all that
+    /// Retries reading a page's place that no member could read. `None` if the left tail has all that
     /// the ring may lack: it would have that page.
     ///
     /// # Errors

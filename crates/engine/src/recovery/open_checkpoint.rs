@@ -201,7 +201,7 @@ impl Shard {
     }
 
     /// A crash may have left the newest record on one member only. Every member gets it before anything is
-    /// written that an older one needs: that member may be lost next. Not before the opening can be refused no more.
+    /// written that an older one needs: that member may be lost next. Only once the opening can no longer be refused.
     pub(super) async fn spread_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), IoError> {
         if is_on(Mutation::CheckpointOneLeg) {
             return Ok(());

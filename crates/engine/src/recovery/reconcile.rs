@@ -137,7 +137,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Of several blocks in one slot the one that is there; else one whose newest record counts.
+    /// Of several blocks in one slot, the one whose data is there; else one with a valid newest record.
     async fn right_owner(
         &self,
         map_pages: &[Changed],

@@ -4,7 +4,7 @@
 //! the drive without their data: each is applied only if its data is there, and frees what the
 //! map says then, not what the record says. A write whose slot cannot be read counts as written, so that its block cannot
 //! be read either, rather than return older data (`recovery/unproven.rs`). A write whose slot holds something else may have been
-//! durable all the same, when its block was demoted and the slot was given away: its checksum is kept
+//! durable nevertheless, when its block was demoted and the slot was given away: its checksum is kept
 //! until a record says where else the block is.
 
 use super::open::JournalBody;

@@ -20,7 +20,7 @@ use units::mutation::{Mutation, is_on};
 pub struct ShardOp {
     /// Volume.
     pub volume: u32,
-    /// What to do; its range is in one region.
+    /// The operation; its range is in one region.
     pub op: Op,
     /// Its origin.
     pub by: Asker,

@@ -2,7 +2,7 @@
 //!
 //! Owns the flag that closes the shard, which is set once and never taken back, and the number of tasks that its end
 //! waits for. A task is counted from [`Task::begin`] until the [`Task`] that it keeps is dropped, so a task that
-//! ends early or is dropped with its loop is never counted for ever. Any part may ask whether the shard closes, and
+//! ends early or is dropped with its loop is never counted forever. Any part may ask whether the shard closes, and
 //! does so between two pieces of work; only `Shard::close` closes.
 
 use super::state::Shard;

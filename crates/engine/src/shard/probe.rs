@@ -54,7 +54,7 @@ pub(crate) fn run<T: Future<Output = ()> + 'static>(test: impl FnOnce(Handle) ->
     }
 }
 
-/// How often a drive was flushed, and how long it takes for that.
+/// Number of flushes of a drive, and their duration.
 #[derive(Default)]
 struct Flushes {
     count: AtomicU64,
@@ -221,7 +221,7 @@ impl Probe {
         drives.map(|drive| drive.written.load(Ordering::Relaxed))
     }
 
-    /// How often each drive was flushed since the last time: the fast one, the slow one.
+    /// Flushes of each drive since the last call: the fast one, the slow one.
     pub fn since(&self) -> [u64; 2] {
         let now = self.flushes.each_ref();
         let now = now.map(|drive| drive.count.load(Ordering::Relaxed));

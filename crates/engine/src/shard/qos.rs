@@ -65,7 +65,7 @@ impl Entrance {
         }
     }
 
-    /// Gives the gate the sums of what passed and ended beside it.
+    /// Passes the gate the sums of operations that passed and ended beside it.
     fn settle(&self, gate: &mut Gate<ShardOp>) {
         gate.begin_alone(self.alone.take_passed());
         if let Some(ended) = self.alone.take_ended() {
@@ -315,7 +315,7 @@ impl Shard {
         self.entrance.mode.get() != Mode::Off
     }
 
-    /// Whoever carries out a host's operation waits for a slow drive or for room, until this is dropped: it keeps the shard
+    /// A host's operation waits for a slow drive or for space until this is dropped: it keeps the shard
     /// from nothing meanwhile, so another operation may pass in its place.
     pub(crate) fn step_aside(&self) -> Aside<'_> {
         if !self.has_policies() {

@@ -22,7 +22,7 @@ const RECORDED: usize = 64;
 /// Such writes, with when they began.
 type Recorded = Vec<(ShardOp, u64)>;
 
-/// How far an operation is that waits for nothing.
+/// Progress of an operation that does not wait.
 enum Done {
     /// To its end, with what it read.
     Read(Served),
@@ -101,7 +101,7 @@ impl Shard {
             let mut ahead = Ahead::default();
             loop {
                 self.look_ahead(&mut ahead, &batch);
-                // It is taken out once it is known what for: a place on the way would be one copy more of all of it.
+                // It is taken out once its destination is known: an intermediate place would cost another copy.
                 let Some(op) = batch.front_mut() else {
                     break;
                 };

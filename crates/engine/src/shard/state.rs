@@ -60,16 +60,16 @@ pub struct PoolShared {
     pub space: SpaceShared,
     /// Promotion is held, into RAM and into the fast tier.
     pub promotion_held: AtomicBool,
-    /// Bytes that each shard's RAM tier may hold; what it was started with where that is `u64::MAX`.
+    /// Bytes that each shard's RAM cache may hold; what it was started with where that is `u64::MAX`.
     pub ram_bytes: AtomicU64,
     /// Which members of mirrors count.
     pub members: Arc<Members>,
     /// The promotion budget, if there is one; shards also have it.
     pub budget: Mutex<Option<Arc<Budget>>>,
-    /// How far their metadata is.
+    /// Progress of their metadata.
     pub marks: Arc<Marks>,
     pub(crate) asking: Asking,
-    /// Background work goes by it.
+    /// Used by background work.
     pub(crate) hurt_until: Arc<HurtUntil>,
     policy: AtomicU8,
 }
@@ -116,7 +116,7 @@ pub struct ShardConfig {
     pub journal_base: u64,
     /// Blocks of its journal.
     pub journal_blocks: u64,
-    /// Bytes of its part of the RAM tier.
+    /// Bytes of its part of the RAM cache.
     pub ram_bytes: u64,
     /// Groups that it asks others for, as long as it finds fewer that are free.
     pub spare_groups: u64,
@@ -157,7 +157,7 @@ pub(crate) struct Volume {
     /// Its directory entry has to be written.
     pub dirty: bool,
     pub counters: IoCounters,
-    /// How its hosts' operations are spread; nothing before the first.
+    /// Distribution of its hosts' operations; `None` before the first.
     pub spread: Option<Box<Spreads>>,
 }
 
@@ -201,7 +201,7 @@ pub(crate) struct State {
     // Space.
     pub alloc: Allocator,
     pub deferred_frees: DeferredFrees,
-    /// How fast hosts' writes take room that is short.
+    /// Write admission.
     pub pacing: Pacing,
     // The RAM cache and the tiers.
     pub ram: RamTier,

@@ -32,7 +32,7 @@ pub struct ShardStatus {
     pub map_bytes: u64,
     /// Memory for cached data in bytes.
     pub ram_bytes: u64,
-    /// As much as it may take, in bytes.
+    /// Its maximum in bytes.
     pub ram_limit: u64,
     /// The time of its loop.
     pub now_ns: u64,
@@ -41,7 +41,7 @@ pub struct ShardStatus {
 }
 
 impl Shard {
-    /// How operations of layers that have had some are spread.
+    /// Distribution of operations by layer.
     pub fn spreads(&self) -> BTreeMap<u32, Spreads> {
         let state = self.state.borrow();
         let known = state.volumes.iter();

@@ -163,7 +163,7 @@ impl Allocator {
         self.free[class as usize] + u64::from(self.table.free_groups(class)) * self.group_blocks
     }
 
-    /// As [`Allocator::free_slots`], or those of the shard's own groups where they are `enough`: the table, which all shards
+    /// As [`Allocator::free_slots`], or those of the shard's own groups if they are `enough`: the table, which all shards
     /// share, is asked only when it matters.
     pub fn free_slots_or(&self, class: Class, enough: u64) -> u64 {
         match self.free[class as usize] {
@@ -172,7 +172,7 @@ impl Allocator {
         }
     }
 
-    /// Whether a group's worth of slots is left for the volumes' data once so many are taken.
+    /// Whether a group's worth of slots remains for the volumes' data after taking a number.
     pub fn leaves_a_group(&self, count: u64) -> bool {
         let own = self.free[Class::Fast as usize] + self.free[Class::Slow as usize];
         let needed = count + self.group_blocks;
@@ -288,7 +288,7 @@ impl Allocator {
     }
 
     /// Takes a free slot of `class` in a group that is the shard's already: other shards' journals,
-    /// not played yet, may name groups that look free.
+    /// not replayed yet, may name groups that look free.
     pub fn take_own_slot(&mut self, class: Class) -> Option<Place> {
         let own = |(key, group): (GroupKey, &SlotGroup)| {
             let usable =

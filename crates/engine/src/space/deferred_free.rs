@@ -133,7 +133,7 @@ impl DeferredFrees {
         self.slots.iter().copied()
     }
 
-    /// Whether something comes free once reads and a barrier that are in progress have ended.
+    /// Whether something becomes free once reads and a barrier that are in progress have ended.
     pub fn has_sealed(&self) -> bool {
         !self.sealed.is_empty()
     }

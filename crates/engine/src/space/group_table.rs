@@ -29,7 +29,7 @@ pub struct GroupTable {
     sums: Sums,
 }
 
-/// What `entries` has of each class, of vdrives that may be taken from. Every write asks for it, and it changes once in many
+/// Totals of `entries` by class, for vdrives with allocation enabled. Every write reads it, and it changes once in many
 /// thousands: it has a cache line of its own, so that taking the lock does not evict it from the others' caches.
 #[derive(Default)]
 #[repr(align(128))]
@@ -175,7 +175,7 @@ pub struct Spaces {
 }
 
 impl Spaces {
-    /// Of these groups; nothing was asked for yet.
+    /// Of these groups; nothing was requested yet.
     pub fn new(table: Arc<GroupTable>) -> Self {
         Self {
             table,

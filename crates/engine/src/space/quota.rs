@@ -8,7 +8,7 @@ use units::mutation::{Mutation, is_on};
 /// those the pool keeps for them: one number each for all shards. With a part for each shard, a
 /// write would be refused while another shard has room left, or would have to ask there first. It
 /// is the room and not what is stored, so that a new quota and a write that comes meanwhile cannot
-/// both go by what was before.
+/// both use the previous state.
 #[derive(Debug)]
 pub struct Allowance {
     /// Below 0 when more is stored than the quota says.
@@ -61,7 +61,7 @@ impl Allowance {
         (!space.has(self.beyond(self.kept(), blocks))).then_some(Refusal::Space)
     }
 
-    /// Of `blocks` more, those that no promise covers.
+    /// Of `blocks` more, those beyond the reservation.
     fn beyond(&self, kept: i64, blocks: i64) -> i64 {
         blocks - (unused(kept) - unused(kept - blocks))
     }
@@ -173,7 +173,7 @@ mod tests {
             let threes = scope.spawn(|| claim(3) * 3);
             ones.join().unwrap() + threes.join().unwrap()
         });
-        // Together they ask for 16,000; what is left at the end no one of three blocks fits in.
+        // Together they request 16,000; what is left at the end no one of three blocks fits in.
         assert_eq!(claimed + allowance.room(), 10_000);
         assert!(allowance.room() >= 0 && allowance.room() < 3);
         space.take(allowance.add(-5));

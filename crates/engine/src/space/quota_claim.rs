@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Volume {
-    /// What it has counts there from now on, and no more where it did. The pool gives out nothing in
+    /// Moves its blocks to another counter. The pool allocates nothing in
     /// between.
     pub(crate) fn count_for(&mut self, allowance: Option<Arc<Allowance>>, space: &SpaceShared) {
         let has = self.counts.mapped() as i64;
@@ -28,7 +28,7 @@ impl Volume {
 
 impl State {
     /// Tells the pool and the volume's allowance what the layers have lost (or taken, where that could
-    /// not be refused) since they were told last, of all of them at once: what moves from one to the
+    /// not be refused) since the last report, of all of them together: what moves from one to the
     /// other leaves no room in between that a write of another shard could take.
     pub(crate) fn settle(&mut self, layers: &[u32], space: &SpaceShared) {
         let mut owed: Option<(Option<Arc<Allowance>>, i64)> = None;

@@ -15,7 +15,7 @@ const VDRIVES: usize = 256;
 /// Tiers by vdrive.
 pub(crate) struct Tiers {
     groups: Arc<GroupTable>,
-    /// As far as they were asked for.
+    /// Tiers looked up so far.
     known: [Cell<Option<Class>>; VDRIVES],
 }
 

@@ -386,7 +386,7 @@ impl Shard {
         clean_copies.blocks().filter(wanted).collect()
     }
 
-    /// Extents of a chunk that no host has used since the pool was opened, as far as is known.
+    /// Extents of a chunk that no host has used since the pool was opened, as far as known.
     pub(super) fn unused(&self, chunk: (u32, u32)) -> u16 {
         self.state.borrow().access.unused(chunk)
     }

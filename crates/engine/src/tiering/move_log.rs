@@ -64,7 +64,7 @@ impl Grounds {
 /// A move of blocks of an extent.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Move {
-    /// When, by the loop's clock.
+    /// Its time, by the loop's clock.
     pub at_ns: u64,
     pub extent: Extent,
     /// Blocks of the extent; bit 0 is the first.

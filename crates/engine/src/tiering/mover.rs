@@ -265,7 +265,7 @@ impl Shard {
     }
 
     /// Evicts clean copies until `wanted` are freed, `freed` of which already are, or the limit of a round is reached; `all`: of
-    /// volumes below their floors, too. Where none is known to be worth least, in order. Returns how many.
+    /// volumes below their floors, too. Without a least valuable one, in address order. Returns how many.
     async fn evict_by_worth(&self, wanted: u64, mut freed: u64, all: bool) -> Result<u64, IoError> {
         for _ in 0..EVICT_EXTENTS {
             if freed >= wanted || self.moves.is_cooling() {
@@ -358,7 +358,7 @@ impl Shard {
     /// is warm again.
     ///
     /// # Errors
-    /// What a drive said; `NoSpace` when the slow tier has no room for what is to be demoted.
+    /// A drive's error; `NoSpace` when the slow tier has no room for what is to be demoted.
     pub async fn cool(&self) -> Result<Cooled, IoError> {
         self.moves.set_cooling(true);
         let result = self.cool_down().await;

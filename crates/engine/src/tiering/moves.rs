@@ -5,7 +5,7 @@
 //! with bitmaps, holds [`MovesPaused`] and waits until no [`Move`] is left; the mover and what brings up pinned blocks
 //! ask [`Moves::are_paused`] before they begin another one.
 //!
-//! Also what decisions go by: the fast tier is being **flushed** (all is written back, every copy goes), the maps are still being
+//! Also inputs of decisions: the fast tier is being **flushed** (all is written back, every copy goes), the maps are still being
 //! **surveyed** for data on the fast tier after an opening, and whether every chunk that had copies then was
 //! **looked over** by eviction once, so that only chunks in use are left unknown.
 
@@ -31,7 +31,7 @@ pub(crate) struct Move<'a>(&'a Moves);
 pub(crate) struct MovesPaused<'a>(&'a Moves);
 
 impl Moves {
-    /// Somebody needs space, or work came up for the mover.
+    /// A task needs space, or the mover has work.
     pub fn wake_mover(&self) {
         self.mover.notify();
     }

@@ -1,7 +1,7 @@
 //! When data pinned to the fast tier is searched for and promoted.
 //!
 //! One task does so at a time, and ends once it found all of it there. A task that changes pins, or moves a pinned block to the
-//! slow tier, asks for another pass. Invariant: a pass that is asked for while the task runs is made by that task, so
+//! slow tier, asks for another pass. Invariant: a pass that is requested while the task runs is made by that task, so
 //! [`PinPromoter::ask`] tells only one caller to start the task.
 
 use std::cell::Cell;

@@ -57,7 +57,7 @@ impl Promotions {
         waiting.filter(|waiting| waiting.chunk.0 == layer).count()
     }
 
-    /// Adds blocks of an extent that has left RAM.
+    /// Adds blocks of an extent evicted from RAM.
     pub fn add(&mut self, extent: RamExtent, blocks: u16, grounds: Grounds) {
         self.0.push_back(Candidate {
             map_page: extent.map_page,

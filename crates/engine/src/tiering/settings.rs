@@ -396,7 +396,7 @@ impl Shard {
     }
 
     /// Blocks of a layer's chunk that are pinned to the fast tier: not those that only a snapshot has, as far
-    /// as that can be seen.
+    /// as visible.
     pub(super) async fn pinned_blocks(&self, (layer, chunk): (u32, u32)) -> BlockMask {
         let (live, extents) = match self.state.borrow().settings_of(layer) {
             Some(settings) => (settings.live(), settings.pinned(chunk).fast),

@@ -130,7 +130,7 @@ impl TierIndex {
         found
     }
 
-    /// Of those only the chunks up to this one were demoted: the rest is next.
+    /// Only the chunks up to this one were demoted: the rest is next.
     pub(super) fn demoted_to(&mut self, last: Key) {
         self.demote_hand = last;
     }

@@ -3,7 +3,7 @@
 //! [`Forecast`] owns what is learned for that: which blocks hosts use, from which the simulated tiers of other sizes
 //! (`placement`'s miniature caches) tell their hit rates, and how long hosts' reads of each tier take recently. It learns
 //! nothing before the mover has seen that there are two tiers, and nothing of initiators that are bypassed, which its
-//! callers leave out. Nothing goes by it: it is for who decides about hardware.
+//! callers leave out. No decision depends on it: it serves capacity planning.
 
 use crate::control::what_if::POINTS;
 use crate::shard::state::{Shard, State};

@@ -76,7 +76,7 @@ pub(crate) struct Wanted {
     pub chunks: Vec<(u32, u32)>,
     /// Only blocks that were not written for this time, in nanoseconds.
     pub settle_ns: u64,
-    /// Those that lose their copies on the fast tier, too.
+    /// Including those that lose their copies on the fast tier.
     pub sparse: bool,
     /// Of these only those pinned to the slow tier.
     pub pinned: bool,

@@ -86,7 +86,7 @@ impl Flushing {
     /// bytes written to the drive so far, in all.
     ///
     /// # Errors
-    /// What the drive said, or `Gone` when one that overlaps failed.
+    /// The drive's error, or `Gone` when one that overlaps failed.
     pub async fn run(
         &self,
         written: u64,

@@ -2,7 +2,7 @@
 //!
 //! Many drives take longer for a flush the more was written since the last one, and answer nothing
 //! meanwhile: solid-state drives without protected caches, disks, drives of virtual machines. What is
-//! flushed early, a little at a time, keeps the flush short that somebody waits for, a guest's or a
+//! flushed early, a little at a time, shortens the flush that a client waits for, a guest's or a
 //! snapshot's, and the stop that all others notice. Where a flush takes the same whatever was written it
 //! does not pay, and is left to the clock.
 
@@ -10,15 +10,15 @@
 const LONG_NS: u64 = 1_000_000;
 /// Bytes below which none is made early.
 const LEAST: u64 = 1 << 20;
-/// Of the time, one part in this many may go to what early flushes take whatever was written.
+/// Share of the time for the fixed cost of early flushes: one part in this many.
 const SHARE: u64 = 20;
 
-/// What has been learned of one drive's flushes.
+/// Statistics of one drive's flushes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FlushCost {
     /// Bytes after which one is to be made.
     enough: u64,
-    /// What it takes when there is next to nothing to do, in nanoseconds; none before the first.
+    /// Duration of a nearly empty flush, in nanoseconds; `None` before the first.
     floor_ns: Option<u64>,
     /// Time in nanoseconds to leave between one and the next.
     pause_ns: u64,
@@ -80,7 +80,7 @@ mod tests {
         for _ in 0..200 {
             written = cost.enough().min(16 * MIB);
             cost.note(written, fixed_ns + written * per_mib_ns / MIB);
-            // Somebody else's, right after it.
+            // Another caller's, right after it.
             cost.note(0, fixed_ns);
         }
         written

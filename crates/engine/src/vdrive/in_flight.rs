@@ -147,7 +147,7 @@ impl VdriveIo {
         }
     }
 
-    /// Invariant: once a member that returns is being brought up to date, no write in progress leaves it out.
+    /// Invariant: once a member that returns is being resynced, no write in progress leaves it out.
     pub fn check_taken_along(&self, member: usize) {
         check(|| {
             let under_way = self.flights.under_way.borrow();

@@ -25,9 +25,9 @@ const USUAL: u64 = 16;
 const WINDOW_NS: u64 = 500_000_000;
 /// Reads that make such a time, at least.
 const WINDOW_READS: u32 = 16;
-/// A vdrive that ends nothing for so long will not do so at once.
+/// A vdrive without completions for this long will not have one immediately.
 const SILENT_NS: u64 = 250_000_000;
-/// What is older is given up for what comes, but for this part of it.
+/// Older values decay to this part with each new one.
 const STALE_NS: u64 = 1_000_000_000;
 const STALE_PART: u64 = 8;
 /// Time from one read to learn to the next: of a vdrive that is not known yet; of one that is, this many
@@ -35,10 +35,10 @@ const STALE_PART: u64 = 8;
 const LEARN_NS: u64 = 10_000_000;
 const PROBE_TIMES: u64 = 100;
 const PROBE_NS: (u64, u64) = (STALE_NS, 5_000_000_000);
-/// How long a vdrive that failed to give a block right is not chosen.
+/// Time for which a vdrive is not chosen after a bad block.
 const BARRED_NS: u64 = 10_000_000_000;
 
-/// What a small read's work takes while more is waiting, in nanoseconds. Small reads and large ones
+/// Time per small read under load, in nanoseconds. Small reads and large ones
 /// have one each.
 #[derive(Clone, Copy, Default, Debug)]
 struct Pace {
@@ -92,7 +92,7 @@ pub(super) struct Begun {
     alone: bool,
 }
 
-/// What is known of one vdrive's reads.
+/// Statistics of one vdrive's reads.
 #[derive(Default, Debug)]
 pub(super) struct ReadCost {
     /// Work in flight.
@@ -103,7 +103,7 @@ pub(super) struct ReadCost {
     moved_ns: u64,
     /// Small reads that were learned from, up to `KNOWN`.
     known: u32,
-    /// What a small read takes that is alone: rather more, and rather less.
+    /// Latency of a small read without load: upper and lower estimate.
     alone_ns: u64,
     swift_ns: u64,
     /// The least that the former was.
@@ -115,7 +115,7 @@ pub(super) struct ReadCost {
 }
 
 impl ReadCost {
-    /// A read of so many blocks begins.
+    /// A read of a number of blocks begins.
     pub fn begin(&mut self, now_ns: u64, blocks: usize) -> Begun {
         let alone = self.in_flight == 0;
         if alone {
@@ -140,7 +140,7 @@ impl ReadCost {
         };
     }
 
-    /// A read was given up: nothing is known of it.
+    /// A read was cancelled: nothing is learned from it.
     pub fn forget(&mut self, begun: Begun) {
         self.in_flight -= work(begun.blocks);
     }
@@ -203,7 +203,7 @@ impl ReadCost {
         }
     }
 
-    /// How soon a read is answered if all goes well.
+    /// Optimistic estimate of a read's latency.
     fn soonest_ns(&self, now_ns: u64, blocks: usize) -> u64 {
         let pace = self.paces[size(blocks)].least_ns().unwrap_or(0);
         let queued = share(pace, self.in_flight + work(blocks));
@@ -212,7 +212,7 @@ impl ReadCost {
         queued.max(self.swift_ns).max(silent)
     }
 
-    /// How soon a read is answered, rather later than not. None when that is not known, or the last
+    /// Pessimistic estimate of a read's latency. `None` if unknown, or the last
     /// one failed.
     fn likely_ns(&self, now_ns: u64, blocks: usize) -> Option<u64> {
         if self.known < KNOWN || now_ns < self.barred_until_ns {
@@ -227,7 +227,7 @@ impl ReadCost {
         Some(queued.max(self.alone_ns).max(self.silence_ns(now_ns)))
     }
 
-    /// What a small read takes that has so many others beside it, in nanoseconds; 0 when nothing is known.
+    /// Latency of a small read with a number of others in flight, in nanoseconds; 0 if unknown.
     pub fn in_turn_ns(&self, beside: u64) -> u64 {
         let pace = self.paces[0].usual_ns.unwrap_or(0);
         pace.saturating_mul(beside).max(self.alone_ns)
@@ -261,7 +261,7 @@ pub(crate) struct Choice {
     pub probe: bool,
 }
 
-/// Chooses between the vdrive that is read `as_a_rule` and an `other` one for a read of so many blocks.
+/// Chooses between the usual vdrive (`as_a_rule`) and an `other` one for a read of a number of blocks.
 pub(super) fn choose(
     as_a_rule: &mut ReadCost,
     other: &mut ReadCost,
@@ -291,7 +291,7 @@ fn size(blocks: usize) -> usize {
     usize::from(blocks > SMALL)
 }
 
-/// What so much work takes, of what a small read's does.
+/// Cost of an amount of work, relative to a small read.
 fn share(read_ns: u64, work: u64) -> u64 {
     (u128::from(read_ns) * u128::from(work) / u128::from(READ)) as u64
 }

@@ -9,7 +9,7 @@ const FLOOR_NS: u64 = 5_000_000;
 /// Weight of one request in what is recent, and in what is usual.
 const RECENT: u64 = 16;
 const USUAL: u64 = 1024;
-/// How long it has to continue, in nanoseconds.
+/// Minimum duration, in nanoseconds.
 const LONG_NS: u64 = 10_000_000_000;
 
 /// Averages of one kind of request. A deep queue makes each request wait and a shallow one leaves
@@ -67,7 +67,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Seconds until a drive counts as slow, at `rate` requests a second.
+    /// Seconds until a drive counts as slow, at `rate` requests per second.
     fn feed(pace: &Pace, from_s: u64, seconds: u64, took: u64, depth: usize) -> bool {
         let mut now = from_s * 1000 * MS;
         for _ in 0..seconds * 100 {

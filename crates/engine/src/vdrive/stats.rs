@@ -41,7 +41,7 @@ impl Sums {
     }
 }
 
-/// How long requests of all threads took, and how large they were.
+/// Latencies and sizes of requests of all threads.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Times {
     /// Nanoseconds of reads, summed.
@@ -106,7 +106,7 @@ pub struct Tally(Arc<Mutex<Threads>>);
 
 #[derive(Default, Debug)]
 struct Threads {
-    /// What those counted that are gone.
+    /// Counts of ended threads.
     gone: (Sums, Times),
     counts: Vec<Arc<Counts>>,
 }
@@ -116,7 +116,7 @@ fn lock(threads: &Mutex<Threads>) -> MutexGuard<'_, Threads> {
 }
 
 impl Tally {
-    /// What all threads have counted.
+    /// Totals of all threads.
     pub fn sums(&self) -> Sums {
         let threads = lock(&self.0);
         let mut sums = threads.gone.0;
@@ -124,7 +124,7 @@ impl Tally {
         sums
     }
 
-    /// How long all threads' requests took.
+    /// Latencies of all threads' requests.
     pub fn times(&self) -> Times {
         let threads = lock(&self.0);
         let mut times = threads.gone.1;
@@ -152,14 +152,14 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    /// A read of so many bytes has ended after so many nanoseconds.
+    /// A read of a number of bytes has ended, with its latency in nanoseconds.
     pub fn read(&self, bytes: u64, took_ns: u64) {
         self.counts.timed[0].note(bytes, took_ns);
         add(&self.counts.reads, 1);
         add(&self.counts.read_bytes, bytes);
     }
 
-    /// A write of so many bytes has ended after so many nanoseconds.
+    /// A write of a number of bytes has ended, with its latency in nanoseconds.
     pub fn wrote(&self, purpose: Purpose, bytes: u64, took_ns: u64) {
         self.counts.timed[1].note(bytes, took_ns);
         add(&self.counts.writes, 1);

@@ -88,7 +88,7 @@ impl VdriveIo {
 
     /// A turn for a read of about `count` blocks from `block` on. Turns go in the order of addresses, so that a disk's head
     /// goes up and down once, however many wait. A drive sorts no more than it has.
-    /// Who could be late, by what it is `due`, goes first.
+    /// Requests that could miss their deadline (`due`) go first.
     pub(crate) async fn turn(&self, block: u64, count: usize, due: Due) -> Turn<'_> {
         let urgency = self.urgency(due);
         let timed = Timed::begin(self, count);
@@ -108,7 +108,7 @@ impl VdriveIo {
         })
     }
 
-    /// Reads that wait for their turns at these blocks are waited for by somebody so urgent.
+    /// Raises the urgency of reads that wait for their turns at these blocks.
     pub(crate) fn hurry(&self, blocks: Range<u64>, urgency: Urgency) {
         self.turns.hurry(blocks, urgency);
     }
@@ -142,7 +142,7 @@ impl VdriveIo {
         choose(&mut own, &mut others, self.now_ns(), count)
     }
 
-    /// What was learned is of a drive that is there no more.
+    /// The statistics are of a drive that was replaced.
     pub(super) fn forget_cost(&self) {
         self.cost.borrow_mut().renew();
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-/// Requests given up and not ended, beyond which reads are refused at once too: each keeps memory.
+/// Most timed-out requests that have not ended; beyond it reads are also refused immediately: each keeps memory.
 const LATE_MAX: usize = 64;
 /// Longest request that counts as a small one, in bytes.
 const SMALL: u64 = 64 << 10;
@@ -61,7 +61,7 @@ pub struct Watch {
     /// The timer's task waits for a request.
     idle: Cell<bool>,
     woken: Event,
-    /// The timer's task was begun, by the first request that was not answered at once.
+    /// The timer's task was begun, by the first request that was not completed immediately.
     timed: Cell<bool>,
     this: Weak<Self>,
 }
@@ -91,7 +91,7 @@ impl Watch {
     }
 
     /// Sends a request and waits for its end, or for the deadline. Beside what came of it: nanoseconds that it took, 0 where
-    /// it was answered, or refused, at once.
+    /// it was completed, or refused, immediately.
     pub(super) async fn send(
         &self,
         queue: &Rc<dyn DriveQueue>,
@@ -100,7 +100,7 @@ impl Watch {
         buf: Option<DmaBuf>,
     ) -> (DriveOutcome, u64) {
         let late = self.late();
-        // A write that was given up could land on what is written after it.
+        // A timed-out write could overwrite later ones.
         if late >= LATE_MAX || (late > 0 && kind == DriveIoKind::Write) {
             return ((buf, Err(DriveError::Timeout)), 0);
         }
@@ -115,12 +115,12 @@ impl Watch {
         request.await
     }
 
-    /// Whether requests were given up that have not ended yet.
+    /// Whether timed-out requests have not ended yet.
     pub(super) fn has_late(&self) -> bool {
         self.late() > 0
     }
 
-    /// Requests given up that have not ended yet.
+    /// Timed-out requests that have not ended yet.
     fn late(&self) -> usize {
         let mut late = self.late.borrow_mut();
         if !late.is_empty() {
@@ -157,7 +157,7 @@ impl Watch {
         index
     }
 
-    /// Gives up requests whose time is over; returns when the next one's is.
+    /// Times out overdue requests; returns the next deadline.
     fn give_up_late(&self) -> Option<u64> {
         let now = self.handle.now_ns();
         let mut slots = self.slots.borrow_mut();
@@ -261,10 +261,10 @@ async fn patrol(handle: Handle, watch: Weak<Watch>) {
     }
 }
 
-/// A request in flight. One that is answered at once takes no slot and no time.
+/// A request in flight. One that completes immediately takes no slot and no timer.
 struct Request<'a> {
     watch: &'a Watch,
-    /// None once it was given up.
+    /// `None` once it timed out.
     receiver: Option<Receiver<DriveOutcome>>,
     slot: Option<usize>,
     pace: usize,

@@ -12,7 +12,7 @@ use units::BLOCK;
 /// Blocks checked before other tasks have their turn.
 const STRIDE: usize = 16;
 
-/// How often a block that cannot be read is tried, where it has to be known whether it is there.
+/// Attempts of reading a block where its presence has to be known.
 pub(super) const TRIES: usize = 3;
 
 /// Whether a block is where it should be.
@@ -22,7 +22,7 @@ pub enum Presence {
     Right,
     /// Something else is, on every member that can be read.
     Wrong,
-    /// No member can be read: nobody knows.
+    /// No member can be read: unknown.
     Unreadable,
 }
 
@@ -33,13 +33,13 @@ pub struct BadCopy {
     pub index: usize,
     /// The part of the vdrive that has it.
     pub part: usize,
-    /// What is wrong with it.
+    /// Its fault.
     pub error: DriveError,
     /// It was written again from another member.
     pub mended: bool,
 }
 
-/// What was found in a range.
+/// Findings in a range.
 #[derive(Default, Debug)]
 pub struct Verified {
     /// Bytes read from drives.
@@ -69,7 +69,7 @@ struct Copied {
 }
 
 impl VdriveIo {
-    /// Which of `count` blocks from `block` on are there, by index: one that is right on some drive is. Members of
+    /// Which of `count` blocks from `block` on are present, by index: those with an intact copy. Members of
     /// a mirror that differ are made the same.
     pub async fn right_blocks(&self, block: u64, count: usize, check: Check<'_>) -> Vec<Presence> {
         let right = self.right_at_once(block, count, check).await;
@@ -138,7 +138,7 @@ impl VdriveIo {
     }
 
     /// Reads every copy of `count` blocks from `block` on and checks each; a mirror's bad copy is
-    /// written again from a good one. Only a bad block that `counts` says still counts is told of
+    /// written again from a good one. Only a bad block that is still valid according to `counts` is reported
     /// and repaired: it may not be needed any longer.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use super::Sums;
 use format::WearConfig;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What bytes are written for.
+/// Purposes of writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// A host writes them.
@@ -24,7 +24,7 @@ pub struct Wear {
     /// Labels. They count by themselves, as they are none of what a flush of data waits for, and telling of
     /// their own bytes is no reason to write them.
     labels: AtomicU64,
-    /// What of the tally the last label tells of which was written for that.
+    /// The part of the tally for this purpose that the last label records.
     kept: AtomicU64,
 }
 
@@ -62,7 +62,7 @@ impl Wear {
         new.written() != self.kept.load(Ordering::Relaxed)
     }
 
-    /// A label tells of so many bytes, as [`Sums::written`] counts.
+    /// A label records this number of bytes, as counted by [`Sums::written`].
     pub fn keep(&self, written: u64) {
         self.kept.store(written, Ordering::Relaxed);
     }

@@ -21,7 +21,7 @@ use units::mutation::{Mutation, is_on};
 use units::{PoolId, ShardId, VdriveId};
 
 /// Pages of a journal that hosts fill at most, however large its ring is: a million records,
-/// which recovery has to play within seconds.
+/// which recovery has to replay within seconds.
 const LONGEST: u64 = 8 * 1024;
 
 /// Pages that the records of one piece of work take at most: those of 256 single blocks, made without a pause.
@@ -139,7 +139,7 @@ impl Journal {
         }
     }
 
-    /// It begins where a checkpoint says, before it is played.
+    /// It begins where a checkpoint says, before it is replayed.
     pub fn begin_at(&mut self, checkpoint: &Checkpoint) {
         self.epoch = checkpoint.epoch;
         self.from = checkpoint.journal_from;
@@ -147,7 +147,7 @@ impl Journal {
         self.durable = checkpoint.journal_from;
     }
 
-    /// It was played up to this page. What was found may be in a drive's cache alone, or on one member until now: the
+    /// It was replayed up to this page. What was found may be in a drive's cache alone, or on one member until now: the
     /// barrier of the checkpoint that makes it count has something to do.
     pub fn replayed(&mut self, next: u64) {
         self.next = next;

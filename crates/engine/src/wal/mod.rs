@@ -5,7 +5,7 @@
 //! others wait for the next. Pages have a sequence number, an epoch and a checksum, so the end of the log is found without
 //! a pointer to it; a mark that follows a commit says how far it was durable.
 //!
-//! May call space, which reclaims deferred frees when a commit ends. Leaves out: what records mean (`map`), and playing
+//! May call space, which reclaims deferred frees when a commit ends. Leaves out: what records mean (`map`), and replaying
 //! them again (`recovery`).
 
 mod durable_mark;

@@ -3,7 +3,7 @@
 //! A commit ends a page that is not full, so with one after every record a piece of work would take any number of pages.
 //! So it reserves first (as a transaction of a file system's journal does), and holds a [`Room`] until its records are
 //! made; how much is left is reckoned with as many pieces of work as hold one. A task that finds no room waits for
-//! [`Reservations::until_freed`], asked for before it looks, and looks again: room comes when a reservation ends, when a
+//! [`Reservations::until_freed`], called before the check, and checks again: room is freed when a reservation ends, when a
 //! checkpoint truncates the journal, and when space of pages is reclaimed. Whether there is room is the journal's and the
 //! checkpoint's to say (`Shard::has_journal_room`), which alone reserve.
 
@@ -34,7 +34,7 @@ impl Reservations {
         Room(self)
     }
 
-    /// Waits until room may have come free, from this call on.
+    /// Waits until room may have become free, from this call on.
     pub fn until_freed(&self) -> impl Future<Output = ()> + use<> {
         self.freed.wait()
     }

@@ -1,7 +1,7 @@
 //! Single flight: of several who want the same thing done, one does it, and the others wait and look whether that was
 //! enough for them.
 //!
-//! Commits, writes to the journal's ring and checkpoints go by it. A task that needs one calls [`SingleFlight::until_ended`]
+//! Used by commits, writes to the journal's ring and checkpoints. A task that needs one calls [`SingleFlight::until_ended`]
 //! **before** it looks whether there is anything left to do, so that an end between its look and its wait is not missed:
 //!
 //! 1. `let ended = flight.until_ended()`

@@ -1,5 +1,5 @@
-//! Initiators that a volume bypasses: what they read leaves no trace in placement, from the moment that somebody
-//! says so until somebody says otherwise.
+//! Initiators that a volume bypasses: their reads leave no trace in placement, from the moment of the
+//! setting until it is changed.
 
 use crate::support::limits::{change, right, show};
 use crate::support::{Client, Folder, MIB, engine, pattern, start_again, tiered, volume};
@@ -42,7 +42,7 @@ fn cold(folder: &Folder) -> Engine {
     engine
 }
 
-/// Brings all of it to the slow tier. What somebody read before may still be on its way up: it is there when it was so for
+/// Brings all of it to the slow tier. Earlier reads may still be being promoted: it is there when it was so for
 /// several times.
 fn cool(engine: &Engine) {
     let mut times = 0;
@@ -112,7 +112,7 @@ fn two_who_have_a_volume_open_are_told_apart_and_a_change_reaches_both_at_once()
     assert_eq!(counted().0, 2 * scanned.0);
     scan(&backup);
     assert!(warm(&engine, "v").0 > 0);
-    // Nobody, and not a name that is like one.
+    // None, and not a similar name.
     for names in [&[][..], &["Backup", "backup "]] {
         cool(&engine);
         bypass(&engine, names).unwrap();
@@ -187,7 +187,7 @@ fn a_backup_of_a_snapshot_goes_by_its_volume() {
     scan(&client);
     assert!(warm(&engine, "v").0 > 0);
     assert_eq!(counted().0, 2 * MIBS * 16);
-    // It is told of what it can be compared with, and of its end, as all who have it open.
+    // It is notified of snapshots for comparison, and of its end, like all that have it open.
     let plain = Client::open(&engine, "tank", "v").0.bases();
     assert_eq!((plain.len(), volume.0.bases()), (2, plain));
     engine

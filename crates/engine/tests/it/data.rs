@@ -301,7 +301,7 @@ fn a_drive_that_is_named_twice_counts_once_and_one_in_use_is_passed_over() {
     assert_eq!(report.pools[0].found.len(), drives_of(&spec).len());
     assert_eq!(report.passed_over.len(), drives_of(&other).len());
     first.pool_import(&all, "tank", false).unwrap();
-    // By another name it is in use all the same.
+    // By another name it is in use nevertheless.
     let again = first.pool_create(&PoolSpec {
         name: "again".to_owned(),
         ..spec.clone()

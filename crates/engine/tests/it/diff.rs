@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// What a front end is told has to be the same.
+    /// A front end gets the same result.
     fn check_device(
         &self,
         volume: &str,
@@ -238,7 +238,7 @@ impl World {
     }
 }
 
-/// The blocks that a front end is told to have changed since the snapshot of a number.
+/// The changed blocks since a snapshot, as reported to a front end.
 fn told(client: &Client, number: u32) -> Result<Vec<u64>, IoError> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < SIZE {
@@ -437,7 +437,7 @@ fn what_is_deleted_is_not_compared_with_any_more() {
 
 #[test]
 fn a_difference_of_many_chunks_has_all_of_them() {
-    // Hundreds in each shard: many times what is looked through at once.
+    // Hundreds in each shard: many times the number scanned per query.
     for shards in [1, 2] {
         let folder = Folder::new();
         let mut world = World::new(&folder, shards, 1);

@@ -122,7 +122,7 @@ fn zeroes_without_unmap_are_provisioned() {
     zero(&client, true, SECTOR, 4 * MIB).unwrap();
     assert_eq!(held(&engine), 4 * MIB + BLOCK);
     assert_eq!(client.status(0, 4 * MIB), [(4 * MIB, true)]);
-    // Somebody else takes the rest.
+    // Another volume takes the rest.
     let rest = 8 * MIB - held(&engine);
     client.write(16 * MIB, &pattern(1, rest as usize)).unwrap();
     assert!(is_full(client.write(32 * MIB, &pattern(2, 4096))));

@@ -1,4 +1,4 @@
-//! Drives that were put back to an earlier state, or cut short, are recognised: nothing old is served without a word, and
+//! Drives that were restored to an earlier state, or truncated, are recognised: nothing old is served without a word, and
 //! nothing is written where a drive's end is not where it was.
 
 use crate::support::{
@@ -90,7 +90,7 @@ fn import(
     engine.pool_import(&drives_of(spec), "p", options)
 }
 
-/// The pool is refused because these drives are old, and says so until it was scrubbed when it is opened all the same.
+/// The pool is refused because these drives are old, and says so until it was scrubbed when it is opened nevertheless.
 fn is_refused_until_accepted(engine: &Engine, spec: &PoolSpec, named: &[&str]) {
     for degraded in [false, true] {
         let refused = import(engine, spec, degraded).unwrap_err();
@@ -102,7 +102,7 @@ fn is_refused_until_accepted(engine: &Engine, spec: &PoolSpec, named: &[&str]) {
     }
     let status = import(engine, spec, accepted()).unwrap();
     let is_told = |status: &PoolStatus| {
-        // Metadata that was put back with its drive is told of, too.
+        // Metadata that was restored to an earlier state with its drive is also reported.
         let count = status.old.iter().filter(|old| old.drive.is_some()).count();
         assert!(
             count >= named.len() || named == ["shard 0"],

@@ -1,4 +1,4 @@
-//! Why a block is where it is, told of a pool that is served: by logical block, across shards and snapshots.
+//! Explanations of block locations in an open pool: by logical block, across shards and snapshots.
 
 use crate::support::{BLOCK, Client, Folder, MIB, engine, pattern, tiered, volume, wait_jobs};
 use engine::{Cause, CopyKind, Engine, ErrorCode, Explanation, MoveCount, Spot};

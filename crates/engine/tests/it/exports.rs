@@ -1,4 +1,4 @@
-//! What comes by each export is counted for it, and for no other: whoever asks, and of volumes as of snapshots.
+//! Operations are counted by export: of all initiators, of volumes and of snapshots.
 
 use crate::support::{Answer, BLOCK, Client, Folder, MIB, engine, pattern, tiered, volume};
 use block::{CompletionSink, IoBuf, Op, OpFlags, OpKind};
@@ -87,7 +87,7 @@ fn reads_that_come_together_are_counted_by_whom_and_as_large_as_each_was() {
         open(&engine, "v", "one", None),
         open(&engine, "v", "two", None),
     );
-    // What was never written of a chunk whose page is in memory is served at once, and counted with what came with it.
+    // Unwritten blocks of a chunk whose page is in memory are served immediately, and counted with the rest.
     let nobody = Client::open(&engine, "tank", "v");
     nobody.write(MIB / 2, &pattern(1, 4096)).unwrap();
     one.read(0, 4096).unwrap();

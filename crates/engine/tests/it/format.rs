@@ -71,7 +71,7 @@ fn refused(folder: &Folder) -> EngineError {
     let engine = engine(2);
     let import = engine.pool_import(&existing(folder), "p", false);
     let failed = import.unwrap_err();
-    // Such a drive is nobody's to take, either.
+    // Such a drive cannot be overwritten either.
     let create = engine.pool_create(&tiered(folder, "q", 2, 128, 64));
     assert_eq!(create.unwrap_err(), failed);
     failed
@@ -83,7 +83,7 @@ fn a_pool_of_a_newer_version_is_refused_by_name() {
     let cases: &[(&str, Change)] = &[
         ("with features 0x4,", |bytes| bytes[32] = 4),
         ("may only be read", |bytes| bytes[24] = 1),
-        ("its format is version 2", |bytes| bytes[7] = 2),
+        ("format version 2", |bytes| bytes[7] = 2),
         ("description of the pool is invalid", |bytes| {
             bytes[128] = b'['
         }),

@@ -1,4 +1,4 @@
-//! What discards leave free in small pieces everywhere can be written again, wherever it is asked for.
+//! What discards leave free in small pieces everywhere can be written again, wherever it is requested.
 
 use crate::support::limits::{REGION, is_full, right};
 use crate::support::{

@@ -134,7 +134,7 @@ fn a_page_that_cannot_be_read_does_not_end_the_journal() {
         let found = page(id, block).filter(|(header, _)| header.epoch == last.epoch);
         found.is_some_and(|(header, _)| so(header.sequence))
     };
-    // Nothing else tells of it.
+    // There is no other record of it.
     drives[0].empty(|block| is(block, &|sequence| sequence > last.sequence));
     assert_eq!(
         drives[0].fail_reads(|block| is(block, &|sequence| sequence == last.sequence)),
@@ -172,7 +172,7 @@ fn a_member_without_labels_that_cannot_be_read_is_not_taken_for_one_that_tells_n
     let refused = import().expect_err("nobody knows what it tells");
     let said = refused.message;
     assert!(said.contains("its other records cannot be read"), "{said}");
-    // Once it can be read it tells of nothing that the other one lacks.
+    // Once it can be read, it records nothing that the other one lacks.
     drives[1].fail_reads(|_| false);
     import().unwrap();
 }

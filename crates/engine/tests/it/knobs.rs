@@ -1,4 +1,4 @@
-//! Settings of volumes, as somebody turns them while volumes are used: kept in the labels, refused where the
+//! Settings of volumes, changed while volumes are used: kept in the labels, refused where the
 //! pool cannot keep to them.
 
 use crate::support::limits::{change, right, show};
@@ -165,7 +165,7 @@ fn a_pinned_volume_is_on_its_tier_after_every_opening() {
     turn(&engine, "v", pin(0, 0, Some(Tier::Fast))).unwrap();
     wait_fast(&engine, "v", 8 * MIB);
     right(&engine);
-    // Somebody who wants the pool cold gets that, and what is pinned comes back.
+    // Cooling the pool works, and pinned data is promoted again.
     engine.pool_cool("tank").unwrap();
     wait_fast(&engine, "v", 8 * MIB);
     turn(&engine, "v", pin(0, 0, None)).unwrap();

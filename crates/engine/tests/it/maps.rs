@@ -1,4 +1,4 @@
-//! Where volumes lie, for a picture: all of them, or a part up close; and what they did, all at once.
+//! Locations of volumes for a map: all of them, or a part in detail; and their statistics together.
 
 use crate::support::{Client, Folder, MIB, engine, pattern, tiered, volume};
 use engine::MapCell;

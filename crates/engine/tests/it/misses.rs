@@ -1,4 +1,4 @@
-//! What misses fetch when many wait for a disk at once.
+//! Fills of misses when many wait for a disk.
 
 use crate::support::{BLOCK, Client, Folder, MIB, Random, engine, pattern, pool, vdrive, volume};
 use block::{Completion, CompletionSink, IoBuf, Op, OpFlags, OpKind};
@@ -43,7 +43,7 @@ fn cold(folder: &Folder) -> Engine {
     engine
 }
 
-/// Reads all of them at once, and checks what they read.
+/// Reads all of them concurrently, and verifies the data.
 fn read(client: &Client, offsets: &[u64]) {
     let (give, take): (_, Receiver<Completion>) = channel();
     let done = Arc::new(Answers(Mutex::new(give)));
@@ -93,7 +93,7 @@ fn misses_that_wait_are_fetched_as_the_region_that_they_make_together() {
         moves(&engine, Cause::Missed)
     };
     // As they come, five of the eight in each region are fetched alone. Some have their turn at once: on a busy machine
-    // mostly, before the others are asked for.
+    // mostly, before the others are requested.
     let tries: Vec<u64> = (0..TRIES)
         .map(|_| alone())
         .take_while(|alone| *alone >= REGIONS * 4)

@@ -1,4 +1,4 @@
-//! Jobs rest when they are told to, also in the engine that opens the pool after a crash, and end all the same.
+//! Jobs can be paused, also in the engine that opens the pool after a crash, and complete after being resumed.
 
 use crate::support::{
     Client, Folder, MIB, engine, pattern, pool, start_again, vdrive, volume, wait_job,

@@ -294,7 +294,7 @@ fn more_than_the_pool_has_shown_is_refused_unless_it_is_meant() {
     assert_eq!(code(raised), ErrorCode::Refused);
 }
 
-/// Submits as many writes of a block each at once; returns what sends their ends.
+/// Submits a number of concurrent writes of a block each; returns what sends their ends.
 fn submit(client: &Client, count: u64) -> std::sync::mpsc::Receiver<block::Completion> {
     let (give, take) = channel();
     let done = Arc::new(Answer(Mutex::new(give)));

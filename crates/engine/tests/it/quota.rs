@@ -28,7 +28,7 @@ fn set(engine: &Engine, name: &str, quota: u64) -> Result<VolumeStatus, ErrorCod
     change(engine, name, to)
 }
 
-/// Writes single blocks of four regions at once, more than `quota` of them; returns how many were taken.
+/// Writes single blocks of four regions concurrently, more than `quota` of them; returns how many were taken.
 fn fill(client: &Client, quota: u64) -> u64 {
     std::thread::scope(|scope| {
         let lanes: Vec<_> = (0..4)
@@ -60,7 +60,7 @@ fn writes_of_all_shards_take_the_quota_to_the_last_block_and_no_further() {
     let mut engine = engine(2);
     engine.pool_create(&spec).unwrap();
     let quota = 2 * MIB;
-    // What is asked for is rounded up to whole blocks.
+    // What is requested is rounded up to whole blocks.
     let made = engine.volume_create("tank", &limited("v", 1024, quota - 5));
     assert_eq!(made.unwrap().quota, quota);
     engine.volume_create("tank", &volume("other", 8)).unwrap();
@@ -249,7 +249,7 @@ fn a_quota_that_cannot_be_is_refused_and_a_thick_volume_fits_in_its_own() {
     client.write(0, &vec![1; 8 * MIB as usize]).unwrap();
     assert_eq!(show(&engine, "v").held, 8 * MIB);
     right(&engine);
-    // What is deleted counts for nobody, and its space comes back.
+    // Deleted volumes are not counted, and their space is freed.
     engine.volume_delete("tank", "v").unwrap();
     wait_jobs(&engine);
     right(&engine);

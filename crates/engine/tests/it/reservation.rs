@@ -26,7 +26,7 @@ fn kept(engine: &Engine) -> u64 {
     engine.pool_status("tank").unwrap().reserved
 }
 
-/// Writes pieces of 64 KiB to four regions at once until nothing more goes in.
+/// Writes pieces of 64 KiB to four regions concurrently until there is no space left.
 fn fill(client: &Client) {
     let piece = 64 << 10;
     std::thread::scope(|scope| {
@@ -88,7 +88,7 @@ fn what_is_reserved_can_be_written_after_others_have_filled_the_pool() {
     assert!(is_full(v.write(3 * REGION, &[7; 4096])));
     assert!(is_full(other.write(REGION - BLOCK, &[7; 4096])));
     right(&engine);
-    // What it discards stays its own, whoever asks first.
+    // Space that it discards stays reserved for it.
     v.discard(0, MIB).unwrap();
     assert!(is_full(other.write(REGION - BLOCK, &[7; 4096])));
     v.write(REGION / 2, &pattern(1, MIB as usize)).unwrap();
@@ -214,7 +214,7 @@ fn a_reservation_that_cannot_be_is_refused_and_takes_nothing() {
         .volume_create("tank", &reserved("v", 8, MIB))
         .unwrap();
     assert_eq!(set(&engine, "v", capacity + 1), Err(ErrorCode::NoSpace));
-    // Both at once: neither is changed when one cannot be.
+    // Both together: neither is changed if one cannot be.
     let both = |quota, reservation| {
         let to = VolumeChange {
             quota: Some(quota),

@@ -290,7 +290,7 @@ struct Failing(std::os::fd::OwnedFd);
 
 impl Failing {
     fn new(mib: u64) -> Self {
-        // SAFETY: plain system calls; the descriptor is owned by nobody else.
+        // SAFETY: plain system calls; the descriptor has no other owner.
         let fd = unsafe {
             let fd = libc::memfd_create(
                 c"member".as_ptr(),
@@ -353,7 +353,7 @@ fn a_flush_that_relies_on_a_members_absence_is_answered_when_the_label_tells_of_
         let config = folder.newest_label("b").unwrap().config;
         assert!(config.meta.parts[0].out && !config.meta.parts[1].out);
         assert!(config.vdrives[0].parts[0].out && !config.vdrives[0].parts[0].stale.is_empty());
-        // A region that is written first while the member is out is told of as well.
+        // A region that is first written while the member is out is also recorded.
         let before = config.vdrives[0].parts[0].stale.clone();
         (2..40).for_each(|chunk| put(&client, chunk, 1));
         client.flush().unwrap();

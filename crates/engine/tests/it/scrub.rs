@@ -1,4 +1,4 @@
-//! A scrub finds every copy that is not right, repairs what can be repaired, and tells of the rest.
+//! A scrub finds every bad copy, repairs those that can be repaired, and reports the rest.
 
 use crate::support::memory::attached;
 use crate::support::{

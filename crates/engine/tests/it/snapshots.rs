@@ -26,7 +26,7 @@ struct World {
     stamp: u64,
 }
 
-/// Times that a snapshot is asked for, a tenth of a second apart.
+/// Times that a snapshot is requested, a tenth of a second apart.
 const TRIES: usize = 600;
 
 impl World {
@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// Takes a snapshot. What was deleted comes free in the background, and until then a small metadata region may
+    /// Takes a snapshot. What was deleted becomes free in the background, and until then a small metadata region may
     /// have no room for one more.
     fn take(&self, volumes: &[String], name: &str) {
         for _ in 0..TRIES {
@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    /// The map tells of everything that can be read, whoever's it is.
+    /// The map covers everything that can be read, in whichever layer it is.
     fn check_map(&self, name: &str, content: &Content) {
         let cells = self
             .engine

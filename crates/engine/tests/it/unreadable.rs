@@ -70,7 +70,7 @@ fn what_lies_beside_an_unreadable_block_is_demoted_and_cooling_says_which_it_is(
     assert!(failed.message.contains("2 blocks"), "{failed}");
     wait_status(&engine, "tank", demoted_but(2));
     check(&client, &LOST);
-    // What is written again is demoted at once, and all is well.
+    // Rewritten blocks are demoted immediately, and the problem is solved.
     for at in LOST {
         client.write(at, &block(at / BLOCK)).unwrap();
     }

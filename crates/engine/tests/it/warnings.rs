@@ -1,4 +1,4 @@
-//! What cannot be repaired is told of once, not each time that it is tried.
+//! Unrepairable blocks are reported once, not at each attempt.
 
 use crate::support::{BLOCK, Client, Folder, engine, pattern, spoil, tiered, volume, wait_status};
 use engine::SpacePolicy;

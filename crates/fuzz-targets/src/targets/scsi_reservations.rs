@@ -124,7 +124,7 @@ fn check(hosts: &[Host], handle: &Handle) {
             assert!(keys.contains(&key), "the holder is registered");
             assert!(writers <= 1, "{writers} initiators may write");
         }
-        // Registered initiators may write, and nobody else.
+        // Only registered initiators may write.
         _ => assert!(
             writers <= keys.len(),
             "{writers} initiators may write, {} are registered",

@@ -1,4 +1,4 @@
-//! Drives of a pool that were put back, cut short, copied, swapped or given other labels, at random: nothing old is served
+//! Drives of a pool that were restored to an earlier state, truncated, copied, swapped or given other labels, at random: nothing old is served
 //! without a word, nothing good is destroyed, and what the engine reads the tools read as well.
 
 use crate::support::client::{SHAPES, made};
@@ -158,7 +158,7 @@ fn combined(
 struct Opened {
     /// When each block was written; none where a read fails.
     stamps: Vec<Option<u64>>,
-    /// It was said that what there is is old.
+    /// The outdated state was reported.
     told: bool,
 }
 
@@ -343,7 +343,7 @@ fn no_combination_of_drives_serves_anything_old_without_a_word() {
     engine.shutdown();
 }
 
-/// An unmirrored pool whose drive of this number was put back.
+/// An unmirrored pool whose drive of this number was restored to an earlier state.
 fn with_an_old_drive(index: usize) -> (Vec<Image>, Stamps) {
     let moments = lived(false, 7);
     let mut images = moments[5]

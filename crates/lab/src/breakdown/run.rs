@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Seconds that do not count; they are sampled all the same.
+/// Seconds that do not count; they are sampled nevertheless.
 const WARM_UP: u64 = 1;
 /// Room for the samples.
 const ROOM: u64 = 256 << 20;

@@ -151,7 +151,7 @@ fn write_json(with: &Compare, report: &Report) -> Result<()> {
     std::fs::write(path, text).during(|| format!("cannot write {}", path.display()))
 }
 
-/// Measures everything that was asked for, and prints it.
+/// Measures everything that was requested, and prints it.
 ///
 /// # Errors
 /// When Convect does not serve, or a request fails.

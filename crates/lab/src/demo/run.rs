@@ -146,11 +146,11 @@ fn show(outcome: &Outcome, report: &Path) -> Result<()> {
     }
     fs::write(report, report::html(outcome))
         .during(|| format!("cannot write {}", report.display()))?;
-    println!("  the same with charts: {}", report.display());
+    println!("  with charts: {}", report.display());
     Ok(())
 }
 
-/// Makes the pool, measures, shows, and leaves the volume exported until an
+/// Creates the pool, measures, shows, and leaves the volume exported until an
 /// interrupt (not without a terminal, or with `--exit`).
 pub fn run(convect: &Path, with: &Demo) -> Result<()> {
     let begun = Instant::now();

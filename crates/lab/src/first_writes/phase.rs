@@ -33,7 +33,7 @@ const LITTLE: f64 = 0.005;
 /// A tier is not full before so much of it is dirty, however slowly that grows.
 const HALF: f64 = 0.5;
 
-/// Whether as much sinks as is written: the dirty part has stopped growing. How much a pool lets become
+/// Whether as much is demoted as is written: the dirty part has stopped growing. How much a pool lets become
 /// dirty is its own affair.
 pub fn is_full(tier: &[Tier]) -> bool {
     let Some((now, before)) = tier.last().zip(tier.iter().rev().nth(STEADY)) else {

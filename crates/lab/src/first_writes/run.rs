@@ -40,7 +40,7 @@ fn measure(scene: &Scene, with: &FirstWrites) -> Result<Outcome> {
     let middle = with.volume / 2;
     let never = |_: &[Tier]| false;
     let mut phases = vec![write(scene, "fresh", 0..middle, with.seconds, never)?];
-    // What was written to the first half has settled and sinks, while the other half is as cold as that was.
+    // What was written to the first half has settled and is demoted, while the other half is as cold as that was.
     let second_half = middle..with.volume;
     phases.push(write(scene, "draining", second_half, with.seconds, never)?);
     let filling = write(scene, "filling", 0..with.volume, with.filling, is_full)?;

@@ -1,4 +1,4 @@
-//! Four guests at once, each with the load of a kind of server, all of their data on the fast tier.
+//! Four concurrent guests, each with the load of a kind of server, all of their data on the fast tier.
 //!
 //! Responsible for: the shapes, one client that sends them when they are due, a thread that only copies to hold the engine
 //! against, and the table.

@@ -244,7 +244,7 @@ fn measure(pool: &MemoryPool, with: &Guests) -> Result<()> {
     tell_withheld([with.server_core, with.client_core])?;
     match missed.is_empty() {
         true if !is_quiet => println!(
-            "  not to be told: the copy itself takes more than {QUIET_US} us at p99; try again when the machine is quiet"
+            "  undecided: the copy itself takes more than {QUIET_US} us at p99; try again when the machine is quiet"
         ),
         true => {
             println!("  met:    the engine adds at most {ADDED_US} us at p99 to what a copy takes")

@@ -1,4 +1,4 @@
-//! What was answered, a tenth of a second at a time: where the machine withholds a core a few times a second, for
+//! What was answered, a tenth of a second at a time: where the machine withholds a core a few times per second, for
 //! milliseconds, that is in every whole second, and in few tenths.
 
 use crate::load::Histogram;

@@ -28,7 +28,7 @@ pub struct Hostile {
 }
 
 impl Hostile {
-    /// The attackers that are asked for.
+    /// The attackers that are requested.
     pub fn attackers(&self) -> impl Iterator<Item = &'static Attacker> {
         let asked = |attacker: &&Attacker| {
             self.only.is_empty() || self.only.iter().any(|only| only.name == attacker.name)

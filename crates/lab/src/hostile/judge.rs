@@ -117,7 +117,7 @@ fn of_victims(seen: &Seen, faults: &mut Vec<String>) {
         let why = door.why.as_deref().unwrap_or("it was not answered");
         let (name, all) = (door.name, door.entered + door.refused);
         if !door.open_in_the_end {
-            faults.push(format!("nobody else came in at {name}: {why}"));
+            faults.push(format!("no other client was served at {name}: {why}"));
         } else if door.refused > door.entered {
             faults.push(format!(
                 "{} of {all} others did not come in at {name}: {why}",
@@ -264,7 +264,7 @@ mod tests {
         check(|seen| seen.victims[0].p99_us = 1000.1, "2.0 times");
         check(
             |seen| seen.doors[0].open_in_the_end = false,
-            "nobody else came in at TLS: late",
+            "no other client was served at TLS: late",
         );
         check(|seen| seen.doors[0].refused = 10, "10 of 19 others");
         check(|seen| seen.most.memory += MEMORY_MAX + 1, "above idle");

@@ -56,7 +56,7 @@ pub struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     /// One that ends when `over` says so. With `gives_way`, the attacker's own processor time does not count;
-    /// but on a busy machine it hardly gets to do anything then.
+    /// but on a busy machine it then gets hardly any processor time.
     pub fn new(places: &'a Places, over: &'a AtomicBool, seed: u64, gives_way: bool) -> Self {
         Self {
             places,

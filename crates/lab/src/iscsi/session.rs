@@ -1,4 +1,4 @@
-//! Logging in, step by step, so that many sessions can do it at once; the numbers of a session; and commands of which
+//! Logging in, step by step, so that many sessions can do it concurrently; the numbers of a session; and commands of which
 //! one waits for the other.
 
 use super::lun::Lun;

@@ -17,7 +17,7 @@ pub enum Pattern {
     Random,
     /// One after the other, over all queues; from the beginning again at the end.
     Sequential,
-    /// By zipf's law with this exponent; what is often asked for lies all over the range.
+    /// By zipf's law with this exponent; what is often requested lies all over the range.
     Zipf(f64),
     /// The first part of the range, in per cent, gets a share of the requests, in per cent.
     Hot(f64, f64),

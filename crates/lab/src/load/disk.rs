@@ -88,7 +88,7 @@ pub struct Opening {
 }
 
 impl Disk {
-    /// Opens it; gives its ports and its size in bytes.
+    /// Opens it; returns its ports and its size in bytes.
     ///
     /// # Errors
     /// When it is not there, or refuses something.

@@ -202,7 +202,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Counts what was answered; gives how many that were.
+    /// Counts what was answered; returns how many that were.
     fn take(&mut self) -> Result<usize> {
         let mut all = 0;
         for index in 0..self.places.len() {

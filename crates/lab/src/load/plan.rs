@@ -55,7 +55,7 @@ pub struct Load {
     pub threads: u16,
     /// Processors that the threads are bound to, in turn; none: wherever the system puts them.
     pub cores: Vec<usize>,
-    /// Answers are looked for all the time, and not waited for.
+    /// Completions are polled, without waiting.
     pub polling: bool,
     /// How often requests are due; none: as soon as others are answered.
     pub rate: Option<Rate>,

@@ -38,7 +38,7 @@ impl From<&Second> for Latency {
 pub struct Kind {
     /// Requests answered a second.
     pub iops: f64,
-    /// MiB a second.
+    /// MiB per second.
     pub mib_per_s: f64,
     /// Requests that were due and never sent.
     pub unsent: u64,
@@ -96,7 +96,7 @@ pub struct Figures {
     pub other_cores: f64,
     /// Requests a second for each core that the server took.
     pub iops_per_server_core: Option<f64>,
-    /// MiB a second for each.
+    /// MiB per second for each.
     pub mib_per_s_per_server_core: Option<f64>,
 }
 

@@ -173,7 +173,7 @@ impl Running {
         self.check()
     }
 
-    /// Goes on, and calls `meanwhile` after each second that counts; answers how many those were, and the
+    /// Goes on, and calls `meanwhile` after each second that counts; returns how many those were, and the
     /// processor times.
     fn go_on(
         &self,
@@ -205,7 +205,7 @@ impl Running {
         match drained {
             true => Ok(()),
             false => Err(Failure::new(format!(
-                "requests are not answered after {} s: look at the server's log",
+                "requests have not completed after {} s: see the server's log",
                 DRAIN_TIME.as_secs()
             ))),
         }

@@ -107,7 +107,7 @@ impl Port for Fake {
         Ok(())
     }
 
-    /// Answers the newest first.
+    /// Returns the newest first.
     fn take(&mut self, answered: &mut Vec<u16>) -> Result<()> {
         let still = Duration::from_millis(200)..Duration::from_millis(700);
         if self.fault == Fault::StandsStill && still.contains(&self.begun.elapsed()) {

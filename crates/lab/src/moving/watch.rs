@@ -14,7 +14,7 @@ const STEADY: usize = 3;
 /// Of a warm set no larger part than this comes from the slow tier.
 const COLD_MAX: f64 = 0.001;
 
-/// Seconds until 90 % of `goal` requests a second are reached: the beginning of the first second that
+/// Seconds until 90 % of `goal` requests per second are reached: the beginning of the first second that
 /// has as many, and has them in the mean with the next two.
 pub fn reached_after(series: &Series, goal: f64) -> Option<usize> {
     let wanted = goal * PART;
@@ -47,7 +47,7 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// A second has passed; answers whether the slow tier is asked for nothing any longer.
+    /// A second has passed; returns whether the slow tier gets no requests any longer.
     pub fn is_warm(&mut self) -> Result<bool> {
         let now = self.daemon.counters(POOL)?;
         self.shares = Shares::between(&self.last, &now);
@@ -57,7 +57,7 @@ impl<'a> Watch<'a> {
         Ok(self.warm >= STEADY)
     }
 
-    /// Bytes that rose to the fast tier since it began.
+    /// Bytes that was promoted to the fast tier since it began.
     pub fn promoted(&self) -> u64 {
         self.last.promoted_bytes - self.first.promoted_bytes
     }

@@ -67,7 +67,7 @@ fn expect(what: &str, found: u64, wanted: u64) -> Result<()> {
     }
 }
 
-/// Asks for the export with `NBD_OPT_GO`; gives its size.
+/// Asks for the export with `NBD_OPT_GO`; returns its size.
 fn choose(stream: &mut BufReader<UnixStream>, export: &str) -> Result<u64> {
     expect(
         "the greeting",
@@ -103,7 +103,7 @@ fn choose(stream: &mut BufReader<UnixStream>, export: &str) -> Result<u64> {
         let mut body = vec![0; length as usize];
         stream.read_exact(&mut body)?;
         match kind {
-            p::REP_ACK => return size.ok_or_else(|| wrong("no size was told")),
+            p::REP_ACK => return size.ok_or_else(|| wrong("no size was reported")),
             p::REP_INFO if body.len() >= 10 && body[..2] == p::INFO_EXPORT.to_be_bytes() => {
                 size = Some(u64::from_be_bytes(
                     body[2..10].try_into().expect("eight bytes"),

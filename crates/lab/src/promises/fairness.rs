@@ -1,6 +1,6 @@
 //! Fairness by cost: two volumes with the same policy get the same time, whatever the size of their requests.
 //!
-//! What a request costs is measured alone: a volume that gets R requests a second when it has everything uses a part of
+//! What a request costs is measured alone: a volume that gets R requests per second when it has everything uses a part of
 //! r / R of the time when it gets r.
 
 use super::arguments::Fairness;

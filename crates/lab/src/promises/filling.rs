@@ -27,7 +27,7 @@ const STEADY: usize = 6;
 const LITTLE: f64 = 0.005;
 const HALF: f64 = 0.5;
 
-/// Whether as much sinks as is written: the dirty part of the fast tier has stopped growing.
+/// Whether as much is demoted as is written: the dirty part of the fast tier has stopped growing.
 fn is_full(dirty: &[f64]) -> bool {
     let Some((now, before)) = dirty.last().zip(dirty.iter().rev().nth(STEADY)) else {
         return false;

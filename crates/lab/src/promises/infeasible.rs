@@ -74,7 +74,7 @@ fn show(volumes: &[Volume], before: &Outcome, after: &Outcome, floor: f64) {
     );
     verdict(
         least >= LEAST_PERCENT,
-        &format!("nobody is below {LEAST_PERCENT} %"),
+        &format!("no volume is below {LEAST_PERCENT} %"),
         &format!("{least:.1} %"),
     );
 }
@@ -84,7 +84,7 @@ fn go(stage: &Stage, volumes: &[Volume], with: &Infeasible) -> Result<()> {
     let total: f64 = before.tenants.iter().map(Attained::iops).sum();
     let floor = (total * f64::from(with.percent) / 100.0 / NAMES.len() as f64).floor();
     println!(
-        "  without policies all five get {} IOPS; each is promised {}",
+        "  without policies all five get {} IOPS; each is guaranteed {}",
         thousands(total),
         thousands(floor)
     );

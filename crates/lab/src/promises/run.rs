@@ -1,11 +1,11 @@
-//! Which measurement is asked for.
+//! Which measurement is requested.
 
 use super::arguments::{Promise, Promises};
 use super::{alone, background, fairness, filling, infeasible, live, many};
 use crate::failure::Result;
 use std::path::Path;
 
-/// Measures what was asked for.
+/// Measures what was requested.
 ///
 /// # Errors
 /// When something cannot be measured.

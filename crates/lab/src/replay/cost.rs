@@ -2,7 +2,7 @@
 //!
 //! A disk needs 8 ms for a read, or 0.05 ms where the last one ended, and moves 180 MB/s; demoted data
 //! goes down sorted, 4 ms each, and does not move the head that reads find. Flash needs 100 µs
-//! and moves 1.8 GB/s, RAM needs 10 µs. A host waits for the seek and until the last byte that it asked for
+//! and moves 1.8 GB/s, RAM needs 10 µs. A host waits for the seek and until the last byte that it requested
 //! is there, and for nothing that is done for its own good or in the background; the disk is busy for all of it.
 //! There are no queues: no request waits for another.
 
@@ -79,7 +79,7 @@ pub struct Tally {
     pub name: String,
     /// Requests.
     pub requests: u64,
-    /// Bytes that hosts asked for.
+    /// Bytes that hosts requested.
     pub bytes: u64,
     /// Parts of requests, one for each extent.
     pub parts: u64,
@@ -111,7 +111,7 @@ impl Tally {
         self.disk_ms / self.requests.max(1) as f64
     }
 
-    /// Bytes moved between tiers for a byte asked for.
+    /// Bytes moved between tiers per requested byte.
     pub fn migrated_share(&self) -> f64 {
         (self.migrated * BLOCK as u64) as f64 / self.bytes.max(1) as f64
     }

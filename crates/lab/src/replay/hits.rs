@@ -45,7 +45,7 @@ pub fn gap_closed(rows: &[Row], name: &str) -> Option<f64> {
 }
 
 /// Convect's policy over blocks instead of extents, each alone: without RAM, nothing is read ahead,
-/// and what is asked for is taken in if it is worth more than what would leave.
+/// and what is requested is taken in if it is worth more than what would leave.
 struct OnDemand {
     policy: Policy,
     capacity: usize,

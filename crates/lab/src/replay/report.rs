@@ -53,7 +53,7 @@ pub fn print_tiers(tallies: &[Tally]) {
     print!("{}", screen::table(&head, &rows));
 }
 
-/// The policies as caches of blocks that take in what is asked for alone, each beside the bound.
+/// The policies as caches of blocks that take in what is requested alone, each beside the bound.
 pub fn print_hits(rows: &[Row]) {
     let share = |part: u64, row: &Row| part as f64 / row.uses.max(1) as f64 * 100.0;
     let table: Vec<Vec<String>> = rows

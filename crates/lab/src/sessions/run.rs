@@ -73,7 +73,7 @@ impl Scene {
         match interrupt::wait_for(END_TIME, || Ok(self.sessions()? == count))? {
             true => Ok(()),
             false => Err(Failure::new(format!(
-                "the daemon tells of {} sessions instead of {count}",
+                "the daemon reports {} sessions instead of {count}",
                 self.sessions()?
             ))),
         }
@@ -113,7 +113,7 @@ impl Scene {
             let used = machine::resident_bytes(self.daemon.pid())?;
             let beyond = |bytes: u64| format_bytes(bytes.saturating_sub(self.idle_bytes));
             println!(
-                "  round {round}: {} sessions logged in at once in {:.2} s ({:.2} s of the server's processor time); \
+                "  round {round}: {} concurrent logins in {:.2} s ({:.2} s of the server's processor time); \
                  memory beyond idle {}, after commands of each {}",
                 opened.len(),
                 took.as_secs_f64(),

@@ -52,7 +52,7 @@ fn clone(scene: &Scene, with: &Snapshots) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that the drives of the slow tier were asked for.
+/// Bytes requested from the drives of the slow tier.
 fn slow_bytes(scene: &Scene) -> Result<u64> {
     let pool = scene.daemon.pool(POOL)?;
     let slow = pool
@@ -83,7 +83,7 @@ fn boot(target: &Target, seed: u64, shared: u64, done: &AtomicU64) -> Result<()>
     })
 }
 
-/// Boots those clones, some at a time; answers the bytes that were read.
+/// Boots those clones, some at a time; returns the bytes that were read.
 fn boot_all(targets: &[Target], shared: u64) -> Result<u64> {
     let (next, done) = (AtomicUsize::new(0), AtomicU64::new(0));
     let all = targets.len() as u64 * shared;
@@ -144,7 +144,7 @@ fn booting(scene: &Scene, with: &Snapshots) -> Result<()> {
         took.as_secs_f64()
     );
     // A read may bring its neighbours along, which then count as served from RAM: what the drives
-    // were asked for is what the slow tier really gave.
+    // were requested is what the slow tier really gave.
     println!(
         "  read from the slow tier's drives: {}, {:.2} times what they share; requests served from it \
          at once: {}, {:.2} times",

@@ -63,7 +63,7 @@ impl Space {
     }
 }
 
-/// Takes them, with some writes before each; answers their names.
+/// Takes them, with some writes before each; returns their names.
 fn take(scene: &Scene, with: &Snapshots) -> Result<Vec<String>> {
     let mut client = Client::connect(&scene.nbd_socket(), "disk")
         .during(|| "cannot connect to the volume".to_owned())?;
@@ -134,7 +134,7 @@ fn rounds(
     Ok(p99)
 }
 
-/// Deletes them in batches while the load runs, round after round until all is back; answers how
+/// Deletes them in batches while the load runs, round after round until all is back; returns how
 /// long that took, the p99 of the rounds, and for which part of them it went on.
 fn delete_all(
     scene: &Scene,

@@ -40,7 +40,7 @@ impl Written {
         })
     }
 
-    /// Writes a block, and takes a snapshot; answers how long that took, in milliseconds.
+    /// Writes a block, and takes a snapshot; returns how long that took, in milliseconds.
     fn take(&mut self, scene: &Scene, number: u32, chance: &mut Chance) -> Result<f64> {
         let write = Request::Write {
             offset: chance.below(BLOCKS) * BLOCK as u64,

@@ -112,7 +112,7 @@ pub(super) fn plain(scene: &Scene, with: &Snapshots) -> Result<Target> {
     Ok(target)
 }
 
-/// Clones of clones, each with writes of its own; answers the last.
+/// Clones of clones, each with writes of its own; returns the last.
 fn levels(scene: &Scene, with: &Snapshots) -> Result<Option<Target>> {
     let (mut of, mut last) = (VOLUME.to_owned(), None);
     for level in 0..with.levels {

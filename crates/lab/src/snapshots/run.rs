@@ -60,7 +60,7 @@ pub(super) fn round_of_writes(scene: &Scene, with: &Snapshots) -> Load {
     )
 }
 
-/// Takes one; answers how long it took, from the request to the answer.
+/// Takes one; returns its duration, from request to response.
 pub(super) fn snapshot(scene: &Scene, name: &str) -> Result<Duration> {
     let begun = Instant::now();
     let volume = VOLUME.strip_prefix(POOL).unwrap_or(VOLUME);

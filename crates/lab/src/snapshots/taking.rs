@@ -40,7 +40,7 @@ impl Plain {
         })
     }
 
-    /// Writes the next block and flushes; answers how long that took.
+    /// Writes the next block and flushes; returns how long that took.
     fn write(&mut self) -> Result<Duration> {
         let begun = Instant::now();
         let at = self.writes * BLOCK as u64 % RAW;

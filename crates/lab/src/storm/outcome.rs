@@ -148,7 +148,7 @@ impl Storms {
 }
 
 impl Phase {
-    /// IOPS and bytes a second of all tenants together.
+    /// IOPS and bytes per second of all tenants together.
     pub fn total(&self) -> [f64; 2] {
         let tenants = &self.outcome.tenants;
         let iops = tenants.iter().map(Attained::iops).sum();

@@ -171,7 +171,7 @@ fn show(storms: &Storms, with: &Storm) -> Result<()> {
     Ok(())
 }
 
-/// Makes the pool, and lets the storm go over it twice.
+/// Creates the pool, and lets the storm go over it twice.
 ///
 /// # Errors
 /// When something cannot be made, a request fails, or after an interrupt: then the results so far are shown first.

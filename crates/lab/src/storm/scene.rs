@@ -57,7 +57,7 @@ fn blocks(text: &str) -> Result<Blocks> {
 }
 
 impl Scene {
-    /// Makes the pool and all volumes.
+    /// Creates the pool and all volumes.
     ///
     /// # Errors
     /// When something is refused.
@@ -189,7 +189,7 @@ impl Scene {
         })
     }
 
-    /// Gives everybody a policy: the database one of level 1 with this minimum of operations a second.
+    /// Gives everybody a policy: the database one of level 1 with this minimum of operations per second.
     ///
     /// # Errors
     /// When one is refused.

@@ -101,7 +101,7 @@ impl Shared {
         self.begun.elapsed().as_nanos() as u64
     }
 
-    /// When nothing more is sent, in nanoseconds after the beginning.
+    /// The end of sending, in nanoseconds after the start.
     pub fn end_ns(&self) -> u64 {
         self.end_ns.load(Ordering::Relaxed)
     }

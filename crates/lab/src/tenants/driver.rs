@@ -100,7 +100,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Sends what a session has to ask for.
+    /// Sends what a session has to request.
     fn send(&mut self, number: usize, now_ns: u64) -> Result<()> {
         let place = &mut self.places[number];
         let group = &mut self.groups[place.group];
@@ -124,7 +124,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes a session's answers and sends what it asks for next; true when there were any.
+    /// Takes a session's answers and sends what it requests next; true when there were any.
     fn serve(&mut self, number: usize, stopping: bool) -> Result<bool> {
         let place = &mut self.places[number];
         let group = &mut self.groups[place.group];

@@ -85,7 +85,7 @@ impl Session {
         self.source.is_starting()
     }
 
-    /// Sends what it has to ask for, as far as slots are free; gives the moment at which it wants to be asked again, where
+    /// Sends its next requests, as far as slots are free; returns the moment at which it wants to be asked again, where
     /// there is one.
     ///
     /// # Errors

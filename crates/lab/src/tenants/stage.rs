@@ -174,7 +174,7 @@ impl Stage {
         Ok(disk)
     }
 
-    /// Makes a clone of a snapshot, `VOLUME/SNAPSHOT`.
+    /// Creates a clone of a snapshot, `VOLUME/SNAPSHOT`.
     ///
     /// # Errors
     /// When that is refused.
@@ -196,7 +196,7 @@ impl Stage {
         self.daemon.run(&[&words[..], figures].concat()).map(|_| ())
     }
 
-    /// Gives a volume a policy, whatever the sum of minimums is; `none` takes it away.
+    /// Assigns a policy to a volume, even with overcommitted minimums; `none` removes it.
     ///
     /// # Errors
     /// When that is refused.

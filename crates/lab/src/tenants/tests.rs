@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Answers what was sent as soon as it is asked; after so many requests the next one fails.
+/// Returns what was sent as soon as it is asked; after so many requests the next one fails.
 struct Answers {
     queued: Vec<u16>,
     left: u64,

@@ -116,7 +116,7 @@ impl Mirrors {
         }
     }
 
-    /// Whether a drive's file is away, which a daemon that serves cannot be given back.
+    /// Whether a drive's file is removed, which a running daemon cannot reopen.
     pub fn is_moved(&self) -> bool {
         matches!(self.away, Some(Away::Moved(_)))
     }
@@ -155,7 +155,7 @@ impl Mirrors {
         match repaired {
             0 => Ok(()),
             blocks => Err(Failure::new(format!(
-                "{blocks} blocks had to be mended from the other drive of a mirror that was whole"
+                "{blocks} blocks of an intact mirror had to be repaired from the other drive"
             ))),
         }
     }

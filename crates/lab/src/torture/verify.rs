@@ -11,7 +11,7 @@ const READ_BLOCKS: u64 = 64;
 /// Reads outstanding.
 const DEPTH: u64 = 16;
 
-/// Checks every block of a volume against its ledger; gives how many there were.
+/// Checks every block of a volume against its ledger; returns how many there were.
 pub fn every_block(socket: &Path, export: &str, ledger: &mut Ledger) -> Result<u64> {
     let doing = || "cannot read the volume after the restart".to_owned();
     let mut client = Client::connect(socket, export).during(doing)?;

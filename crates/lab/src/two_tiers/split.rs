@@ -25,7 +25,7 @@ pub fn best(tried: &[Tried]) -> Option<Tried> {
 }
 
 /// Tries the split that both rates suggest, and to either side of the best so far in smaller and smaller
-/// steps; answers all that were tried.
+/// steps; returns all that were tried.
 pub fn search(alone: [f64; 2], mut measure: impl FnMut(f64) -> Result<f64>) -> Result<Vec<Tried>> {
     let mut middle = alone[0] / (alone[0] + alone[1]).max(1.0);
     let mut tried = Vec::new();

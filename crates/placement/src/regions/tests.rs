@@ -17,7 +17,7 @@ fn extents(fetches: &[Fetch]) -> u32 {
     fetches.iter().map(|fetch| fetch.extents.count_ones()).sum()
 }
 
-/// What was fetched and nobody asked for since: those that were missed, and those that came with them.
+/// Extents that were read and not requested since: missed ones, and read-ahead.
 #[derive(Default)]
 struct Ram {
     asked: BTreeSet<u64>,
@@ -39,7 +39,7 @@ impl Ram {
 }
 
 /// Asks for extents at random until nearly all of `hot` are there; everything that was fetched is kept.
-/// Returns misses, and extents fetched that nobody asks for.
+/// Returns misses, and extents read in vain.
 fn read(regions: &mut Regions, hot: &[u64]) -> (usize, usize) {
     let (mut have, mut misses) = (BTreeSet::new(), 0);
     let (mut ram, wanted) = (Ram::default(), hot.iter().collect::<BTreeSet<_>>());

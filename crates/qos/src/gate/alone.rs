@@ -40,8 +40,8 @@ impl<T> Gate<T> {
             && self.entries.iter().next().is_some_and(is_free)
     }
 
-    /// How many of a row of operations pass without being asked for one by one: those of the one volume that is busy, while
-    /// nothing limits it. `asks` tells what one asks for, none if it is never held: the others count as in progress then.
+    /// How many of a row of operations pass without being requested one by one: those of the one volume that is busy, while
+    /// nothing limits it. `asks` returns the request of one, `None` if it is never held: the others then count as in flight.
     /// `is_like` tells sooner that two ask for the same.
     #[inline]
     pub fn pass_alone<O: Copy>(

@@ -118,7 +118,7 @@ impl<T> Entry<T> {
         self.by_paced
     }
 
-    /// The start tag of its next operation. A volume that was idle starts now, whatever it did not ask for.
+    /// The start tag of its next operation. A volume that was idle starts now, whatever it did not request.
     pub fn start(&self, virtual_ns: VirtualTimes) -> u64 {
         match is_on(Mutation::QosTagKept) {
             true => self.finish,
@@ -157,7 +157,7 @@ impl<T> Entry<T> {
         start
     }
 
-    /// A tick of this length has passed: what it did in it tells what its operations are like, and what it asks for.
+    /// A tick of this length has passed: what it did in it tells what its operations are like, and what it requests.
     pub fn learn(&mut self, length_ns: u64) {
         let had = self.seen.cost_ns as f64 * CAPACITY as f64 / length_ns as f64;
         let is_backlogged = self.seen.held_ns * BACKLOGGED >= length_ns;
@@ -196,7 +196,7 @@ impl<T> Entry<T> {
             ),
             (false, None) => (4096.0, costs.of(class(Kind::Read, 4096)) as f64),
         };
-        // What it does not ask for is for those who miss theirs, not for everyone by their shares.
+        // What it does not request is for those who miss theirs, not for everyone by their shares.
         let floor = tenant.floor(bytes as u64) * cost;
         if self.is_favoured() {
             return floor as u64;
@@ -269,7 +269,7 @@ impl<T> Entries<T> {
         Some(slot)
     }
 
-    /// Makes a volume busy whose group is, and tells the slot; none when there is no entry of this key.
+    /// Creates a volume busy whose group is, and tells the slot; none when there is no entry of this key.
     #[cold]
     pub fn join(&mut self, volume: u32, key: u32) -> Option<usize> {
         let is_of = |slot: &Option<Entry<T>>| slot.as_ref().is_some_and(|entry| entry.key == key);
@@ -290,7 +290,7 @@ impl<T> Entries<T> {
         self.last = (0, usize::MAX);
     }
 
-    /// Makes a volume busy that is not, with an entry of this key of which there is none, and tells its slot.
+    /// Creates a volume busy that is not, with an entry of this key of which there is none, and tells its slot.
     #[cold]
     pub fn add(
         &mut self,
@@ -331,7 +331,7 @@ impl<T> Entries<T> {
         self.slots.iter_mut().flatten()
     }
 
-    /// Those with their slots.
+    /// Entries with their slots.
     pub fn slots_mut(&mut self) -> impl Iterator<Item = (usize, &mut Entry<T>)> {
         let slots = self.slots.iter_mut().enumerate();
         slots.filter_map(|(slot, entry)| entry.as_mut().map(|entry| (slot, entry)))

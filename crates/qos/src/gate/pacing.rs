@@ -20,7 +20,7 @@ fn refilled(left: u64, a_second: f64, length_s: f64) -> u64 {
 }
 
 impl<T> Gate<T> {
-    /// The level of a volume that asked for something in a tick, and operations a second that it had and that are aimed at,
+    /// The level of a volume that requested something in a tick, and operations per second that it had and that are aimed at,
     /// if it has a minimum that is judged.
     fn attained(&self, entry: &Entry<T>, length_ns: u64) -> Option<(u8, f64, f64)> {
         let tenant = entry.tenant.as_ref()?;

@@ -154,7 +154,7 @@ fn without_contention_everything_passes_at_once() {
 
 #[test]
 fn a_minimum_is_kept_beside_a_flood_and_the_rest_is_anyones() {
-    // 100,000 a second is what there is.
+    // The capacity is 100,000 per second.
     let mut world = World::new(flat)
         .host(1, 128, Some(policy(1, 70_000)))
         .host(2, 500, None)
@@ -172,7 +172,7 @@ fn a_minimum_is_kept_beside_a_flood_and_the_rest_is_anyones() {
         windows >= 45 && met * 100 >= windows * 99,
         "{met} of {windows}"
     );
-    // Once it asks for less, others have what it leaves.
+    // Once it requests less, others have what it leaves.
     world.hosts[0].depth = 0;
     world.run(500 * MS);
     let got = world.measure();
@@ -375,7 +375,7 @@ fn who_misses_what_was_promised_while_alone_is_hurt_by_what_is_beneath() {
         world.run(200 * MS);
         world.gate.is_hurt()
     };
-    // It is served 100,000 operations a second.
+    // It is served 100,000 operations per second.
     assert!(is_hurt(200_000, 0, 32));
     assert!(!is_hurt(200_000, 0, 1), "it asks for one after the other");
     assert!(!is_hurt(50_000, 0, 32));

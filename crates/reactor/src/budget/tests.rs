@@ -69,7 +69,7 @@ fn a_large_request_is_not_passed_by_small_ones() {
     }
     let mut large = Box::pin(sessions[3].take(4 * MIB));
     assert!(!is_ready(&mut large));
-    // There is room for these, but somebody came before.
+    // There is room for these, but another waiter is first.
     let fifth = Account::new([budget.clone()]);
     let mut small = Box::pin(fifth.take(GRANULE));
     assert!(!is_ready(&mut small));
@@ -95,7 +95,7 @@ fn more_than_all_is_had_by_who_is_alone() {
     assert!(first.try_take(GRANULE));
     let mut huge = Box::pin(second.take(8 * MIB));
     assert!(!is_ready(&mut huge));
-    // What it used of its own does not count, and what it keeps to itself otherwise is returned as somebody waits.
+    // Its free allowance does not count, and its reserve is returned since another session waits.
     first.give(GRANULE - 1);
     assert!(is_ready(&mut huge));
     assert!(first.try_take(OWN - 1));
@@ -175,7 +175,7 @@ impl crate::Clock for Moving {
     }
 }
 
-/// Seconds until a step that never ends is given up for a session that holds `bytes`, while somebody else waits or not.
+/// Timeout in seconds of a step for a session that holds `bytes`, with or without other waiters.
 fn patience(bytes: usize, pressed: bool) -> u64 {
     let now = std::rc::Rc::new(Cell::new(0));
     let handle = Handle::simulated(Box::new(Moving(now.clone())), 1).unwrap();
@@ -204,6 +204,6 @@ fn patience(bytes: usize, pressed: bool) -> u64 {
 fn a_peer_that_reads_nothing_is_given_up_soon_when_others_need_what_it_holds() {
     assert_eq!(patience(MIB / 2, true), PATIENCE_PRESSED_S);
     assert_eq!(patience(MIB / 2, false), PATIENCE_S);
-    // What is its own helps nobody.
+    // Its free allowance does not help others.
     assert_eq!(patience(OWN, true), PATIENCE_S);
 }

@@ -91,7 +91,7 @@ fn who_is_urgent_goes_first_by_level_and_then_as_the_head_goes() {
         (20, urgent(1, 7)),
         (80, urgent(2, 8)),
     ];
-    // At level 2 nobody is urgent yet.
+    // At level 2 no waiter is urgent yet.
     let got = order_of(&limit_at(7), &waiting, || ());
     assert_eq!(got, [90, 20, 70, 10, 55, 60, 80]);
     let got = order_of(&limit_at(8), &waiting, || ());

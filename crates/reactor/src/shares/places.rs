@@ -1,7 +1,7 @@
 //! Places that peers share: so many in all, so many of one address, and a reserve that is left to others.
 //!
 //! The last places are only for addresses that have few, so that one which takes all that it gets keeps no newcomer
-//! away. What a place stands for (a connection, a log-in, a stream) and for how long is the caller's matter. From any
+//! away. What a place stands for (a connection, a login, a stream) and for how long is the caller's matter. From any
 //! thread.
 
 use super::{Full, Origin, OriginCounts, ShareLimits};

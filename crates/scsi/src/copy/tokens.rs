@@ -117,7 +117,7 @@ fn encode(number: u64, unit: &Unit, bytes: u64) -> std::io::Result<[u8; TOKEN_LE
     Ok(token)
 }
 
-/// Makes a token for ranges of a unit, in bytes, whose locks the caller holds.
+/// Creates a token for ranges of a unit, in bytes, whose locks the caller holds.
 pub(super) fn make(
     nexus: &Nexus,
     ranges: Vec<Range<u64>>,

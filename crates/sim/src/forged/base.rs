@@ -57,10 +57,10 @@ fn specs(mirrored: bool) -> (Vec<Disk>, Vec<VdriveSpec>) {
     (disks.collect(), vdrives)
 }
 
-/// Makes a pool of a shape and returns its drives.
+/// Creates a pool of a shape and returns its drives.
 ///
 /// # Panics
-/// When the engine does not do what it is asked for.
+/// If a request to the engine fails.
 pub fn make(shape: Shape) -> Vec<Disk> {
     let (disks, vdrives) = specs(shape.mirrored);
     let life = Life::new(&disks, 1);

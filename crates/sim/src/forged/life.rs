@@ -71,7 +71,7 @@ impl Life {
         }
     }
 
-    /// The engine, to be asked for something that has to end.
+    /// The engine, to be requested something that has to end.
     pub fn ask(&self) -> &Engine {
         self.world.wait();
         &self.engine
@@ -151,7 +151,7 @@ impl Life {
         }
     }
 
-    /// Everything that can be asked for of every volume and snapshot, and of the pool.
+    /// Everything that can be requested of every volume and snapshot, and of the pool.
     ///
     /// # Errors
     /// The operation that did not end.
@@ -209,7 +209,7 @@ impl Life {
         }
     }
 
-    /// Scrubs the pool: how many blocks and pages have no right copy.
+    /// Scrubs the pool: how many blocks and pages have no intact copy.
     pub fn scrub(&self) -> Option<u64> {
         let spec = ScrubSpec {
             rate: 1 << 30,

@@ -18,21 +18,21 @@ pub enum Focus {
     Latent,
     /// Flushes fail, on a drive without a copy, when a label was written.
     Labels,
-    /// Flushes of a mirror's leg fail, beside many checkpoints.
+    /// Flushes of a mirror's member fail, beside many checkpoints.
     Legs,
     /// Bits of what was written turn over, in short lives.
     Rot,
     /// Pools are scrubbed under load.
     Scrubs,
-    /// A mirror's last leg that has to be asked often holds or gives something wrong.
+    /// A mirror's last member that has to be asked often holds or gives something wrong.
     Mends,
     /// The power goes in the middle of openings, and while snapshots are taken.
     Midway,
-    /// Data sinks, on drives that are slow.
+    /// Data is demoted, on drives that are slow.
     Sinking,
     /// Short lives, with a short journal.
     Lives,
-    /// Legs go away and come back, with power cuts in the middle of the openings in between.
+    /// Members go away and come back, with power cuts in the middle of the openings in between.
     Returns,
     /// Home copies of chunks become stale by unflushed writes.
     Homes,
@@ -48,9 +48,9 @@ pub enum Focus {
     Races,
     /// A vdrive is removed while data is demoted.
     Evacuations,
-    /// Volumes are deleted while data sinks.
+    /// Volumes are deleted while data is demoted.
     Deletions,
-    /// Layers are merged while data sinks and is read.
+    /// Layers are merged while data is demoted and is read.
     Merges,
     /// Members of mirrors come back beneath writes.
     Resyncs,
@@ -62,7 +62,7 @@ pub enum Focus {
     Absences,
     /// Layers are merged while hosts wait for what they have at home.
     ColdMerges,
-    /// Blocks rise while they are written and sink.
+    /// Blocks are promoted while they are written and demoted.
     Promotions,
     /// Parts of a block are zeroed while others are written.
     Halves,

@@ -1,4 +1,4 @@
-//! A shard whose loop does the hosts' front ends as well: what they do for an operation, before and after it, takes of
+//! A shard whose loop also runs the hosts' front ends: their work for an operation, before and after it, takes part of
 //! the same time as the shard does, and no gate sees it.
 //!
 //! One volume was promised a minimum. Beside it are many sessions of few operations each, dearer at the front end than in
@@ -8,9 +8,9 @@
 //! - a **deep** one keeps many operations in flight, and the minimum is a part of what it has alone: it has that in nearly
 //!   every window of 100 ms;
 //! - a **shallow** one waits for few operations at a time and cannot reach its minimum: it has nearly what it has alone;
-//! - a **slow** one asks for less than its minimum, whatever others do: they lose little by it.
+//! - a **slow** one requests less than its minimum, whatever others do: they lose little by it.
 //!
-//! With all of them nobody else starves, what the volume leaves is the others', and when it is idle, they have everything
+//! With all of them no other volume starves, unused service is available to the others, and when it is idle, they have everything
 //! soon after.
 
 use super::Tally;
@@ -119,7 +119,7 @@ fn plan(seed: u64) -> Plan {
     for (id, session) in (0..).zip(&mut sessions).skip(1) {
         session.policy = with_policies.then(|| policy(64 + id, 3 + id as u8 % 3, 15));
     }
-    // A volume of the next level that asks for little, whatever others do, and is promised that.
+    // A volume of the next level that requests little, whatever others do, and is promised that.
     if with_policies {
         let next = &mut sessions[NEXT];
         let every_ns = random.within(2_000..=20_000) * 1_000;
@@ -340,7 +340,7 @@ impl Loop {
                     }
                 }
             }
-            // What the kernel is asked for.
+            // Requests to the kernel.
             self.now_ns += 2_000;
             if self.ready.is_empty() {
                 let next = self.coming.peek().map_or(u64::MAX, |Reverse((ns, _))| *ns);

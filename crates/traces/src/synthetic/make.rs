@@ -31,7 +31,7 @@ pub(super) struct Shape {
     pub requests: u64,
 }
 
-/// Makes the request of a number; the numbers come in order.
+/// Generates the request of a number; numbers are consecutive.
 pub(super) type Pattern = Box<dyn FnMut(&mut Random, u64) -> Access>;
 
 /// A kind of synthetic trace.
@@ -55,9 +55,9 @@ pub enum SyntheticError {
          {BLOCKS_MIN} to {BLOCKS_MAX} blocks and at most {REQUESTS_MAX} requests"
     )]
     Size {
-        /// Blocks that were asked for.
+        /// Blocks that were requested.
         blocks: u64,
-        /// Requests that were asked for.
+        /// Requests that were requested.
         requests: u64,
     },
 }

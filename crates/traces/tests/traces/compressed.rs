@@ -1,4 +1,4 @@
-//! Compressed traces that are cut off, or ask for too much.
+//! Compressed traces that are cut off, or request too much.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;

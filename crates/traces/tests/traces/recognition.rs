@@ -25,7 +25,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A folder that stays is in the way of nobody.
+        // A remaining folder does no harm.
         drop(fs::remove_dir_all(&self.0));
     }
 }

@@ -27,7 +27,7 @@ fn is_about(found: f64, expected: f64) {
     assert!((found - expected).abs() < 2.0, "{found}, not {expected}");
 }
 
-/// How often each block is asked for.
+/// How often each block is requested.
 fn counts<'a>(requests: impl Iterator<Item = &'a Request>) -> HashMap<u64, u64> {
     let mut counts = HashMap::new();
     for request in requests {

@@ -1,7 +1,7 @@
 // Entries of the log of changes as one row a change. Pure.
 import type { AuditEntry } from "../../api/types";
 
-/** A change: what was asked for, with what became of it. */
+/** A change: what was requested, with what became of it. */
 export type Change = Pick<
   AuditEntry,
   "number" | "at_s" | "who" | "from" | "operation" | "subject" | "outcome" | "hash"

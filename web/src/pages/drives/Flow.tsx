@@ -13,7 +13,7 @@ import {
   type To,
 } from "./flow";
 
-/** How often it is asked for, in milliseconds, and for how long that is kept. */
+/** How often it is requested, in milliseconds, and for how long that is kept. */
 const EVERY = 2000;
 const KEPT = 600;
 

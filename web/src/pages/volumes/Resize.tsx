@@ -6,7 +6,7 @@ import { Dialog } from "../../ui/Dialog";
 import { TextField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
 
-/** A new size; a smaller one asks for the name, as what is beyond is lost. */
+/** A new size; a smaller one requests the name, as what is beyond is lost. */
 export function Resize({ of, onClose }: { of: Volume; onClose: () => void }) {
   const name = `${of.pool}/${of.name}`;
   const [size, setSize] = useState(bytes(of.size));

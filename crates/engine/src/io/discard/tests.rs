@@ -56,7 +56,7 @@ fn what_was_never_written_costs_no_turn() {
             assert_eq!(found, [StatusExtent { len, state }]);
         };
         assert!(turns(&probe, hole).await <= 4);
-        // What is on the way to the last of what there is, too.
+        // The path to the last existing page is also examined.
         let last = (CHUNKS - 1) * CHUNK as u64;
         let found = shard.status_of(volume, last + BLOCK as u64, CHUNK as u64, None);
         assert_eq!(found.await.unwrap().len(), 1);

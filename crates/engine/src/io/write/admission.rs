@@ -22,7 +22,7 @@ pub(crate) struct Pacing {
     /// Slots freed since then.
     freed: u64,
     since_ns: u64,
-    /// And a second, of late.
+    /// The recent rate, per second.
     rate: u64,
     /// Time of the next write's turn, by rank.
     next_ns: [u64; Due::RANKS],
@@ -75,8 +75,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A tier of which 3,000 slots come free every 300 ms, and hosts that always have so many writes waiting: the
-    /// longest time in ms without any write, of ten seconds, and writes a second.
+    /// A tier of which 3,000 slots become free every 300 ms, and hosts that always have a number of waiting writes: the
+    /// longest time in ms without any write, of ten seconds, and writes per second.
     fn longest_pause(paced: bool) -> (u64, u64) {
         let mut pacing = Pacing {
             reserve: 10_000,

@@ -3,7 +3,7 @@ use crate::shard::probe::{Probe, run};
 use std::rc::Rc;
 use units::mutation::switch;
 
-/// Bytes of a kind that are done in ten seconds, a MiB at a time and as fast as may be up to 1 GiB a second, while somebody
+/// Bytes of a kind that are done in ten seconds, a MiB at a time and as fast as may be up to 1 GiB per second, while somebody
 /// is hurt all the time or never.
 async fn in_ten_seconds(upkeep: &Upkeep, kind: Kind, hurt: bool) -> u64 {
     let (handle, mut done) = (upkeep.handle.clone(), 0);

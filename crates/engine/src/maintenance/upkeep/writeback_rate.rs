@@ -84,7 +84,7 @@ mod tests {
 
     const ALL: u64 = 1_000_000;
 
-    /// Blocks that are demoted in ten seconds while hosts ask for `rate` blocks a second, with looks every
+    /// Blocks that are demoted in ten seconds while hosts request `rate` blocks per second, with looks every
     /// tenth of a second at which a batch of 1,024 blocks is demoted if it may.
     fn in_ten_seconds(rate: u64, not_demoted: u64) -> u64 {
         let (mut writeback_rate, mut demoted) = (WritebackRate::default(), 0);

@@ -163,7 +163,7 @@ fn second_comes_back(members: &Arc<Members>) -> Hook {
     })
 }
 
-/// What a barrier is told while the keeper runs.
+/// The result for a barrier while the keeper runs.
 fn recorded(handle: &Handle, keeper: &Arc<Keeper>, members: &Arc<Members>) -> Option<bool> {
     handle.spawn(keeper.clone().run(handle.clone()));
     members.enforce();
@@ -199,7 +199,7 @@ fn a_member_that_comes_back_while_labels_are_written_gets_one_too() {
         .map(|index| (DriveId(index.into()), 1))
         .collect();
     let keeper = opened(config(MEMBERS), 1, labelled, pool_drives, &members);
-    // Two are out. While labels tell of it, one of them is brought up to date.
+    // Two are out. While labels tell of it, one of them is resynced.
     assert!(members.take_out((0, 1), "test", false) && members.take_out((0, 2), "test", false));
     *lock(&in_flush) = Some(second_comes_back(&members));
     assert_eq!(recorded(&handle, &keeper, &members), Some(true));
@@ -277,7 +277,7 @@ fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() 
         .collect();
     let keeper = opened(config(MEMBERS), 2, labelled, pool_drives, &members);
     // The second is away for generation 3 and there again before 4, which would go over its only label; the
-    // first fails 3 and goes out, so that nobody can do without the second.
+    // first fails 3 and goes out, so that the second is indispensable.
     assert!(members.take_out((0, 1), "test", false));
     *lock(&drives[0].bad_flushes) = 1;
     *lock(&drives[0].in_flush) = Some(second_comes_back(&members));

@@ -21,7 +21,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Operations of 4 KiB a second of the whole pool; `None` while no shard has measured any. A shard without a measurement
+    /// Operations of 4 KiB per second of the whole pool; `None` while no shard has measured any. A shard without a measurement
     /// is assumed to be like the others.
     fn iops(&self) -> Option<u64> {
         let shown: Vec<u64> = self.costs.iter().filter_map(Costs::iops).collect();

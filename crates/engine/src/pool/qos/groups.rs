@@ -57,7 +57,7 @@ impl Pool {
         Ok(self.group_status(&self.config(), &group))
     }
 
-    /// Makes a group without volumes.
+    /// Creates a group without volumes.
     ///
     /// # Errors
     /// As [`crate::Engine::qos_group_create`]'s.

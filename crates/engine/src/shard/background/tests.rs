@@ -35,7 +35,7 @@ async fn write(probe: &Probe, from: u64, len: u64) {
             .await
             .unwrap();
         probe.shard.written().await.unwrap();
-        // Drives in memory answer at once: others would not get their turn. So it takes as long as on one of 1 GiB/s.
+        // Drives in memory complete immediately: others would not get their turn. So it takes as long as on one of 1 GiB/s.
         probe.shard.loop_handle().sleep(250_000).await;
     }
 }

@@ -157,7 +157,7 @@ impl Allocator {
         bits
     }
 
-    /// What is marked as in use but not yet, or not any longer, part of what a checkpoint keeps:
+    /// Space marked as used that is not yet, or no longer, part of a checkpoint:
     /// space kept back, space handed out without a record, and `freed` metadata pages.
     pub fn holes(&self, deferred_frees: &DeferredFrees, freed: &[Place]) -> Holes {
         let mut holes = Holes::default();

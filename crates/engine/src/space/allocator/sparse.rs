@@ -33,7 +33,7 @@ impl Allocator {
         self.close(used.collect(), self.group_homes(), most)
     }
 
-    /// Of groups with so much in use, of `size` in each.
+    /// For groups with a number of used blocks of `size` each.
     fn close(&mut self, used: Vec<(u32, GroupKey)>, size: u32, most: usize) -> u64 {
         let mut partly = used;
         partly.retain(|(used, key)| *used < size && self.table.is_open(key.vdrive()));

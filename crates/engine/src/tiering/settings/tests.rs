@@ -338,7 +338,7 @@ fn a_volume_below_its_floor_gives_way_last() {
         assert_eq!(evict(&probe, 24 * CHUNK).await, 24 * CHUNK);
         let (own, other) = (fast(&probe, probe.volume), fast(&probe, OTHER));
         assert!(own >= 6 * CHUNK - 16, "{own} and {other}");
-        // And all the same when there is nothing else.
+        // And nevertheless when there is nothing else.
         assert_eq!(evict(&probe, 8 * CHUNK).await, 8 * CHUNK);
     });
 }
@@ -439,7 +439,7 @@ fn what_a_volume_has_on_the_fast_tier_is_counted_whatever_happens_to_it() {
         right();
         evict(&probe, 3 * CHUNK).await;
         right();
-        // Others take their place with what there is.
+        // Others take their place with existing data.
         let next = set(&probe, probe.volume, ceiling);
         assert_eq!(next.fast() as u64, fast(&probe, probe.volume));
         assert_eq!(settings.fast(), 0);

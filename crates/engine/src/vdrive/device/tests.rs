@@ -192,7 +192,7 @@ fn a_member_that_fails_a_write_lacks_that_and_what_was_not_flushed() {
     scene.wrote(5 * REGION, 1).unwrap();
     assert_eq!(scene.member(0).state(), MemberState::Out);
     assert_eq!(scene.stale(0), [5]);
-    // Nobody knows whether what came before is on it: the next flush could not reach it.
+    // It is unknown whether earlier writes are on it: the next flush could not reach it.
     scene.flush().unwrap();
     assert_eq!(scene.stale(0), [2, 5]);
     scene.drives[0].fails_writes.set(false);

@@ -123,11 +123,11 @@ impl VdriveIo {
         }
     }
 
-    /// Copies blocks to a member that is being brought up to date. Blocks that no other member can read, several times in a row,
+    /// Copies blocks to a member that is being resynced. Blocks that no other member can read, several times in a row,
     /// are left as they are: nothing better is to be had.
     ///
     /// # Errors
-    /// When the member is not being brought up to date any longer, or fails: it is out then.
+    /// When the member is not being resynced any longer, or fails: it is out then.
     pub async fn copy(&self, member: usize, block: u64, count: usize) -> Result<(), DriveError> {
         let _closed = self.gate.close(block, count as u64).await;
         if self.parts[member].member.state() != MemberState::Syncing {

@@ -8,7 +8,7 @@ pub const REGIONS: u64 = 4096;
 const WORDS: usize = (REGIONS / 64) as usize;
 /// Regions of even numbers: all that a known bug notes.
 const EVEN: u64 = 0x5555_5555_5555_5555;
-/// What stands for a map of everything in the labels.
+/// The value for a map of everything in the labels.
 const ALL: &str = "all";
 /// Regions after one that follows a written one: a run continues, and labels are written rarely.
 const AHEAD: u64 = 8;
@@ -44,7 +44,7 @@ impl StaleMap {
         self.region_blocks
     }
 
-    /// As a label tells it. What cannot be read counts as everything: copying too much is safe.
+    /// Parses a label's map. An invalid one counts as everything: copying too much is safe.
     pub fn load(&self, text: &str) {
         let words = text.as_bytes().chunks(16);
         if text == ALL || !text.is_ascii() || words.len() > WORDS {
@@ -59,7 +59,7 @@ impl StaleMap {
         }
     }
 
-    /// As a label tells it: 16 hex digits for each 64 regions, or "all".
+    /// The form in labels: 16 hex digits for each 64 regions, or "all".
     pub fn text(&self) -> String {
         if self.is_all() {
             return ALL.to_owned();
@@ -134,7 +134,7 @@ impl StaleMap {
         news
     }
 
-    /// Whether it tells of all that is on another thread's list.
+    /// Whether it covers all of another thread's list.
     pub fn has_all(&self, written: &Written) -> bool {
         let mut words = self.words.iter().zip(written.0.iter());
         self.is_all() || words.all(|(word, more)| more & !word.load(Ordering::Acquire) == 0)

@@ -16,14 +16,14 @@ use units::mutation::{Mutation, is_on};
 /// A part of a vdrive: the vdrive (0 is the metadata region) and the part's index.
 pub type MemberId = (u8, usize);
 
-/// What a member is good for. Parts of vdrives that are no mirrors are always in.
+/// State of a member. Parts of vdrives other than mirrors are always in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemberState {
     /// It holds everything.
     In,
     /// It is neither read nor written: it lacks what the stale map tells.
     Out,
-    /// It takes writes and is being brought up to date; nothing is read from it.
+    /// It takes writes and is being resynced; nothing is read from it.
     Syncing,
 }
 
@@ -35,14 +35,14 @@ pub struct Member {
     state: AtomicU8,
     /// Times that it went out: what was begun for one absence does not count for the next.
     absences: AtomicU64,
-    /// Generation of the first label that tells of its absence; 0 before there is one.
+    /// Generation of the first label that records its absence; 0 before there is one.
     since: AtomicU64,
-    /// What it lacks while it is not in.
+    /// Its dirty-region log while it is not in.
     pub stale: StaleMap,
     told: Mutex<Told>,
 }
 
-/// What is said of a member, and rarely asked.
+/// Rarely used details of a member.
 #[derive(Clone, Debug)]
 struct Told {
     drive: DriveId,
@@ -66,7 +66,7 @@ impl Member {
         }
     }
 
-    /// What it is good for now.
+    /// Its present state.
     pub fn state(&self) -> MemberState {
         match self.state.load(Ordering::Acquire) {
             0 => MemberState::In,
@@ -85,12 +85,12 @@ impl Member {
         self.state() != MemberState::Out
     }
 
-    /// How often it went out.
+    /// Number of times it went out.
     pub fn absences(&self) -> u64 {
         self.absences.load(Ordering::Acquire)
     }
 
-    /// Generation of the first label that tells of its absence: `now` if none does yet.
+    /// Generation of the first label that records its absence: `now` if none does yet.
     pub fn since(&self, now: u64) -> u64 {
         let known = self
             .since
@@ -113,7 +113,7 @@ impl Member {
     }
 }
 
-/// How far the labels are behind.
+/// Changes that labels lack.
 #[derive(Default)]
 struct Record {
     /// The keeper could not write what it had to.
@@ -173,7 +173,7 @@ impl Members {
         outcome.is_some()
     }
 
-    /// A drive failed a flush: nobody knows what it has of what was written since the last one.
+    /// A drive failed a flush: it is unknown which writes since the last one it has.
     /// All of its members go out that others can stand in for.
     pub fn flush_failed(&self, id: MemberId, why: &str) {
         let table = locked(&self.table);

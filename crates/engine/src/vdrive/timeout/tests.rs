@@ -18,7 +18,7 @@ impl Clock for Virtual {
     }
 }
 
-/// Answers at once, or keeps what it is given until it is let go.
+/// Completes immediately, or keeps requests until it is released.
 #[derive(Default)]
 struct Holding {
     holds: Cell<bool>,

@@ -130,7 +130,7 @@ fn maximum_of_a_group_holds_its_volumes_together() {
     }
     let clients = ["v", "w"].map(|name| Client::open(&engine, "tank", name));
     let ends = clients.each_ref().map(|client| submit(client, 150));
-    // One leaves while its operations are held: they continue at once, and the other's are held for it alone.
+    // One leaves while its operations are held: they continue immediately, and the other's are held only for itself.
     join(&engine, "w", "").unwrap();
     for ends in &ends {
         (0..150).for_each(|_| ends.recv_timeout(LONG).unwrap().result.unwrap());

@@ -222,7 +222,7 @@ impl Client {
             .unwrap()
     }
 
-    /// Has a few operations in flight at once and waits for all; returns their ends in the order of the operations.
+    /// Runs a few concurrent operations and waits for all; returns their ends in the order of the operations.
     fn submit_all(
         &self,
         operations: impl IntoIterator<Item = (OpKind, OpFlags, u64, u64, IoBuf)>,

@@ -182,7 +182,7 @@ pub fn spec_of(folder: &Path, mirrored: bool, [fast, slow]: [u64; 2], shards: u1
     }
 }
 
-/// Makes a pool with the engine and takes images of its drives.
+/// Creates a pool with the engine and takes images of its drives.
 pub fn made(shape: Shape, seed: u64) -> Made {
     let folder = tempfile::tempdir().unwrap();
     let engine = Engine::start(&EngineConfig {

@@ -23,7 +23,7 @@ pub struct Tally {
     /// Verdicts of a check before and after the repair.
     pub before: [u64; 3],
     pub after: [u64; 3],
-    /// Pools of which no label was left.
+    /// Pools without any label left.
     pub unreadable: u64,
     pub mended: u64,
     /// Blocks that could be read before the repair, and those of them that could not, or were

@@ -1,4 +1,4 @@
-//! Wrong tokens at the page's log-in and elsewhere, from as many addresses as a host has.
+//! Wrong tokens at the page's login and elsewhere, from as many addresses as a host has.
 
 use crate::hostile::peers::http;
 use crate::hostile::stage::Stage;

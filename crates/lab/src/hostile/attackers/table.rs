@@ -126,7 +126,7 @@ pub static ALL: &[Attacker] = &[
         vhost_cut_memory::attack,
         "Memory, and that of requests in flight, cut short while it is used",
     ),
-    // The last one of an export, which has one monitor at a time: what it asked for is carried out for a while after it.
+    // The last one of an export, which has one monitor at a time: what it requested is carried out for a while after it.
     row(
         "vhost-crossing-regions",
         vhost_crossing_regions::attack,

@@ -50,7 +50,7 @@ fn wrong(text: String) -> Error {
 }
 
 impl IscsiPort {
-    /// Logs in; gives the session and the unit's size in bytes. `keep`: data that are read can be fetched.
+    /// Logs in; returns the session and the unit's size in bytes. `keep`: data that are read can be fetched.
     ///
     /// # Errors
     /// When there is no such unit.
@@ -67,7 +67,7 @@ impl IscsiPort {
             keep,
             requests: vec![Request::default(); slots],
             waiting: VecDeque::with_capacity(slots),
-            // Data that are asked for come with a header for each segment.
+            // Data that are requested come with a header for each segment.
             outgoing: Vec::with_capacity(2 * all),
             sent: 0,
             incoming: vec![0; all.clamp(4 * p::HEAD_LEN, CHUNK_MAX)],

@@ -41,10 +41,10 @@ fn wrong(text: String) -> Error {
 }
 
 impl NbdPort {
-    /// Connects; gives the connection and the export's size. `keep`: data that are read can be fetched.
+    /// Connects; returns the connection and the export's size. `keep`: data that are read can be fetched.
     ///
     /// # Errors
-    /// When there is no such export.
+    /// If the export does not exist.
     pub fn connect(
         place: &Place,
         slots: u16,

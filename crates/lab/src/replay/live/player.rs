@@ -123,7 +123,7 @@ fn receive(client: &mut Client, open: &mut Outstanding, played: &mut Played) -> 
     let number = usize::try_from(reply.cookie).ok();
     let sent = number.and_then(|number| open.sent.get_mut(number)?.take());
     let (Some(number), Some((since, answer))) = (number, sent) else {
-        return Err(Failure::new("the server answered what nobody asked for"));
+        return Err(Failure::new("the server sent an unexpected response"));
     };
     if reply.error != 0 {
         return Err(Failure::new(format!(

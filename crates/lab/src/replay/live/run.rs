@@ -14,7 +14,7 @@ use traces::Request;
 use units::{BLOCK, format_bytes};
 
 const MIB: u64 = 1 << 20;
-/// The least RAM tier that the daemon takes, and its part of all that is fast where that is more.
+/// The least RAM cache that the daemon takes, and its part of all that is fast where that is more.
 const RAM_LEAST: u64 = 16 * MIB;
 const RAM_SHARE: u64 = 20;
 /// Approximate size of a pool's metadata on its fast drive: a constant and a share of it.
@@ -135,7 +135,7 @@ pub fn elsewhere(with: &Replay, requests: &[Request], place: &Place) -> Result<(
     Ok(())
 }
 
-/// Plays requests that use `distinct` blocks to pools of the sizes that are asked for, one after the other, and
+/// Plays requests that use `distinct` blocks to pools of the sizes that are requested, one after the other, and
 /// prints a table.
 ///
 /// # Errors

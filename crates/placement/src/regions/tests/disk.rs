@@ -18,10 +18,10 @@ pub(super) const GIB: usize = 16_384;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Disk,
-    /// On its way, ahead of being asked for.
+    /// On its way, ahead of being requested.
     Coming,
     Ram,
-    /// On the fast tier; nobody asked for it yet.
+    /// On the fast tier; not requested yet.
     Unasked,
     Fast,
 }
@@ -39,7 +39,7 @@ pub(super) struct Disk {
     pub regions: Regions,
     at: Vec<At>,
     ram: BTreeMap<usize, Cached>,
-    /// Extents in RAM in the order in which it lets go.
+    /// Extents in RAM in the order of eviction.
     order: VecDeque<usize>,
     ram_most: usize,
     fast: VecDeque<usize>,
@@ -103,7 +103,7 @@ impl Disk {
         self.now - began
     }
 
-    /// A host asks for an extent; true when it is there.
+    /// A host requests an extent; true when it is there.
     fn ask(&mut self, extent: usize) -> bool {
         self.regions.seen();
         match self.at[extent] {
@@ -144,7 +144,7 @@ impl Disk {
         }
     }
 
-    /// The disk reads something that waits: by turns what is asked for, upwards, and what is fetched ahead.
+    /// The disk reads something that waits: by turns what is requested, upwards, and what is fetched ahead.
     fn serve(&mut self) {
         self.turns += 1;
         let asked = self.alone.range(self.head..).next();

@@ -94,7 +94,7 @@ fn what_level_1_waits_for_is_fetched_first_whoever_began_it() {
         let shard = probe.shard.clone();
         let streams = join_all((0..STREAMS).map(|_| shard.fills.stream_at(0, None))).await;
         let order = Rc::new(std::cell::RefCell::new(Vec::new()));
-        // The last one is in the way of nobody, and the disk's head comes to it last.
+        // The last one delays no other, and the disk's head reaches it last.
         for chunk in 0..20 {
             let (shard, order, volume) = (shard.clone(), order.clone(), probe.volume);
             handle.spawn(async move {

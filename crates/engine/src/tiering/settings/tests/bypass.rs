@@ -101,7 +101,7 @@ fn a_bypassed_scan_leaves_ram_heat_and_forecasts_as_they_were() {
             settle(&probe).await;
             assert!(seen(&probe) == before, "{step}");
         }
-        // The same scan of somebody else.
+        // The same scan by another initiator.
         read_all(&probe, scan, 0..MIBS, 64 << 10).await;
         settle(&probe).await;
         let after = seen(&probe);

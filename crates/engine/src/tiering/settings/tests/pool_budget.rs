@@ -60,7 +60,7 @@ fn all_volumes_together_promote_no_more_than_the_pools_budget() {
         assert_eq!(budget.today(now_ns), bytes(both));
         assert!(stayed(&probe, Cause::StayedBudget) > 0);
         assert_eq!(stayed(&probe, Cause::StayedKnobs), 0);
-        // Another one counts at once, and none lets everything rise.
+        // Another budget applies immediately, and without one everything is promoted.
         allow(&probe, 0);
         assert_eq!(promote_hot(&probe, probe.volume).await, one);
         probe.shard.set_budget(None);
