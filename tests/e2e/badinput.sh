@@ -73,7 +73,7 @@ no_pool() { [ "$(convect --json pool list | field 'len(d["items"]) + len(d["abse
 create() { refused 1 "$1" "$convect_bin" pool create p "${@:2}"; }
 usage() { refused 2 "$1" "$convect_bin" pool create p "${@:2}"; }
 
-truncate -s 1G ext4.img xfs.img btrfs.img parts.img plain.img
+truncate -s 320M ext4.img xfs.img btrfs.img parts.img plain.img
 mkfs.ext4 -q -F ext4.img
 mkfs.xfs -q -f xfs.img
 mkfs.btrfs -q -f btrfs.img

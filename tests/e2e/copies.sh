@@ -4,7 +4,7 @@
 # timeout: 120
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
-content() { nbdcopy --no-extents "$(uri "$1")" - | sha256sum; }
+content() { nbdcopy --no-extents "$(uri "$1")" - | sha256; }
 id_of() { convect --json pool status "$1" | field 'd["id"]'; }
 
 start_daemon

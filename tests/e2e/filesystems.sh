@@ -14,7 +14,7 @@ check_filesystem() {
 
 fill() {
   cp -r /usr/include/linux "$1/tree"
-  head -c 150M /dev/urandom >"$1/large"
+  head -c 64M /dev/urandom >"$1/large"
   head -c 20M /dev/urandom >"$1/removed"
   for number in $(seq 1 200); do
     head -c $((number * 37)) /dev/urandom >"$1/small-$number"
@@ -24,6 +24,9 @@ fill() {
   fallocate --punch-hole --offset 1M --length 3M "$1/large"
   fstrim "$1"
 }
+
+# Of all files of the mounted one. By OpenSSL, which takes a seventh of what coreutils take.
+hashes() { (cd mnt && find . -type f -print0 | sort -z | xargs -0 openssl dgst -sha256 -r); }
 
 mkdir files mnt
 defer "umount '$work/mnt' 2>/dev/null"
@@ -37,7 +40,7 @@ for kind in ext4 xfs btrfs; do
   case "$kind" in ext4) mkfs.ext4 -q -F "$loop" ;; xfs) mkfs.xfs -q -f "$loop" ;; *) mkfs.btrfs -q -f "$loop" ;; esac
   mount "$loop" mnt
   fill mnt
-  (cd mnt && find . -type f -print0 | sort -z | xargs -0 sha256sum) >"$kind.hashes"
+  hashes >"$kind.hashes"
   [ "$(wc -l <"$kind.hashes")" -gt 300 ] || fail "the file system was not filled"
   umount mnt
   check_filesystem "$kind" "$loop"
@@ -49,7 +52,7 @@ restart_daemon
 for kind in ext4 xfs btrfs; do
   attach_loop loop "files/$kind" --direct-io=on
   mount -o ro "$loop" mnt
-  (cd mnt && sha256sum --quiet -c "$work/$kind.hashes")
+  hashes | cmp - "$kind.hashes" || fail "$kind: files have changed"
   umount mnt
   check_filesystem "$kind" "$loop"
   detach_loop "$loop"

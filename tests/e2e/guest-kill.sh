@@ -18,7 +18,7 @@ guest make vhost:disk.sock make files=8
 say "a load, and three kills of the daemon beneath it"
 guest_start load disk.sock load steps=$steps
 for step in 20 60 100; do
-  wait_until 200 guest_said load "GUEST-STEP $step"
+  guest_await load 200 "GUEST-STEP $step"
   kill_daemon
   start_daemon
   say "killed after step $step and started again"

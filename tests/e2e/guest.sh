@@ -19,13 +19,13 @@ restart_daemon
 
 say "third boot, QEMU, after the daemon was restarted: check, and the volume grows under the running guest"
 guest_start third disk.sock check-resize sectors=$((3 << 20))
-wait_until 150 guest_said third GUEST-WAITS-FOR-SIZE
+guest_await third 150 GUEST-WAITS-FOR-SIZE
 convect volume resize pool/disk 1536M
 guest_finish third "the guest did not find what it wrote, or did not see its disk grow"
 
 say "fourth boot: the volume grows again, and the file system with it"
 guest_start fourth vhost:disk.sock check-resize sectors=$((4 << 20)) grow=yes
-wait_until 150 guest_said fourth GUEST-WAITS-FOR-SIZE
+guest_await fourth 150 GUEST-WAITS-FOR-SIZE
 convect volume resize pool/disk 2G
 guest_finish fourth "the guest did not see its disk grow, or its file system did not"
 stop_daemon

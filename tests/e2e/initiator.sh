@@ -28,7 +28,7 @@ session="$(free_port)" one="$(free_port)" two="$(free_port)"
 say "mutual CHAP, a file system, and a kill of the daemon while it is written"
 convect export create session pool/session iscsi --portal "127.0.0.1:$session" --chap "$work/secrets" >/dev/null
 guest_start session network session host="10.0.2.2:$session" steps=60 target="$prefix:session"
-wait_until 200 guest_said session "^GUEST-STEP 15"
+guest_await session 200 "^GUEST-STEP 15"
 kill_daemon
 start_daemon
 guest_finish session "the guest did not find what it wrote"

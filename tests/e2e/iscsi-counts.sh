@@ -36,7 +36,7 @@ counts() { # COUNTS: as many, with two kills while it counts
 }
 has_begun() { ! kill -0 "$counting" || [ "$(convect --json export show counts | field 'd["sessions"]')" -ge 4 ]; }
 # On a machine that leaves this script waiting it may count to its end before a kill: then it counts further.
-for number in 1500 6000 24000; do
+for number in 500 2000 8000 24000; do
   counts "$number"
   [ "$killed" -lt 2 ] || break
 done

@@ -23,7 +23,7 @@ qemu-img dd -f raw -O raw bs=1M skip=48 count=49 if="$url" of=mark.img
 head -n 1 mark.img | grep -qax second || fail "what the guest made durable is not there"
 
 say "iscsi-perf"
-timeout -s INT 20 iscsi-perf -m 32 -b 8 -t 3 -r "$url" >perf.log 2>&1 </dev/null || { cat perf.log; fail "iscsi-perf"; }
+timeout -s INT 20 iscsi-perf -m 32 -b 8 -t 1 -r "$url" >perf.log 2>&1 </dev/null || { cat perf.log; fail "iscsi-perf"; }
 tr '\r' '\n' <perf.log | tail -n 3
 grep -q 'iops average' perf.log || fail "iscsi-perf told no figure"
 stop_daemon

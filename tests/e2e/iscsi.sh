@@ -6,11 +6,11 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
 start_daemon
-create_pool pool 6G 6G
-convect volume create pool/plain --size 1536M
-convect volume create pool/proved --size 1536M
-convect volume create pool/native --size 1536M --lba 4096
-convect volume create pool/image --size 256M
+create_pool pool 2G 2G
+convect volume create pool/plain --size 256M
+convect volume create pool/proved --size 256M
+convect volume create pool/native --size 256M --lba 4096
+convect volume create pool/image --size 64M
 
 cat >secrets <<'TXT'
 name host
@@ -70,8 +70,8 @@ judge fixed.log
 say "qemu-img in and out"
 export_iscsi image image 127.0.0.1:0
 url="iscsi://$(portals image)/$prefix:image/0"
-head -c 200M /dev/urandom >data.img
-truncate -s 256M data.img
+head -c 48M /dev/urandom >data.img
+truncate -s 64M data.img
 qemu-img convert -n -f raw -O raw data.img "$url"
 qemu-img compare -f raw -F raw data.img "$url"
 qemu-img convert -f raw -O qcow2 "$url" out.qcow2

@@ -6,7 +6,7 @@
 export TMPDIR="$work"
 
 # ./dev campaign has more. Each kill is followed by a look at every block: five short lives write but few of a large volume.
-kills=5 volume=96M mirrored=64M
+kills=5 volume=48M mirrored=32M
 [ -z "${CONVECT_LONG:-}" ] || kills=60 volume=256M mirrored=128M
 
 for shards in 1 2; do

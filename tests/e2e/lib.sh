@@ -57,6 +57,9 @@ trap 'echo "FAILED in ${BASH_SOURCE[0]##*/} line $LINENO: $BASH_COMMAND" >&3' ER
 
 convect() { "$CONVECT_BIN/convect" "$@" </dev/null; }
 lab() { "$CONVECT_BIN/convect-lab" --convect "$CONVECT_BIN/convect" "$@" </dev/null; }
+# The same for loads that take all of the processor for a time, where nobody looks at the figures: whatever else runs comes
+# first.
+idle_lab() { nice -n 10 "$CONVECT_BIN/convect-lab" --convect "$CONVECT_BIN/convect" "$@" </dev/null; }
 
 # Runs Python with connected libnbd handles of exports, by their names: nbd_of "ONE TWO..." CODE. `full`
 # says whether a write found no space.
@@ -83,9 +86,19 @@ $connected" -c "$2"
 # times as long, which was most of some tests.
 sha256() { openssl dgst -sha256 -r | cut -d' ' -f1; }
 
-# Prints a value out of JSON on the standard input: field 'd["size"]'.
-field() { python3 -IS -c 'import json,sys
-d = json.load(sys.stdin)
+# Prints a value out of JSON on the standard input: field 'd["size"]'. Tests do it thousands of times, and to import `json`
+# takes as long as to start Python: this is the scanner beneath it, with its settings.
+field() { python3 -IS -c 'import _json, sys
+class settings:
+    strict, object_hook, object_pairs_hook, array_hook = True, None, None, None
+    parse_float, parse_int, parse_constant = float, int, None  # There is no NaN in JSON.
+text = sys.stdin.read()
+scan = _json.make_scanner(settings)
+try:
+    d, end = scan(text, len(text) - len(text.lstrip()))
+except StopIteration as error:
+    raise SystemExit(f"no JSON: {text!r}") from error
+assert not text[end:].strip(), f"more than JSON: {text!r}"
 print(eval(sys.argv[1]))' "$1"; }
 
 # A free TCP port of the loopback for a server that keeps it over a restart. It lies outside the range of ephemeral ports,
@@ -105,12 +118,20 @@ while True:
 # Waits until a command succeeds, at most six times as long as the given seconds, which are enough on an idle machine: on
 # a busy one time passes slower, and who waits in vain has failed anyway.
 wait_until() {
-  local started=$SECONDS limit=$((SECONDS + 6 * $1))
+  local started=$SECONDS limit=$((SECONDS + 6 * $1)) waited
   shift
   until "$@" >/dev/null 2>&1; do
     [ "$SECONDS" -lt "$limit" ] || fail "this did not come true in time: $*"
-    # What takes long need not be noticed at once: a look starts two programs or more.
-    if [ "$SECONDS" -lt $((started + 2)) ]; then sleep 0.1; else sleep 0.5; fi
+    # What takes long need not be noticed at once, as a look starts two programs or more: a tenth of what was waited later,
+    # two seconds at most.
+    waited=$((SECONDS - started))
+    if [ "$waited" -lt 2 ]; then
+      sleep 0.1
+    elif [ "$waited" -lt 20 ]; then
+      sleep "$((waited / 10)).$((waited % 10))"
+    else
+      sleep 2
+    fi
   done
 }
 

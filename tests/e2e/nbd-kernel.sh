@@ -31,7 +31,7 @@ guest check "$disk" check
 say "a load over two connections, and three kills of the daemon beneath it"
 guest_start load "$disk" load steps=$steps connections=2 reconnect=yes
 for step in 15 45 75; do
-  wait_until 200 guest_said load "GUEST-STEP $step"
+  guest_await load 200 "GUEST-STEP $step"
   kill_daemon
   start_daemon
   say "killed after step $step and started again"

@@ -12,11 +12,11 @@ write() { # EXPORT SEED
 import random
 random.seed($2)
 for _ in range(400):
-    at = random.choice((0, 40, 90, 120)) * (1 << 20) + random.randrange(4 << 20) // 4096 * 4096
+    at = random.choice((0, 18, 36, 55)) * (1 << 20) + random.randrange(4 << 20) // 4096 * 4096
     h.pwrite(random.randbytes(4096) * random.randint(1, 8), at)
 h.pwrite(b'sector..' * 64, random.randrange(1000) * 512)
 h.trim(64 << 10, (2 << 20) + (64 << 10) * random.randrange(8))
-h.zero(4096, 121 << 20)
+h.zero(4096, 56 << 20)
 h.flush()
 "
 }
@@ -41,7 +41,7 @@ declare -A digests
 start_daemon
 images=(pool-fast.img pool-slow1.img pool-slow2.img)
 create_pool pool 512M 1G --shards 2
-convect volume create pool/disk --size 160M
+convect volume create pool/disk --size 64M
 convect volume create pool/other --size 16M
 export_nbd disk pool/disk
 export_nbd other pool/other

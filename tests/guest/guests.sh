@@ -23,11 +23,12 @@ guest_runs() { # NAME
   kill -0 "${guest_pids[$1]}" 2>/dev/null || guest_log_fails "$1" "guest $1 has ended already" >&3
 }
 
-# Whether a guest that runs has printed a line: for wait_until.
-guest_said() { # NAME PATTERN
-  grep -q "$2" "$1.log" && return
+# Waits until a guest has printed a line, as long as wait_until. It is noticed at once: a load of which it speaks may be over
+# within a second.
+guest_await() { # NAME SECONDS PATTERN
+  grep -qm 1 -- "$3" < <(exec timeout $((6 * $2)) tail -n +1 -f --pid="${guest_pids[$1]}" "$1.log" 2>/dev/null) && return
   guest_runs "$1"
-  return 1
+  guest_log_fails "$1" "guest $1 did not say in time: $3" >&3
 }
 
 # Waits until the guest ends, and fails unless it passed.
