@@ -70,7 +70,7 @@ pub trait CompletionSink: Send + Sync {
     fn complete(&self, completion: Completion);
 
     /// Takes several, and leaves none.
-    fn complete_all(&self, completions: &mut Vec<Completion>) {
+    fn complete_all(&self, completions: &mut VecDeque<Completion>) {
         completions.drain(..).for_each(|one| self.complete(one));
     }
 
@@ -120,6 +120,15 @@ struct QueueState {
     waker: Option<Waker>,
 }
 
+/// Moves all there is to the end of `into`. Mostly that is empty: the two exchange their memory then, and nothing is copied.
+fn move_all(from: &mut VecDeque<Completion>, into: &mut VecDeque<Completion>) {
+    if into.is_empty() {
+        std::mem::swap(from, into);
+    } else if !from.is_empty() {
+        into.append(from);
+    }
+}
+
 impl CompletionQueue {
     /// An empty queue.
     pub fn new() -> Arc<Self> {
@@ -142,11 +151,7 @@ impl CompletionQueue {
 
     /// Takes all completions that are there.
     pub fn take(&self, into: &mut VecDeque<Completion>) {
-        let ready = &mut self.lock().ready;
-        match into.is_empty() {
-            true => std::mem::swap(ready, into),
-            false => into.append(ready),
-        }
+        move_all(&mut self.lock().ready, into);
     }
 
     /// Waits for a completion. Only one task may wait at a time.
@@ -185,10 +190,10 @@ impl CompletionSink for CompletionQueue {
         }
     }
 
-    fn complete_all(&self, completions: &mut Vec<Completion>) {
+    fn complete_all(&self, completions: &mut VecDeque<Completion>) {
         let waker = {
             let mut state = self.lock();
-            state.ready.extend(completions.drain(..));
+            move_all(completions, &mut state.ready);
             state.waker.take()
         };
         if let Some(waker) = waker {

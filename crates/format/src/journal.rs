@@ -56,6 +56,11 @@ impl JournalPage {
         &self.bytes
     }
 
+    /// It is empty again, and keeps its memory.
+    pub fn clear(&mut self) {
+        self.bytes.truncate(JOURNAL_HEADER);
+    }
+
     /// Whether no record is in it.
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == JOURNAL_HEADER
@@ -74,8 +79,10 @@ impl JournalPage {
 
     /// Ends the page: its 4,096 bytes with header and checksum.
     pub fn seal(&self, header: JournalHeader, out: &mut [u8]) {
-        out.fill(0);
-        out[..self.bytes.len()].copy_from_slice(&self.bytes);
+        // The header's place is empty in it.
+        let (used, rest) = out.split_at_mut(self.bytes.len());
+        used.copy_from_slice(&self.bytes);
+        rest.fill(0);
         put(out, 0, &MAGIC.to_le_bytes());
         put(out, 8, &header.shard.0.to_le_bytes());
         put(out, 10, &(self.bytes.len() as u16).to_le_bytes());

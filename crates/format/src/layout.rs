@@ -31,7 +31,7 @@ struct Band {
 pub struct Layout {
     kind: LayoutConfig,
     blocks: u64,
-    /// Concat: first block of each part.
+    /// Concat: first block of each part. The parts of a mirror are one, as all have the same.
     starts: Vec<u64>,
     /// Stripe: parts by size, smallest first, and the bands that they make.
     order: Vec<usize>,
@@ -55,7 +55,10 @@ impl Layout {
                     layout.blocks += part;
                 }
             }
-            LayoutConfig::Mirror => layout.blocks = parts.iter().copied().min().unwrap_or(0),
+            LayoutConfig::Mirror => {
+                layout.starts.push(0);
+                layout.blocks = parts.iter().copied().min().unwrap_or(0);
+            }
             LayoutConfig::Stripe { chunk_blocks } => layout.stripe(parts, chunk_blocks),
         }
         layout
@@ -97,20 +100,29 @@ impl Layout {
     ///
     /// # Panics
     /// When `block` is outside.
+    #[inline]
     pub fn fragment(&self, block: u64, count: usize) -> Fragment {
         assert!(
             block < self.blocks,
             "block {block} is outside of a vdrive of {} blocks",
             self.blocks
         );
-        let limit = |left: u64| (count as u64).min(left) as usize;
-        match self.kind {
-            LayoutConfig::Mirror => Fragment {
+        // Most vdrives are a drive or a mirror.
+        match self.starts.len() {
+            1 => Fragment {
                 part: 0,
                 block,
-                count: limit(self.blocks - block),
+                count: (count as u64).min(self.blocks - block) as usize,
             },
-            LayoutConfig::Concat => {
+            _ => self.fragment_of_many(block, count),
+        }
+    }
+
+    /// The same where parts have different blocks.
+    fn fragment_of_many(&self, block: u64, count: usize) -> Fragment {
+        let limit = |left: u64| (count as u64).min(left) as usize;
+        match self.kind {
+            LayoutConfig::Mirror | LayoutConfig::Concat => {
                 let part = self.starts.partition_point(|start| *start <= block) - 1;
                 let end = self.starts.get(part + 1).copied().unwrap_or(self.blocks);
                 Fragment {

@@ -42,8 +42,14 @@ type BoxedFuture = Pin<Box<dyn Future<Output = ()>>>;
 
 struct Task {
     /// Taken out while it runs.
-    future: Option<BoxedFuture>,
+    body: Option<Body>,
     state: Arc<TaskWaker>,
+}
+
+/// What is polled, and with which waker.
+// The future goes first when both are dropped: its drop may reach back into the loop.
+struct Body {
+    future: BoxedFuture,
     waker: Waker,
 }
 
@@ -52,6 +58,8 @@ pub(crate) struct Inner {
     free: RefCell<Vec<usize>>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) timers: RefCell<Timers>,
+    /// Of those whose time had come, for its memory.
+    due: RefCell<Vec<Waker>>,
     clock: Box<dyn Clock>,
     /// Its last reading.
     seen_ns: Cell<u64>,
@@ -100,6 +108,7 @@ impl Handle {
             free: RefCell::default(),
             inbox,
             timers: RefCell::default(),
+            due: RefCell::default(),
             clock,
             seen_ns: Cell::new(0),
             awake_ns: Cell::new(0),
@@ -210,9 +219,9 @@ impl Handle {
             queued: AtomicBool::new(true),
             inbox: self.0.inbox.clone(),
         });
+        let waker = Waker::from(state.clone());
         let task = Task {
-            future: Some(future),
-            waker: Waker::from(state.clone()),
+            body: Some(Body { future, waker }),
             state,
         };
         self.0.tasks.borrow_mut()[id] = Some(task);
@@ -280,12 +289,12 @@ impl Handle {
                 break;
             }
             ran += tasks.len() + jobs.len();
-            for job in jobs.drain(..) {
-                job(self);
+            // Most rounds have no job, and a task or two.
+            if !jobs.is_empty() {
+                jobs.drain(..).for_each(|job| job(self));
             }
-            for id in tasks.drain(..) {
-                self.run_task(id);
-            }
+            tasks.iter().for_each(|id| self.run_task(*id));
+            tasks.clear();
             if is_enough() {
                 break;
             }
@@ -314,29 +323,26 @@ impl Handle {
     }
 
     fn run_task(&self, id: usize) {
-        let (mut future, waker) = {
+        let mut body = {
             let mut tasks = self.0.tasks.borrow_mut();
             let Some(Some(task)) = tasks.get_mut(id) else {
                 return;
             };
             task.state.queued.store(false, Ordering::Release);
-            let Some(future) = task.future.take() else {
+            let Some(body) = task.body.take() else {
                 return;
             };
-            (future, task.waker.clone())
+            body
         };
-        if future
-            .as_mut()
-            .poll(&mut Context::from_waker(&waker))
-            .is_pending()
-        {
+        let mut context = Context::from_waker(&body.waker);
+        if body.future.as_mut().poll(&mut context).is_pending() {
             if let Some(Some(task)) = self.0.tasks.borrow_mut().get_mut(id) {
-                task.future = Some(future);
+                task.body = Some(body);
             }
             return;
         }
-        // The future goes first: its drop may reach back into this loop.
-        drop(future);
+        // Its drop may reach back into this loop, which is not borrowed now.
+        drop(body);
         let task = self.0.tasks.borrow_mut()[id].take();
         drop(task);
         self.0.free.borrow_mut().push(id);
@@ -366,11 +372,12 @@ impl Handle {
 
     /// Wakes the tasks whose time has come; returns how many.
     pub fn fire_timers(&self) -> usize {
-        let due = self.0.timers.borrow_mut().take_due(self.now_ns());
+        let now_ns = self.now_ns();
+        let mut due = self.0.due.take();
+        self.0.timers.borrow_mut().take_due(now_ns, &mut due);
         let count = due.len();
-        for waker in due {
-            waker.wake();
-        }
+        due.drain(..).for_each(Waker::wake);
+        self.0.due.replace(due);
         count
     }
 

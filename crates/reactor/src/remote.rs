@@ -1,7 +1,6 @@
 //! Reaching a loop from another thread.
 
 use crate::Handle;
-use std::collections::VecDeque;
 use std::future::Future;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +9,7 @@ pub(crate) type Job = Box<dyn FnOnce(&Handle) + Send>;
 
 #[derive(Default)]
 struct State {
-    ready: VecDeque<usize>,
+    ready: Vec<usize>,
     jobs: Vec<Job>,
     sleeping: bool,
     stopping: bool,
@@ -52,7 +51,7 @@ impl Inbox {
     }
 
     pub(crate) fn push_ready(&self, id: usize) {
-        self.with(|state| state.ready.push_back(id));
+        self.with(|state| state.ready.push(id));
     }
 
     /// Gives the job back when the loop has ended.
@@ -81,17 +80,21 @@ impl Inbox {
 
     pub(crate) fn take(&self, ready: &mut Vec<usize>, jobs: &mut Vec<Job>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        ready.extend(state.ready.drain(..));
-        jobs.append(&mut state.jobs);
+        // A loop takes all when it has none: the two exchange their memory, and nothing is copied.
+        match ready.is_empty() {
+            true => std::mem::swap(ready, &mut state.ready),
+            false => ready.append(&mut state.ready),
+        }
+        if !state.jobs.is_empty() {
+            jobs.append(&mut state.jobs);
+        }
     }
 
     /// Tasks that were taken and did not run are ready before all others.
-    pub(crate) fn put_back(&self, tasks: Vec<usize>) {
+    pub(crate) fn put_back(&self, mut tasks: Vec<usize>) {
         self.with(|state| {
-            tasks
-                .into_iter()
-                .rev()
-                .for_each(|id| state.ready.push_front(id))
+            tasks.append(&mut state.ready);
+            state.ready = tasks;
         });
     }
 

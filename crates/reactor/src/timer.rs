@@ -20,15 +20,14 @@ impl Timers {
         (deadline_ns, self.sequence)
     }
 
-    pub(crate) fn take_due(&mut self, now_ns: u64) -> Vec<Waker> {
-        let mut due = Vec::new();
+    /// Moves those whose time has come to `due`.
+    pub(crate) fn take_due(&mut self, now_ns: u64, due: &mut Vec<Waker>) {
         while let Some(entry) = self.waiting.first_entry() {
             if entry.key().0 > now_ns {
                 break;
             }
             due.push(entry.remove());
         }
-        due
     }
 
     pub(crate) fn next(&self) -> Option<u64> {

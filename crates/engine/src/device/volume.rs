@@ -203,6 +203,15 @@ impl VolumeDevice {
         if !(0..shards).all(|shard| self.has_room(shard)) {
             return Err(op);
         }
+        if shards == 1 {
+            let whole = Op {
+                offset: 0,
+                len: 0,
+                ..op
+            };
+            self.push(0, whole, by);
+            return Ok(());
+        }
         let parts = vec![(0, 0); shards];
         for (shard, part) in Join::split(op, &parts).into_iter().enumerate() {
             self.push(shard, part, by);

@@ -63,13 +63,15 @@ impl Shard {
             ahead.seen[number % STEPS] = seen;
         }
         self.fetching.some();
-        for number in ahead.asked.max(ahead.front)..asked {
+        // The first one is carried out at once: nothing would come any sooner for being asked for here.
+        let next = ahead.front + 1;
+        for number in ahead.asked.max(next)..asked {
             if let Some(seen) = &ahead.seen[number % STEPS] {
                 seen.map_page.page.borrow().prefetch(seen.block);
             }
         }
         self.fetching.some();
-        for number in ahead.read.max(ahead.front)..read {
+        for number in ahead.read.max(next)..read {
             let Some(seen) = &ahead.seen[number % STEPS] else {
                 continue;
             };
@@ -78,11 +80,7 @@ impl Shard {
                     Some(coming) => coming,
                     None => self.coming_at(seen.map_page.page.borrow().slot(seen.block)),
                 };
-                if number == ahead.front {
-                    coming.begin();
-                } else {
-                    self.fetching.begin(coming);
-                }
+                self.fetching.begin(coming);
                 continue;
             }
             // The destination is written with non-temporal stores.

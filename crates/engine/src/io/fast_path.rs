@@ -106,19 +106,22 @@ impl Shard {
         let (start, count) = piece.blocks();
         let end = start + count;
         let mut served = BlockMask::default();
-        let mut blocks = todo.blocks().peekable();
-        while let Some(first) = blocks.next() {
+        let mut next = start;
+        while next < end {
+            let first = next;
+            next += 1;
+            if !todo.has(first) {
+                continue;
+            }
             let place = page.slot(first);
             if place.is_none() || self.class(place) != Class::Fast {
                 continue;
             }
-            let mut count = 1;
-            let follows = |block: &usize, count: usize| {
-                *block == first + count && page.slot(*block) == place.plus(count as u64)
-            };
-            while blocks.next_if(|block| follows(block, count)).is_some() {
-                count += 1;
+            let follows = |block: usize| page.slot(block) == place.plus((block - first) as u64);
+            while next < end && todo.has(next) && follows(next) {
+                next += 1;
             }
+            let count = next - first;
             let crc = |index: usize| {
                 let coming = first + index + AHEAD;
                 if coming < end {

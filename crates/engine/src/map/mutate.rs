@@ -116,8 +116,10 @@ impl Shard {
         run: Run,
         crcs: &[u32],
     ) -> Result<(), IoError> {
-        self.apply_flushed(volume, chunk, map_page, first, run, crcs)?;
+        let were_there = self.are_fast_alone(&map_page.page.borrow(), first..first + run.count);
         let mut state = self.state.borrow_mut();
+        let known = (run, were_there);
+        self.apply_content(&mut state, (volume, chunk), map_page, first, known, crcs)?;
         state.journal.touch(run.place.vdrive());
         Ok(())
     }
@@ -135,7 +137,26 @@ impl Shard {
         run: Run,
         crcs: &[u32],
     ) -> Result<(), IoError> {
+        let were_there = self.are_fast_alone(&map_page.page.borrow(), first..first + run.count);
         let mut state = self.state.borrow_mut();
+        let known = (run, were_there);
+        self.apply_content(&mut state, (volume, chunk), map_page, first, known, crcs)
+    }
+
+    /// The same with what is known of the blocks: whether the fast tier had them until now, and nothing else
+    /// ([`Shard::are_fast_alone`]).
+    ///
+    /// # Errors
+    /// As [`Shard::apply_write`].
+    pub(crate) fn apply_content(
+        &self,
+        state: &mut State,
+        (volume, chunk): (u32, u32),
+        map_page: &Rc<MapPage>,
+        first: usize,
+        (run, were_there): (Run, bool),
+        crcs: &[u32],
+    ) -> Result<(), IoError> {
         let blocks = first..first + run.count;
         let record = Record::Write {
             volume,
@@ -145,10 +166,10 @@ impl Shard {
             crcs: Few::from_slice(crcs),
             old: Self::slots_of(&map_page.page.borrow(), blocks.clone()),
         };
-        self.append(&mut state, &record)?;
+        self.append(state, &record)?;
         self.fetching.some();
         state.alloc.recorded(run.place);
-        self.free_slots(&mut state, record.old_slots());
+        self.free_slots(state, record.old_slots());
         self.fetching.some();
         let write = |page: &mut ChunkPage, block: usize| {
             let index = block - first;
@@ -161,26 +182,25 @@ impl Shard {
             page.set_home_valid(block, kept);
         };
         let is_fast = self.class(run.place) == Class::Fast;
-        let were_there = self.are_fast_alone(&map_page.page.borrow(), blocks.clone());
         if is_fast && were_there && !is_on(Mutation::CountOff) {
             // Nothing changes in the counts, and most writes are like that.
             let mut page = map_page.page.borrow_mut();
             blocks.clone().for_each(|block| write(&mut page, block));
         } else {
-            self.change_each(&mut state, volume, map_page, blocks.clone(), write);
+            self.change_each(state, volume, map_page, blocks.clone(), write);
         }
         blocks.for_each(|block| state.ram.invalidate(map_page, block));
-        self.mark_dirty(&mut state, volume, chunk, map_page);
+        self.mark_dirty(state, volume, chunk, map_page);
         if is_fast {
             // Other slots are nothing that the policy knows of, nor that changes what can be demoted.
             state.tier_index.written((volume, chunk), were_there);
             if !were_there {
                 let extents = extents_of(&BlockMask::of(first, run.count));
-                self.tell_placed(&mut state, (volume, chunk), map_page, extents);
+                self.tell_placed(state, (volume, chunk), map_page, extents);
             }
         } else {
-            self.note_chunk(&mut state, volume, chunk, map_page);
-            self.note_lowered(&state, (volume, chunk), first, run.count);
+            self.note_chunk(state, volume, chunk, map_page);
+            self.note_lowered(state, (volume, chunk), first, run.count);
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ impl Pool {
         }
         let written = pool_drives
             .iter()
-            .map(|pool_drive| pool_drive.shared.tally.sums().written());
+            .map(|pool_drive| pool_drive.shared.tally.written());
         let written: Vec<u64> = written.collect();
         self.update_soon(|config| {
             let new = config.drives.iter_mut().filter(|drive| is_uncounted(drive));

@@ -395,10 +395,10 @@ impl State {
         self.count_ended(op, count, took, |_, _, _| {});
     }
 
-    /// `count` reads that are like `op`, for which nothing was waited, took so long each: as many of them had something
-    /// from a fast drive's memory, as many only from RAM. The others were of blocks that were never written.
+    /// `count` reads that are like `op` took so long each: as many of them had something from a fast drive, as many only
+    /// from RAM. The others were of blocks that were never written.
     // Hosts' reads come in rows of the same kind: the places where they are counted are looked for once a row.
-    pub(super) fn count_reads(
+    pub(crate) fn count_reads(
         &mut self,
         (op, count): (Counted, u64),
         [fast, ram]: [u64; 2],

@@ -342,7 +342,7 @@ impl Shard {
 
     /// `count` operations like this have ended, each of which took so long.
     #[inline]
-    pub(super) fn note_ended(&self, of: Counted, count: u64, took_ns: u64, now_ns: u64) {
+    pub(crate) fn note_ended(&self, of: Counted, count: u64, took_ns: u64, now_ns: u64) {
         match self.entrance.mode.get() {
             Mode::Off => {}
             Mode::Alone(volume) if volume == of.volume => self.end_alone(of, count, took_ns),

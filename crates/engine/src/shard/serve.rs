@@ -36,7 +36,7 @@ enum Done {
 #[derive(Default)]
 struct Untold {
     of: Option<Arc<dyn CompletionSink>>,
-    completions: Vec<Completion>,
+    completions: VecDeque<Completion>,
 }
 
 impl Untold {
@@ -49,7 +49,7 @@ impl Untold {
             self.tell();
             self.of = Some(op.done);
         }
-        self.completions.push(Completion {
+        self.completions.push_back(Completion {
             tag: op.tag,
             result: Ok(()),
             buf: op.buf,
@@ -84,7 +84,7 @@ impl Shard {
     pub async fn serve(self: Rc<Self>, port: Arc<ShardPort>) {
         let mut batch = VecDeque::new();
         // Kept from batch to batch for their memory.
-        let (mut completions, mut recorded) = (Vec::new(), Vec::new());
+        let (mut completions, mut recorded) = (VecDeque::new(), Vec::new());
         loop {
             let taken = poll_fn(|context| self.poll_take(&port, context.waker(), &mut batch)).await;
             if taken == Taken::Closed {
@@ -173,7 +173,7 @@ impl Shard {
 
     /// Executes an operation immediately if possible, using the earlier lookup.
     fn try_now(&self, op: &mut ShardOp, seen: Option<Seen>) -> Done {
-        if self.check().is_err() {
+        if self.state.borrow().failed.is_some() {
             return Done::Not(Looked::Unknown);
         }
         match op.op.kind {

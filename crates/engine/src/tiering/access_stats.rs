@@ -177,13 +177,52 @@ impl AccessStats {
 
     /// A volume's host reads (or, `write`, writes) blocks of a layer's chunk.
     pub fn note_use(&mut self, by: By, chunk: (u32, u32), blocks: &BlockMask) {
-        self.note_uses(by, chunk, blocks.blocks());
+        self.learn(by, chunk, blocks.blocks(), |policy| {
+            let mut blocks = blocks.blocks().peekable();
+            while let Some(first) = blocks.next() {
+                let at = first / EXTENT_BLOCKS;
+                let mut mask = 1 << (first % EXTENT_BLOCKS);
+                while let Some(block) = blocks.next_if(|block| block / EXTENT_BLOCKS == at) {
+                    mask |= 1 << (block % EXTENT_BLOCKS);
+                }
+                let extent = extent_of(chunk, at);
+                policy.used_by_host(Blocks { extent, mask });
+            }
+        });
     }
 
     /// The same of one block.
+    // As most uses are: nothing has to be gathered by extents.
     #[inline]
     pub fn note_use_of(&mut self, by: By, chunk: (u32, u32), block: usize) {
-        self.note_uses(by, chunk, std::iter::once(block));
+        self.learn(by, chunk, std::iter::once(block), |policy| {
+            policy.used_by_host(Blocks {
+                extent: extent_of(chunk, block / EXTENT_BLOCKS),
+                mask: 1 << (block % EXTENT_BLOCKS),
+            });
+        });
+    }
+
+    #[inline]
+    fn learn(
+        &mut self,
+        by: By,
+        chunk: (u32, u32),
+        blocks: impl Iterator<Item = usize> + Clone,
+        use_all: impl FnOnce(&mut Policy),
+    ) {
+        if by.bypassed {
+            return;
+        }
+        self.forecast.used(by.volume, chunk, blocks, by.write);
+        let Some(policy) = &mut self.policy else {
+            return;
+        };
+        self.regions.seen();
+        use_all(policy);
+        for _ in 0..policy.take_seeks_saved() {
+            self.regions.saved();
+        }
     }
 
     /// The same for blocks whose locations are in summaries.
@@ -191,37 +230,6 @@ impl AccessStats {
         for of_layer in placed.chunk_by(|one, next| one.layer == next.layer) {
             let blocks = of_layer.iter().map(|known| known.block).collect();
             self.note_use(by, (of_layer[0].layer, chunk), &blocks);
-        }
-    }
-
-    #[inline]
-    fn note_uses(
-        &mut self,
-        by: By,
-        chunk: (u32, u32),
-        blocks: impl Iterator<Item = usize> + Clone,
-    ) {
-        if by.bypassed {
-            return;
-        }
-        self.forecast
-            .used(by.volume, chunk, blocks.clone(), by.write);
-        let Some(policy) = &mut self.policy else {
-            return;
-        };
-        self.regions.seen();
-        let mut blocks = blocks.peekable();
-        while let Some(first) = blocks.next() {
-            let at = first / EXTENT_BLOCKS;
-            let mut mask = 1 << (first % EXTENT_BLOCKS);
-            while let Some(block) = blocks.next_if(|block| block / EXTENT_BLOCKS == at) {
-                mask |= 1 << (block % EXTENT_BLOCKS);
-            }
-            let extent = extent_of(chunk, at);
-            policy.used_by_host(Blocks { extent, mask });
-        }
-        for _ in 0..policy.take_seeks_saved() {
-            self.regions.saved();
         }
     }
 

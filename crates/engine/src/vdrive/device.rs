@@ -12,6 +12,7 @@ use block::{DmaBuf, DmaPool, DriveError, DriveIoKind, DriveOutcome, DriveQueue};
 use format::WearConfig;
 use futures_util::future::join_all;
 use reactor::{Handle, Limit};
+use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -63,7 +64,7 @@ impl DriveShared {
         handle: &Handle,
         flush: impl Future<Output = Result<(), DriveError>>,
     ) -> Result<(), DriveError> {
-        let written = self.tally.sums().written();
+        let written = self.tally.written();
         let run = self.flushing.run(written, || handle.now_ns(), flush);
         run.await
     }
@@ -173,7 +174,7 @@ impl PartIo {
     fn flush_is_due(&self, since_ns: u64) -> bool {
         let channel = self.channel.borrow();
         let shared = &channel.shared;
-        let written = || shared.tally.sums().written();
+        let written = || shared.tally.written();
         shared.flushing.is_due(written, since_ns)
     }
 
@@ -482,7 +483,7 @@ impl VdriveIo {
         counts.map(move |part| (part, self.parts[part].byte(fragment.block)))
     }
 
-    pub(super) fn members_where(&self, so: impl Fn(&Member) -> bool) -> Vec<usize> {
+    pub(super) fn members_where(&self, so: impl Fn(&Member) -> bool) -> SmallVec<[usize; 4]> {
         let members = 0..self.parts.len();
         members
             .filter(|member| so(&self.parts[*member].member))
@@ -610,6 +611,9 @@ impl VdriveIo {
     /// When a drive that is no mirror's member, or every member, failed.
     pub async fn flush(&self) -> Result<(), DriveError> {
         if !self.layout.is_mirror() {
+            if let [part] = &self.parts[..] {
+                return part.flush().await;
+            }
             let flushes = self.parts.iter().map(PartIo::flush);
             return join_all(flushes).await.into_iter().collect();
         }

@@ -14,13 +14,26 @@ use std::rc::Rc;
 use units::invariant::is_watched;
 use units::{Place, VdriveId};
 
-/// Vdrives by number.
-pub(crate) struct Devices(RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>);
+/// Vdrives by number, of which there are few and small ones: each block that is read or written asks for one.
+pub(crate) struct Devices(RefCell<Vec<Option<Rc<VdriveIo>>>>);
+
+fn find(vdrives: &[Option<Rc<VdriveIo>>], id: VdriveId) -> Option<&Rc<VdriveIo>> {
+    vdrives.get(usize::from(id.0))?.as_ref()
+}
+
+#[cold]
+fn missing(id: VdriveId) -> IoError {
+    IoError::new(ErrorKind::Device, format!("the pool has no vdrive {id}"))
+}
 
 impl Devices {
     /// The vdrives that a pool is opened with.
     pub fn new(vdrives: BTreeMap<VdriveId, Rc<VdriveIo>>) -> Self {
-        Self(RefCell::new(vdrives))
+        let devices = Self(RefCell::default());
+        vdrives
+            .into_values()
+            .for_each(|vdrive| devices.insert(vdrive));
+        devices
     }
 
     /// A vdrive of the pool.
@@ -30,31 +43,34 @@ impl Devices {
     #[inline]
     pub fn get(&self, id: VdriveId) -> Result<Rc<VdriveIo>, IoError> {
         let vdrives = self.0.borrow();
-        vdrives
-            .get(&id)
-            .cloned()
-            .ok_or_else(|| IoError::new(ErrorKind::Device, format!("the pool has no vdrive {id}")))
+        find(&vdrives, id).cloned().ok_or_else(|| missing(id))
     }
 
     /// All of these, or `None` if the pool lacks one.
     pub fn several(&self, ids: impl Iterator<Item = VdriveId>) -> Option<Vec<Rc<VdriveIo>>> {
         let vdrives = self.0.borrow();
-        ids.map(|id| vdrives.get(&id).cloned()).collect()
+        ids.map(|id| find(&vdrives, id).cloned()).collect()
     }
 
     /// Adds a vdrive.
     pub fn insert(&self, vdrive: Rc<VdriveIo>) {
-        self.0.borrow_mut().insert(vdrive.id, vdrive);
+        let (mut vdrives, index) = (self.0.borrow_mut(), usize::from(vdrive.id.0));
+        if vdrives.len() <= index {
+            vdrives.resize(index + 1, None);
+        }
+        vdrives[index] = Some(vdrive);
     }
 
     /// Removes a vdrive.
     pub fn remove(&self, id: VdriveId) {
-        self.0.borrow_mut().remove(&id);
+        if let Some(vdrive) = self.0.borrow_mut().get_mut(usize::from(id.0)) {
+            *vdrive = None;
+        }
     }
 
     /// Iterates over the vdrives, in the order of their numbers.
     pub fn for_each(&self, see: impl FnMut(&Rc<VdriveIo>)) {
-        self.0.borrow().values().for_each(see);
+        self.0.borrow().iter().flatten().for_each(see);
     }
 
     /// Whether an early flush of one of these is due, `since_ns` after the last commit.
@@ -64,17 +80,13 @@ impl Devices {
         since_ns: u64,
     ) -> bool {
         let vdrives = self.0.borrow();
-        ids.any(|id| {
-            vdrives
-                .get(id)
-                .is_some_and(|vdrive| vdrive.flush_is_due(since_ns))
-        })
+        ids.any(|id| find(&vdrives, *id).is_some_and(|vdrive| vdrive.flush_is_due(since_ns)))
     }
 
     /// Invariant: freed space is not being written.
     pub fn check_unwritten(&self, place: Place, count: usize) {
         if is_watched()
-            && let Some(vdrive) = self.0.borrow().get(&place.vdrive())
+            && let Some(vdrive) = find(&self.0.borrow(), place.vdrive())
         {
             vdrive.check_unwritten(place.block(), count as u64);
         }
@@ -87,7 +99,7 @@ impl Devices {
         }
         let vdrives = self.0.borrow();
         for (place, count) in released {
-            if let Some(vdrive) = vdrives.get(&place.vdrive()) {
+            if let Some(vdrive) = find(&vdrives, place.vdrive()) {
                 vdrive.check_unseen(place.block(), u64::from(count));
             }
         }
@@ -96,7 +108,7 @@ impl Devices {
     /// Invariant: what a map says is at a place was written there.
     pub fn check_content(&self, place: Place, crc: u32) {
         if is_watched()
-            && let Some(vdrive) = self.0.borrow().get(&place.vdrive())
+            && let Some(vdrive) = find(&self.0.borrow(), place.vdrive())
         {
             vdrive.check_content(place.block(), crc);
         }

@@ -6,7 +6,8 @@
 
 use super::flush_cost::FlushCost;
 use block::DriveError;
-use std::collections::BTreeSet;
+use smallvec::SmallVec;
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,30 +30,36 @@ struct State {
     /// Total bytes written when the last one began.
     written: u64,
     next: u64,
-    under_way: BTreeSet<u64>,
+    /// Mostly one, or none.
+    under_way: Numbers,
     failed: bool,
     waiting: Vec<Waker>,
 }
+
+/// Numbers of flushes.
+type Numbers = SmallVec<[u64; 4]>;
 
 /// A flush in progress; a dropped one counts as failed.
 struct UnderWay<'a> {
     of: &'a Flushing,
     number: u64,
+    has_ended: Cell<bool>,
 }
 
 impl UnderWay<'_> {
-    fn end(&self, failed: bool) {
-        let mut state = self.of.state();
-        if state.under_way.remove(&self.number) {
-            state.failed |= failed;
-            state.waiting.drain(..).for_each(Waker::wake);
-        }
+    fn end(&self, state: &mut State, failed: bool) {
+        self.has_ended.set(true);
+        state.under_way.retain(|number| *number != self.number);
+        state.failed |= failed;
+        state.waiting.drain(..).for_each(Waker::wake);
     }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.end(true);
+        if !self.has_ended.get() {
+            self.end(&mut self.of.state(), true);
+        }
     }
 }
 
@@ -98,23 +105,35 @@ impl Flushing {
             let number = state.next;
             state.next += 1;
             let alone = state.under_way.is_empty();
-            state.under_way.insert(number);
+            state.under_way.push(number);
             let new = written.saturating_sub(std::mem::replace(&mut state.written, written));
             self.set_due(&state);
-            (UnderWay { of: self, number }, state.failed, alone, new)
+            let own = UnderWay {
+                of: self,
+                number,
+                has_ended: Cell::new(false),
+            };
+            (own, state.failed, alone, new)
         };
         let began = now_ns();
         let result = flush.await;
-        own.end(result.is_err());
-        result?;
-        if alone {
+        let took_ns = alone.then(|| now_ns().saturating_sub(began));
+        let mut others = {
             let mut state = self.state();
-            state.cost.note(new, now_ns().saturating_sub(began));
-            self.set_due(&state);
-        }
-        let mut others = match is_on(Mutation::FlushOverlap) {
-            true => BTreeSet::new(),
-            false => self.state().under_way.clone(),
+            own.end(&mut state, result.is_err());
+            result?;
+            if let Some(took_ns) = took_ns {
+                state.cost.note(new, took_ns);
+                self.set_due(&state);
+            }
+            let others = match is_on(Mutation::FlushOverlap) {
+                true => Numbers::new(),
+                false => state.under_way.clone(),
+            };
+            if others.is_empty() {
+                return Self::outcome(state.failed && !before);
+            }
+            others
         };
         poll_fn(|context| {
             let mut state = self.state();
@@ -126,7 +145,12 @@ impl Flushing {
             Poll::Pending
         })
         .await;
-        match self.has_failed() && !before {
+        Self::outcome(self.has_failed() && !before)
+    }
+
+    /// Whether a flush that went well counts.
+    fn outcome(has_failed: bool) -> Result<(), DriveError> {
+        match has_failed {
             true => Err(DriveError::Gone),
             false => Ok(()),
         }

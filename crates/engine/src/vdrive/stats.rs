@@ -124,6 +124,14 @@ impl Tally {
         sums
     }
 
+    /// Total bytes that all threads have written.
+    pub fn written(&self) -> u64 {
+        let threads = lock(&self.0);
+        let all = threads.counts.iter().flat_map(|counts| &counts.written);
+        let of_all = all.map(|counter| counter.load(Ordering::Relaxed));
+        threads.gone.0.written() + of_all.sum::<u64>()
+    }
+
     /// Latencies of all threads' requests.
     pub fn times(&self) -> Times {
         let threads = lock(&self.0);
@@ -200,7 +208,7 @@ mod tests {
         assert_eq!((sums.reads, sums.read_bytes, sums.writes), (2, 4608, 3));
         assert_eq!(sums.written_for(Purpose::Hosts), 8193);
         assert_eq!(sums.written_for(Purpose::Upkeep), 0);
-        assert_eq!(sums.written(), 12_289);
+        assert_eq!([sums.written(), tally.written()], [12_289; 2]);
         let times = tally.times();
         assert_eq!((times.read_ns, times.write_ns), (12_000, (1 << 40) + 1000));
         let IoSpread { reads, writes } = times.spread;

@@ -5,6 +5,7 @@ use super::{Member, Purpose};
 use block::{DmaBuf, DriveError};
 use format::Fragment;
 use futures_util::future::join_all;
+use smallvec::smallvec;
 use std::future::poll_fn;
 use std::task::Poll;
 use units::BLOCK;
@@ -173,10 +174,10 @@ impl VdriveIo {
         found: &mut Verified,
     ) -> Result<(), DriveError> {
         let mirror = self.layout.is_mirror();
-        let members: Vec<usize> = if mirror {
+        let members = if mirror {
             self.members_where(Member::is_in)
         } else {
-            vec![fragment.part]
+            smallvec![fragment.part]
         };
         let reads = members
             .iter()

@@ -293,7 +293,7 @@ impl Journal {
         }
         let bytes = self.image();
         self.sealed.push((self.next, bytes));
-        self.page = JournalPage::new();
+        self.page.clear();
         self.next += 1;
         self.recorded = self.next;
     }

@@ -302,6 +302,9 @@ impl Shard {
             }
         }
         block::settle();
+        if writes.is_empty() {
+            return Ok(());
+        }
         join_all(writes).await.into_iter().collect()
     }
 
@@ -323,7 +326,8 @@ impl Shard {
                 .filter(|(place, _)| self.class(*place) == Class::Fast);
             slots += fast.map(|(_, count)| u64::from(*count)).sum::<u64>();
         }
-        state.pacing.freed(self.handle.now_ns(), slots);
+        // Every read of a drive comes by here, and ended just now.
+        state.pacing.freed(self.handle.seen_ns(), slots);
         drop(state);
         if freed {
             self.reservations.wake();

@@ -1,10 +1,10 @@
 //! Reads of one block from a fast drive that needs I/O, as most host reads are where drives are not memory: what
 //! [`Shard::read`] does for any, without the lists of pieces and runs that those need.
 
-use super::slow_path::{Looked, is_right};
+use super::slow_path::{Looked, Served, is_right};
 use super::tier_choice::TierChoice;
 use crate::io::cpu_prefetch::Seen;
-use crate::shard::dispatch::ShardOp;
+use crate::shard::dispatch::{Counted, ShardOp};
 use crate::shard::state::Shard;
 use crate::space::Class;
 use crate::tiering::access_stats::By;
@@ -18,17 +18,36 @@ impl Shard {
     /// Executes a read of one block that [`Shard::read_seen`] left.
     pub(crate) async fn read_one(self: Rc<Self>, mut op: ShardOp, seen: Seen) {
         let began = self.handle.now_ns();
-        let by = By::read(op.volume).bypassed(op.by.bypassed);
-        if !self.read_from_drive(by, &seen, &mut op.op.buf).await {
+        if !self.read_from_drive(&seen, &mut op.op.buf).await {
             // The general path determines what is wrong, and repairs it.
             return Box::pin(self.execute(op, Looked::Block(seen))).await;
         }
-        self.count_op(&op, self.handle.now_ns() - began);
+        self.count_read_from_drive(&op, &seen, self.handle.now_ns() - began);
         self.end(op, Ok(()), Vec::new());
     }
 
+    /// A read of one block took so long, and the fast drive gave it.
+    fn count_read_from_drive(&self, op: &ShardOp, seen: &Seen, took: u64) {
+        let (by, counted) = (
+            By::read(op.volume).bypassed(op.by.bypassed),
+            Counted::of(op),
+        );
+        self.upkeep.note(took, 1);
+        self.note_ended(counted, 1, took, self.handle.seen_ns());
+        let mut state = self.state.borrow_mut();
+        state.access.note_use_of(by, seen.chunk, seen.block);
+        if !by.bypassed {
+            state.access.forecast().took(Class::Fast, took);
+        }
+        let served = Served {
+            fast: 1,
+            ..Served::default()
+        };
+        state.count_reads((counted, 1), [1, 0], took, served);
+    }
+
     /// Reads a block from the fast drive that has it; false when it is to be read in another way.
-    async fn read_from_drive(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> bool {
+    async fn read_from_drive(&self, seen: &Seen, buf: &mut IoBuf) -> bool {
         let (map_page, block) = (&seen.map_page, seen.block);
         let (place, crc, at_home) = {
             let page = map_page.page.borrow();
@@ -45,7 +64,6 @@ impl Shard {
             right.set(is_right(sum, crc));
             right.get()
         };
-        let began = self.handle.now_ns();
         let Ok(data) = self.read_place(place, 1, &check).await else {
             return false;
         };
@@ -53,14 +71,6 @@ impl Shard {
         if !right.get() && !is_on(Mutation::LegLast) {
             buf.borrow_mut().write(0, &data);
         }
-        let took = self.handle.now_ns() - began;
-        let mut state = self.state.borrow_mut();
-        state.access.note_use_of(by, seen.chunk, block);
-        state.count_source(by.volume, Class::Fast, took);
-        if !by.bypassed {
-            state.access.forecast().took(Class::Fast, took);
-        }
-        state.count_of(by.volume, |counters| counters.blocks_fast += 1);
         true
     }
 }

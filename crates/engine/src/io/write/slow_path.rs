@@ -183,7 +183,8 @@ impl Shard {
         let are_fast = runs.iter().all(|run| self.class(run.place) == Class::Fast);
         let blocks = first..first + count;
         // Overwritten dirty blocks take no more space, and did not move: most writes are like that.
-        if !(are_fast && self.are_fast_alone(&map_page.page.borrow(), blocks)) {
+        let had = self.are_fast_alone(&map_page.page.borrow(), blocks);
+        if !(are_fast && had) {
             if let Err(error) = self.claim(layer, map_page, first, count) {
                 self.give_back(runs);
                 return Err(error);
@@ -191,17 +192,19 @@ impl Shard {
             self.note_written((layer, piece.chunk), map_page, first, runs);
         }
         self.fetching.some();
+        let (mut state, chunk) = (self.state.borrow_mut(), (layer, piece.chunk));
         let mut done = 0;
         for run in runs {
-            let crcs = &crcs[done..done + run.count];
-            self.apply_write(layer, piece.chunk, map_page, first + done, *run, crcs)?;
+            let (first, crcs) = (first + done, &crcs[done..done + run.count]);
+            let blocks = first..first + run.count;
+            let had = had || self.are_fast_alone(&map_page.page.borrow(), blocks);
+            self.apply_content(&mut state, chunk, map_page, first, (*run, had), crcs)?;
+            state.journal.touch(run.place.vdrive());
             done += run.count;
         }
         self.fetching.some();
         map_page.written_ns.set(self.handle.seen_ns());
         map_page.touched.set(true);
-        let mut state = self.state.borrow_mut();
-        let chunk = (layer, piece.chunk);
         match count {
             1 => state.access.note_use_of(by, chunk, first),
             _ => state
