@@ -205,3 +205,36 @@ impl CompletionSink for CompletionQueue {
         !self.given_up.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completions(tags: impl Iterator<Item = u64>) -> VecDeque<Completion> {
+        let one = |tag| Completion {
+            tag,
+            result: Ok(()),
+            buf: IoBuf::empty(),
+            extents: Vec::new(),
+        };
+        tags.map(one).collect()
+    }
+
+    #[test]
+    fn completions_keep_their_order_whoever_has_some_left() {
+        let queue = CompletionQueue::default();
+        let mut taken = completions(0..1);
+        for tags in [1..2, 2..5, 5..5, 5..7] {
+            let mut ended = completions(tags);
+            queue.complete_all(&mut ended);
+            assert!(ended.is_empty(), "all of them were taken");
+        }
+        queue.take(&mut taken);
+        queue.take(&mut taken);
+        let tags: Vec<u64> = taken.drain(..).map(|one| one.tag).collect();
+        assert_eq!(tags, [0, 1, 2, 3, 4, 5, 6]);
+        queue.complete_all(&mut completions(7..9));
+        queue.take(&mut taken);
+        assert_eq!(taken.len(), 2, "those that were taken are not there again");
+    }
+}

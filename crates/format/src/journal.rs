@@ -219,4 +219,41 @@ mod tests {
         let known = JournalHeader::read(&bytes, PoolId(5), ShardId(6));
         assert_eq!(known, Some(header), "its number is known all the same");
     }
+
+    #[test]
+    fn a_page_that_was_cleared_is_as_a_new_one_whatever_was_in_the_buffer() {
+        let (header, trim) = (
+            JournalHeader {
+                pool: PoolId(5),
+                shard: ShardId(6),
+                epoch: 7,
+                sequence: 8,
+                durable_below: 4,
+            },
+            |chunk| Record::Trim {
+                volume: 1,
+                chunk,
+                first: 0,
+                count: 1,
+                old: crate::Few::default(),
+            },
+        );
+        let mut used = JournalPage::new();
+        (0..100).for_each(|chunk| assert!(used.push(&trim(chunk))));
+        used.clear();
+        assert!(used.is_empty());
+        let images = [used, JournalPage::new()].map(|mut page| {
+            assert!(page.push(&trim(7)));
+            let mut bytes = vec![0xff; PAGE];
+            page.seal(header, &mut bytes);
+            bytes
+        });
+        assert_eq!(images[0], images[1]);
+        let is_empty = images[0][200..].iter().all(|byte| *byte == 0);
+        assert!(is_empty, "nothing of the buffer is left behind its records");
+        let (_, records) = open_page(&images[0], PoolId(5), ShardId(6))
+            .unwrap()
+            .unwrap();
+        assert_eq!(records, [trim(7)]);
+    }
 }

@@ -189,6 +189,7 @@ mod tests {
     #[test]
     fn every_block_has_a_place_of_its_own() {
         covers_everything_once(LayoutConfig::Concat, &[10, 3, 7], 20);
+        covers_everything_once(LayoutConfig::Concat, &[10], 10);
         covers_everything_once(LayoutConfig::Mirror, &[10, 8], 8);
         let stripe = LayoutConfig::Stripe { chunk_blocks: 4 };
         covers_everything_once(stripe, &[16, 16, 16], 48);
