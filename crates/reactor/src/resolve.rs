@@ -136,6 +136,10 @@ mod tests {
         while ASKED.load(Ordering::Relaxed) == 0 {
             std::thread::yield_now();
         }
-        assert_eq!(ASKED.load(Ordering::Relaxed), 1, "the second one asks nobody");
+        assert_eq!(
+            ASKED.load(Ordering::Relaxed),
+            1,
+            "the second one asks nobody"
+        );
     }
 }
