@@ -17,10 +17,11 @@ install_packages() {
   cp package-lock.json node_modules/.installed
 }
 
-# Debian's Node may be too old for anything but to install the one that the lock file names.
+# Debian's Node may be too old for anything but to install the one that the lock file names. The packages' programs are
+# started as they are: npm would take half a second for each.
 use_node() {
   local bin
-  for bin in node_modules/node-linux-*/bin; do
+  for bin in node_modules/.bin node_modules/node-linux-*/bin; do
     PATH="$root/web/$bin:$PATH"
   done
 }
@@ -49,18 +50,18 @@ report() {
 
 unit_tests() {
   npm run --silent check &&
-    npx --no-install vitest run --reporter=json --outputFile="$made/unit.json"
+    vitest run --reporter=json --outputFile="$made/unit.json"
 }
 
 run_tests() {
   local status=0
-  npx --no-install openapi-typescript ../docs/api/openapi.json -o "$made/schema.d.ts" >/dev/null
+  openapi-typescript ../docs/api/openapi.json -o "$made/schema.d.ts" >/dev/null
   is_the_same "web/src/api/schema.d.ts" src/api/schema.d.ts "$made/schema.d.ts"
-  npx --no-install vite build --outDir "$made/dist" --emptyOutDir >/dev/null
+  vite build --outDir "$made/dist" --emptyOutDir >/dev/null
   is_the_same "web/dist" dist "$made/dist"
   unit_tests || status=1
   CONVECT="$(target_dir)/debug/convect" PLAYWRIGHT_JSON_OUTPUT_NAME="$made/browser.json" \
-    npx --no-install playwright test --reporter=list,json || status=1
+    playwright test --reporter=list,json || status=1
   report "$status"
 }
 
@@ -74,6 +75,6 @@ case "${1:-}" in
     report "$status"
     ;;
   test) run_tests ;;
-  bench) CONVECT="$(target_dir)/release/convect" npx --no-install playwright test --config bench.config.ts "$2" ;;
+  bench) CONVECT="$(target_dir)/release/convect" playwright test --config bench.config.ts "$2" ;;
   *) fail "usage: web.sh build|unit|test|bench NAME" ;;
 esac
