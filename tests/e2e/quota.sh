@@ -64,7 +64,7 @@ assert full(disk, b"y" * 4096, (3 << 30) + (1 << 20))
 assert not full(disk, b"y" * 4096, 3 << 30)
 '
 if convect volume set pool/disk --quota 16M 2>refused; then fail "it holds more already"; fi
-grep -q '^error: .*hold 17 MiB already' refused || fail "$(cat refused)"
+grep -q '^error: .*already use 17 MiB' refused || fail "$(cat refused)"
 convect snapshot delete pool/disk@now --yes
 gives_back() { [ "$(held)" = "($((16 * mib)), $((17 * mib)))" ]; }
 wait_until 30 gives_back

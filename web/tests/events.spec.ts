@@ -15,7 +15,7 @@ test("a drive that is out is seen with what to do, until it is back", async ({ p
   const alerts = page.getByRole("list", { name: "Alerts" });
   await expect(alerts).toContainText("leg out");
   await expect(alerts).toContainText(
-    `What to do: bring it online with \`convect pool online tank ${drive}\``,
+    `Recommended action: bring it online with \`convect pool online tank ${drive}\``,
   );
   await expect(events.getByText("raised")).toBeVisible();
 
