@@ -1,8 +1,8 @@
 //! Requests to and status of quality of service (docs/qos.md).
 
 use super::engine::{Engine, Result};
-use super::knobs::Reaction;
 use super::types::{VolumeSpec, VolumeStatus};
+use crate::Reaction;
 use serde::{Deserialize, Serialize};
 
 /// Guarantees and limits of a policy. 0 means none for every figure but level and weight.
