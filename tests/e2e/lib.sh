@@ -57,9 +57,6 @@ trap 'echo "FAILED in ${BASH_SOURCE[0]##*/} line $LINENO: $BASH_COMMAND" >&3' ER
 
 convect() { "$CONVECT_BIN/convect" "$@" </dev/null; }
 lab() { "$CONVECT_BIN/convect-lab" --convect "$CONVECT_BIN/convect" "$@" </dev/null; }
-# The same for loads that take all of the processor for a time, where nobody looks at the figures: whatever else runs comes
-# first.
-idle_lab() { nice -n 5 "$CONVECT_BIN/convect-lab" --convect "$CONVECT_BIN/convect" "$@" </dev/null; }
 
 # Runs Python with connected libnbd handles of exports, by their names: nbd_of "ONE TWO..." CODE. `full`
 # says whether a write found no space.

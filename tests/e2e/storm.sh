@@ -8,7 +8,7 @@
 small=(--desktops 20 --image 64M --database 64M --mail 32M --archive 64M --fast 768M --boot 2M)
 
 say "all phases, without and with policies"
-TMPDIR="$work" idle_lab storm "${small[@]}" --seconds 2 --report storm.html --json storm.json | tee said
+TMPDIR="$work" lab storm "${small[@]}" --seconds 4 --report storm.html --json storm.json | tee said
 [ "$(field '[phase["phase"] for phase in d["phases"]]' <storm.json)" = "['alone', 'without', 'with']" ] ||
   fail "$(field '[phase["phase"] for phase in d["phases"]]' <storm.json)"
 served='all(tenant["iops"] > 0 for phase in d["phases"] for tenant in phase["tenants"])'
@@ -35,13 +35,13 @@ say "promises, each with its table and its verdicts"
 promise() { # promise VERDICTS NAME ARGUMENT...
   local verdicts=$1
   shift
-  TMPDIR="$work" idle_lab promises "$@" >promise 2>&1 || fail "$*: $(cat promise)"
+  TMPDIR="$work" lab promises "$@" >promise 2>&1 || fail "$*: $(cat promise)"
   [ "$(grep -cE '^  (met:   |MISSED:|not told:) ' promise)" = "$verdicts" ] || fail "$*: $(cat promise)"
 }
 promise 3 infeasible --seconds 2 --volume 16M
 promise 1 alone --seconds 1 --rounds 1 --volume 16M
 promise 1 fairness --seconds 1 --rounds 1 --volume 16M
-promise 2 live --seconds 2 --volume 16M
+promise 2 live --seconds 3 --volume 16M
 promise 2 many --volumes 20 --rounds 1 --seconds 1
 
 say "what cannot be is refused with a word"

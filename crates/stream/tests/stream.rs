@@ -214,7 +214,7 @@ fn what_is_whole_and_cannot_be_is_refused() {
         ("size", |begin| begin.size += 512),
         ("starts", |begin| begin.start = begin.size + 4096),
         ("starts", |begin| begin.start = 512),
-        ("blocks", |begin| begin.lba_size = 1),
+        ("block size", |begin| begin.lba_size = 1),
         ("name", |begin| begin.snapshot = "../b".to_owned()),
         ("name", |begin| begin.snapshot = "x".repeat(65)),
         ("itself", |begin| begin.from = Some(begin.to)),
