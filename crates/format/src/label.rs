@@ -38,8 +38,8 @@ pub fn label_offsets(size: u64) -> [u64; 4] {
     [0, LABEL_SIZE, end, end + LABEL_SIZE]
 }
 
-/// First bytes of the labels of a drive that had `known` bytes when it joined and has `present` now: the second end is where it
-/// was, and what is beyond the present end is none. At another end there are data.
+/// First bytes of the labels of a drive that had `known` bytes when it joined and has `present` now: the second pair is where it
+/// was then, and `None` if it is beyond the present end. The present end of a truncated drive holds data.
 pub fn label_places(known: u64, present: u64) -> [Option<u64>; 4] {
     let fits = |offset: &u64| {
         let end = offset.checked_add(LABEL_SIZE);

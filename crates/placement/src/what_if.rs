@@ -42,7 +42,7 @@ pub struct Told {
     pub missed: f64,
 }
 
-/// A recent curve: of the last whole window of uses, or as long as there is none of the one in progress.
+/// A recent curve: of the last complete window of uses; until there is one, of the window in progress.
 struct Recent {
     samples: usize,
     curve: Curve,

@@ -16,7 +16,7 @@ fn give(mut data: Vec<u8>, allocation: usize) -> Answer {
     })
 }
 
-/// The response: the existing units, that there is none here, or an error.
+/// The response of an absent unit: the list of existing units, an INQUIRY that says that none is here, or an error.
 pub(crate) fn answer(cdb: &[u8; 16], numbers: &[u16]) -> Answer {
     match cdb[0] {
         0xa0 => give(lun_list(numbers), u32_at(cdb, 6) as usize),

@@ -96,7 +96,7 @@ pub struct Plan {
     pub added: Option<u8>,
     /// A vdrive was asked to leave, once at least.
     pub left: bool,
-    /// Members of the mirror that is the fast tier, which are the first drives; 0 where it is none.
+    /// Members of the mirror that is the fast tier, which are the first drives; 0 if the fast tier is no mirror.
     pub legs: usize,
     /// A member of a mirror that goes wrong, and how.
     pub faulty: Option<(usize, Faults)>,

@@ -240,7 +240,7 @@ impl Run {
         }
     }
 
-    /// Starts some work, which is queued to be run. False when there is none.
+    /// Queues some work. False if there is nothing to do.
     fn begin(&mut self, activity: Activity) -> Result<bool, Wrong> {
         if self.client.lenient.get() {
             return Ok(false);
@@ -291,8 +291,8 @@ impl Run {
         self.load_for(50..=600, mix)
     }
 
-    /// A member of a mirror is taken offline manually, if the others suffice. False when there is none, or one is
-    /// away.
+    /// A member of a mirror is taken offline manually, if the others suffice. False if the pool has no mirror, or a
+    /// member is missing.
     pub fn take_offline(&mut self) -> Result<bool, Wrong> {
         let mirrored = self.plan.drives_where(true);
         // What goes wrong would be alone.

@@ -215,8 +215,7 @@ impl World {
         self.pass()
     }
 
-    /// Time passes to the next moment at which something happens. False when there is none, or that is too far
-    /// away.
+    /// Advances the time to the next event. False if none is due, or it is too far in the future.
     fn pass(&self) -> bool {
         self.busy.set(0);
         let timers = self.awake().filter_map(Handle::next_timer_ns);

@@ -114,7 +114,7 @@ impl RamTier {
     }
 
     /// Guarantees parts of the tier to volumes: numbers and millionths, in any order. `owner_of`: the volume by whose settings a
-    /// layer goes. Where they changed, all that is here is counted anew: some nanoseconds for each 64 KiB.
+    /// layer goes. If they changed, all extents are counted again, in one pass.
     pub fn guarantee(&mut self, parts: Vec<(u32, u32)>, owner_of: impl Fn(u32) -> Option<u32>) {
         if !self.guarantees.set(parts, self.limit) {
             return;

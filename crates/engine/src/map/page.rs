@@ -158,7 +158,7 @@ impl Shard {
                         return Ok(());
                     }
                 }
-                // What work in progress may take it gives back when it ends.
+                // Work in progress returns unused space when it ends.
                 let until = self.handle.now_ns() + ROOM_NS;
                 while self.has_room_alone() && self.handle.now_ns() < until {
                     self.check()?;

@@ -9,8 +9,7 @@ pub(crate) use tenants::AllTenants;
 use super::{Pool, Result, error, lock};
 use crate::control::qos::{PolicyChoice, QosPolicy, QosPolicyChange};
 use crate::control::types::ErrorCode;
-use format::{QOS_POLICIES_MAX, QosPolicyConfig};
-use units::BLOCK;
+use format::{QOS_POLICIES_MAX, QosPolicyConfig, whole_limit};
 
 fn status(policy: QosPolicyConfig) -> QosPolicy {
     QosPolicy {
@@ -49,15 +48,14 @@ fn changed(before: &QosPolicyConfig, change: &QosPolicyChange) -> QosPolicyConfi
     }
 }
 
-/// A floor in whole blocks; one that is too large stays so, and is refused.
-fn whole_floor(bytes: u64) -> u64 {
-    bytes
-        .checked_next_multiple_of(BLOCK as u64)
-        .unwrap_or(bytes)
-}
-
-fn check_policy(policy: &QosPolicyConfig) -> Result<()> {
-    match policy.check() {
+/// Rounds a policy's floor up to whole blocks, and refuses an invalid policy.
+fn check_policy(policy: &mut QosPolicyConfig) -> Result<()> {
+    let floor = whole_limit("fast floor", policy.fast_floor);
+    let checked = floor.and_then(|floor| {
+        policy.fast_floor = floor;
+        policy.check()
+    });
+    match checked {
         Ok(()) => Ok(()),
         Err(wrong) => error(
             ErrorCode::Invalid,
@@ -118,10 +116,10 @@ impl Pool {
             max_latency_ns: policy.max_latency_ns,
             weight: policy.weight,
             reaction: policy.reaction.into(),
-            fast_floor: whole_floor(policy.fast_floor),
+            fast_floor: policy.fast_floor,
             ram_percent: policy.ram_percent,
         };
-        check_policy(&made)?;
+        check_policy(&mut made)?;
         if self.find_policy(&made.name).is_ok() {
             let text = format!(
                 "pool {} already has a policy '{}': choose another name",
@@ -152,8 +150,7 @@ impl Pool {
         let _changing = lock(&self.changing);
         let before = self.find_own_policy(name)?;
         let mut after = changed(&before, change);
-        after.fast_floor = whole_floor(after.fast_floor);
-        check_policy(&after)?;
+        check_policy(&mut after)?;
         let mut planned = self.config();
         let policies = planned.qos.policies.iter_mut();
         policies

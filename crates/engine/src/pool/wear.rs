@@ -81,7 +81,7 @@ impl Pool {
     }
 
     /// Gives all shards one new bucket, as the description says; it begins empty. Nothing is sent if there was
-    /// and is none.
+    /// no budget, and is not now.
     pub(super) fn tell_budget(&self) -> Result<()> {
         let daily = lock(&self.config).promotion_budget;
         let budget = (daily > 0).then(|| Arc::new(Budget::new(daily)));

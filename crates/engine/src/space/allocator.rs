@@ -365,7 +365,7 @@ impl Allocator {
     /// A checkpoint in between wrote the bitmap without them: the next one has to write it again.
     #[inline]
     pub fn recorded(&mut self, place: Place) {
-        // Usually there is none: contiguous writes leave none.
+        // Contiguous writes, the usual case, leave nothing pending.
         if self.pending.is_empty() {
             return;
         }

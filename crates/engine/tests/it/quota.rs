@@ -193,7 +193,7 @@ fn a_volume_holds_its_snapshots_and_a_clone_only_what_it_wrote() {
     client.write(REGION, &mib(7)).unwrap();
     right(&engine);
 
-    // Deleting a snapshot gives back what nothing else has, though the volume continues with the rest.
+    // Deleting a snapshot frees the blocks that only it references; the volume keeps the others.
     client.flush().unwrap();
     snapshot(&engine, "two");
     client.write(0, &mib(8)).unwrap();

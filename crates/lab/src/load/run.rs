@@ -173,8 +173,8 @@ impl Running {
         self.check()
     }
 
-    /// Goes on, and calls `meanwhile` after each second that counts; returns how many those were, and the
-    /// processor times.
+    /// Continues the load, and calls `meanwhile` after each measured second; returns the number of those seconds, and
+    /// the processor times.
     fn go_on(
         &self,
         load: &Load,

@@ -290,7 +290,7 @@ impl<T> Entries<T> {
         self.last = (0, usize::MAX);
     }
 
-    /// Creates a volume busy that is not, with an entry of this key of which there is none, and tells its slot.
+    /// Adds an entry for a volume that becomes busy, under a key that has none yet, and returns its slot.
     #[cold]
     pub fn add(
         &mut self,
