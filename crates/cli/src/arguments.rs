@@ -149,11 +149,7 @@ pub enum Command {
 }
 
 const REIDENTIFY_AFTER: &str = "\
-Only the identities (and with --name the name) change. To finish an interrupted run, repeat the command.
-
-Examples:
-  convect reidentify file:/copy/fast.img file:/copy/slow.img --name lab --yes
-  convect reidentify /dev/sdc /dev/sdd";
+Only the identities (and with --name the name) change. To finish an interrupted run, repeat the command.";
 const CHECK_AFTER: &str = "\
 Needs no daemon; no daemon may have the drives open. Exit codes: 0 the pool is consistent; 1 errors \
 were found, no data is lost; 2 data is lost, or wrong usage; 8 the pool could not be checked.";
@@ -591,7 +587,8 @@ pub enum Volume {
     /// Change settings of a volume while it is in use: quota, reservation, placement, policy
     #[command(
         after_help = SET_AFTER,
-        group = clap::ArgGroup::new("what").required(true).multiple(true)
+        group = clap::ArgGroup::new("what").required(true).multiple(true),
+        override_usage = "convect volume set <POOL/VOL> <OPTIONS>"
     )]
     Set {
         /// The volume
@@ -715,7 +712,7 @@ pub enum Snapshot {
 pub enum Schedule {
     /// Take snapshots of one or several volumes (atomically) at regular intervals and delete the
     /// oldest
-    #[command(after_help = SCHEDULE_AFTER)]
+    #[command(after_help = SCHEDULE_AFTER, override_usage = SCHEDULE_USAGE)]
     Set {
         /// Volumes and the schedule's name, which prefixes the names of its snapshots
         #[arg(value_name = "POOL/VOL@NAME", required = true)]
@@ -741,6 +738,9 @@ pub enum Schedule {
     },
 }
 
+const SCHEDULE_USAGE: &str = "\
+convect snapshot schedule set [OPTIONS] --every <SPAN> --keep <N>
+           <POOL/VOL@NAME>...";
 const SCHEDULE_AFTER: &str = "\
 Snapshots are due at multiples of the interval in UTC: 15m every quarter of an hour, 1d at midnight, 7d \
 on Mondays. Snapshots that are held, cloned, exported or renamed are never deleted and do not count.";

@@ -4,8 +4,7 @@ use crate::arguments::{Arguments, Command};
 use crate::serve_arguments::Serve;
 use crate::show::print;
 use crate::transport::{DaemonSelection, Environment, choose};
-use crate::{Client, Failure, commands, visible};
-use clap::{CommandFactory, Parser};
+use crate::{Client, Failure, commands, grammar, parse_line, visible};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,7 +12,7 @@ const CONFIG: &str = "/etc/convect/convect.toml";
 
 /// Runs the command; prints one line if it fails.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = parse_line(std::env::args_os()).unwrap_or_else(|error| error.exit());
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Unread) => ExitCode::SUCCESS,
@@ -58,12 +57,12 @@ fn manual(dir: &Path) -> Result<(), Failure> {
         Failure::Failed(format!("cannot write to {}: {error}", dir.display()))
     };
     std::fs::create_dir_all(dir).map_err(failed)?;
-    clap_mangen::generate_to(Arguments::command(), dir).map_err(failed)
+    clap_mangen::generate_to(grammar(), dir).map_err(failed)
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "convect", &mut text);
+    clap_complete::generate(shell, &mut grammar(), "convect", &mut text);
     print(&String::from_utf8_lossy(&text))
 }
 

@@ -3,6 +3,7 @@
 mod commands;
 mod explain;
 mod figures;
+mod help;
 mod lab;
 mod scripted;
 mod serve;
