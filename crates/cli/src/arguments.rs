@@ -29,7 +29,7 @@ pub struct Arguments {
     #[command(flatten)]
     pub reach: DaemonSelection,
     /// Print the response of the HTTP API as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Output")]
     pub json: bool,
     /// The command.
     #[command(subcommand)]

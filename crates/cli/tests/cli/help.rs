@@ -77,3 +77,27 @@ fn help_is_80_columns_wide() {
         }
     }
 }
+
+#[test]
+fn global_options_have_headings_of_their_own() {
+    for (path, command) in all() {
+        for option in command.get_arguments() {
+            let heading = match option.get_long() {
+                Some("socket" | "server" | "ca" | "token-file" | "context") => Some("Connection"),
+                Some("json") => Some("Output"),
+                Some("pin") if path.is_empty() => Some("Connection"),
+                _ => None,
+            };
+            assert_eq!(option.get_help_heading(), heading, "{path} {option}");
+        }
+    }
+    let (_, last) = all().pop().unwrap();
+    let longs: Vec<&str> = last
+        .get_arguments()
+        .filter_map(clap::Arg::get_long)
+        .collect();
+    assert!(
+        longs.contains(&"socket") && longs.contains(&"json"),
+        "{longs:?}"
+    );
+}
