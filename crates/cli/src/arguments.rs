@@ -38,8 +38,7 @@ pub struct Arguments {
 
 const AFTER: &str = "\
 Drives: file:PATH[?size=8G], nvme:/dev/ngXnY, ram:NAME?size=1G, null:NAME?size=1T or \
-model:hdd-7200[,seed=N][,iops=N]:SPEC; a bare absolute path means file:PATH.\n\
-Exit codes: 0 success; 1 refused or failed; 2 wrong usage; 130 interrupted with Ctrl-C.";
+model:hdd-7200[,seed=N][,iops=N]:SPEC; a bare absolute path means file:PATH.";
 
 /// Commands.
 #[derive(Subcommand, Debug)]
@@ -151,8 +150,7 @@ pub enum Command {
 const REIDENTIFY_AFTER: &str = "\
 Only the identities (and with --name the name) change. To finish an interrupted run, repeat the command.";
 const CHECK_AFTER: &str = "\
-Needs no daemon; no daemon may have the drives open. Exit codes: 0 the pool is consistent; 1 errors \
-were found, no data is lost; 2 data is lost, or wrong usage; 8 the pool could not be checked.";
+Needs no daemon; no daemon may have the drives open.";
 
 const DIFF_AFTER: &str = "\
 Offsets and lengths are in bytes, multiples of 4 KiB blocks; no data is read. A block that was rewritten \
@@ -183,9 +181,7 @@ dirty data on the fast tier and space on the slow tier. Reaching a level is logg
 `pool status` show the warning while it lasts.";
 
 const RESTORE_AFTER: &str = "\
-Needs no daemon; no daemon may have the drives open. The drives are not written to. Exit codes: \
-0 everything was copied; 2 some blocks were unreadable (listed, and left as holes), or wrong usage; 8 \
-nothing was copied.";
+Needs no daemon; no daemon may have the drives open. The drives are not written to.";
 
 /// Drives of an offline pool.
 #[derive(Args, Debug)]

@@ -1,6 +1,7 @@
 //! The command line client of the daemon, and `convect serve`, which runs the daemon.
 //!
-//! Responsible for: arguments, confirmation, tables, progress, JSON output of the HTTP API.
+//! Responsible for: arguments, help, manual pages, confirmation, tables, progress, JSON output of the
+//! HTTP API.
 //! Leaves out: all decisions about pools, volumes and exports, which the daemon makes.
 
 mod access_arguments;
@@ -13,10 +14,12 @@ mod drive_arguments;
 mod error;
 mod event_arguments;
 mod examples;
+mod exit_codes;
 mod export_arguments;
 mod grammar;
 mod iostat;
 mod job_arguments;
+mod manual;
 mod map;
 mod map_arguments;
 mod parse;
@@ -38,6 +41,7 @@ pub use arguments::Arguments;
 pub use client::Client;
 pub use error::Failure;
 pub use examples::examples;
+pub use exit_codes::exit_codes;
 pub use grammar::{grammar, parse_line};
 pub use iostat::{Load, load_line};
 pub use map::{Paint, cells_then, legend, strip};

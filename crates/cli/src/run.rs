@@ -1,6 +1,7 @@
 //! Parses the arguments, runs the command and returns its exit code.
 
 use crate::arguments::{Arguments, Command};
+use crate::manual::pages;
 use crate::serve_arguments::Serve;
 use crate::show::print;
 use crate::transport::{DaemonSelection, Environment, choose};
@@ -57,7 +58,10 @@ fn manual(dir: &Path) -> Result<(), Failure> {
         Failure::Failed(format!("cannot write to {}: {error}", dir.display()))
     };
     std::fs::create_dir_all(dir).map_err(failed)?;
-    clap_mangen::generate_to(grammar(), dir).map_err(failed)
+    for (name, text) in pages().map_err(failed)? {
+        std::fs::write(dir.join(name), text).map_err(failed)?;
+    }
+    Ok(())
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {

@@ -46,8 +46,10 @@ mod tests {
         for (command, lines) in sections() {
             assert!(lines.starts_with("# "), "{command}");
             for line in lines.lines() {
-                let form = ["# ", "    ", "convect", "man "];
+                let form = ["# ", "    ", "convect", "man ", "eval "];
                 assert!(form.iter().any(|form| line.starts_with(form)), "{line}");
+                // A manual page of 80 columns indents it by 7.
+                assert!(line.chars().count() <= 73, "{line}");
             }
         }
     }

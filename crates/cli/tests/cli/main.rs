@@ -5,6 +5,7 @@ mod explain;
 mod figures;
 mod help;
 mod lab;
+mod manual;
 mod scripted;
 mod serve;
 mod thin;
