@@ -3,12 +3,21 @@
 /// Exit codes in ascending order, each with its meaning.
 pub type ExitCodes = &'static [(u8, &'static str)];
 
-const DAEMON: ExitCodes = &[
+const CLIENT: ExitCodes = &[
     (0, "success"),
-    (1, "refused or failed"),
+    (1, "failed"),
     (2, "wrong usage"),
+    (3, "not found"),
+    (4, "exists already, or the drive is in use"),
+    (5, "busy"),
+    (
+        6,
+        "refused without an option such as --force or --yes, or to this user",
+    ),
+    (7, "no daemon reached, or its certificate is not trusted"),
     (130, "interrupted with Ctrl-C"),
 ];
+const LOCAL: ExitCodes = &[(0, "success"), (1, "failed"), (2, "wrong usage")];
 const CHECK: ExitCodes = &[
     (0, "the pool is consistent"),
     (1, "errors were found, no data is lost"),
@@ -25,8 +34,8 @@ const RESTORE: ExitCodes = &[
 ];
 const OFFLINE: ExitCodes = &[
     (0, "success"),
-    (1, "not confirmed"),
     (2, "wrong usage"),
+    (6, "not confirmed"),
     (8, "the pool could not be read"),
 ];
 const LAB: ExitCodes = &[
@@ -42,6 +51,7 @@ pub fn exit_codes(path: &str) -> ExitCodes {
         Some("restore") => RESTORE,
         Some("dump" | "reidentify") => OFFLINE,
         Some("lab") => LAB,
-        _ => DAEMON,
+        Some("serve" | "completions" | "man") => LOCAL,
+        _ => CLIENT,
     }
 }

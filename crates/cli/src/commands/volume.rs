@@ -10,7 +10,8 @@ use crate::show::{facts, print, print_json, print_styled, read, table};
 use crate::{Client, Failure, Paint, cells_then, legend, object, strip};
 use api::Operation;
 use api::v1::{
-    MapFrames, Promotion, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap, VolumeResize,
+    MapFrames, Problem, Promotion, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap,
+    VolumeResize,
 };
 use daemon::Span;
 use std::io::IsTerminal;
@@ -276,9 +277,9 @@ fn map_as_it_was(client: &Client, json: bool, volume: &str, ago: &str) -> Result
     }
     let told: MapFrames = read(&answer)?;
     let Some(cells) = cells_then(&told) else {
-        return Err(Failure::Failed(format!(
+        return Err(Failure::Refused(Problem::not_found(format!(
             "no map of {volume} at that time: the daemon keeps the last hour, since its start"
-        )));
+        ))));
     };
     let how = paint();
     print_styled(&(strip(told.size, &cells, how) + &legend(&cells, how)))

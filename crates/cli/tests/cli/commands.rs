@@ -28,7 +28,7 @@ fn missing_daemon_error_says_how_to_start_one() {
          --socket\n",
         path.display()
     );
-    assert_eq!((said.code, said.error), (1, expected));
+    assert_eq!((said.code, said.error), (7, expected));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn response_of_another_server_is_rejected() {
     });
     let said = convect(&format!("--socket {} pool list", path.display()));
     thread.join().unwrap();
-    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.code, 7, "{said:?}");
     assert!(said.error.starts_with("error: "), "{said:?}");
 }
 
@@ -96,7 +96,7 @@ fn destructive_commands_require_confirmation() {
         "export delete e",
     ] {
         let said = daemon.convect(arguments);
-        assert_eq!(said.code, 1, "{arguments}: {said:?}");
+        assert_eq!(said.code, 6, "{arguments}: {said:?}");
         assert!(said.error.contains("add --yes"), "{arguments}: {said:?}");
     }
     assert_eq!(daemon.asked(), []);
@@ -472,7 +472,7 @@ fn socket_without_permission_is_reported() {
             .gid(65_534);
     }
     let said = ended(asking.output().unwrap());
-    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.code, 7, "{said:?}");
     assert!(said.error.contains("permission denied for"), "{said:?}");
     assert!(daemon.asked().is_empty());
 }

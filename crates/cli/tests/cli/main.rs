@@ -1,6 +1,7 @@
 //! Tests of the command line, without a daemon and with a scripted one.
 
 mod commands;
+mod errors;
 mod explain;
 mod figures;
 mod help;
