@@ -15,7 +15,7 @@ use crate::server_arguments::Server;
 use crate::stream_arguments::{Receive, Send};
 use crate::target_arguments::Targets;
 use crate::transport::DaemonSelection;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,6 +31,15 @@ pub struct Arguments {
     /// Print the response of the HTTP API as JSON
     #[arg(long, global = true, help_heading = "Output")]
     pub json: bool,
+    /// Colour states and maps; auto: on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Output",
+        value_name = "WHEN",
+        default_value_t
+    )]
+    pub color: ColorChoice,
     /// The command.
     #[command(subcommand)]
     pub command: Command,

@@ -7,6 +7,7 @@
 mod access_arguments;
 mod arguments;
 mod client;
+mod colour;
 mod commands;
 mod confirm;
 mod context_arguments;

@@ -5,7 +5,7 @@ use crate::manual::pages;
 use crate::serve_arguments::Serve;
 use crate::show::print;
 use crate::transport::{DaemonSelection, Environment, choose};
-use crate::{Client, Failure, commands, grammar, parse_line, visible};
+use crate::{Client, Failure, colour, commands, grammar, parse_line, visible};
 use clap::error::ErrorKind;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -127,6 +127,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     let reach = &arguments.reach;
     let environment = Environment::read();
     check_reach(&arguments.command, reach)?;
+    colour::choose(arguments.color);
     let client = || choose(reach, &environment).map(Client::new);
     let json = arguments.json;
     match &arguments.command {

@@ -102,7 +102,7 @@ pub fn variables(path: &str) -> Entries {
             ),
             (
                 "NO_COLOR",
-                "Help and usage errors have no colours if it is set and not empty.",
+                "If it is set and not empty, output has no colours, unless --color=always is given.",
             ),
         ],
         Place::Daemon => &[

@@ -293,6 +293,32 @@ fn map_without_terminal_has_no_colour() {
 }
 
 #[test]
+fn states_have_colours_on_request_only() {
+    let jobs = format!(
+        r#"{{"items":[{},{}]}}"#,
+        job("failed", 50.0),
+        job("running", 1.0)
+    );
+    let daemon = Scripted::new().on("GET /v1/jobs", 200, &jobs);
+    let red = "\x1b[31mfailed\x1b[0m";
+    for (arguments, coloured) in [
+        ("job list", false),
+        ("job list --color never", false),
+        ("job list --color auto", false),
+        ("job list --color always", true),
+        ("job list --color always --json", false),
+    ] {
+        let said = daemon.convect(arguments);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert_eq!(said.out.contains(red), coloured, "{said:?}");
+        assert_eq!(said.out.contains('\x1b'), coloured, "{said:?}");
+    }
+    let plain = daemon.convect("job list").out;
+    let coloured = daemon.convect("job list --color always").out;
+    assert_eq!(coloured.replace(red, "failed"), plain);
+}
+
+#[test]
 fn diff_is_paged_and_merged() {
     let path = "GET /v1/volumes/tank/copy/diff?from=v%40a&start=";
     let daemon = Scripted::new()

@@ -84,7 +84,7 @@ fn global_options_have_headings_of_their_own() {
         for option in command.get_arguments() {
             let heading = match option.get_long() {
                 Some("socket" | "server" | "ca" | "token-file" | "context") => Some("Connection"),
-                Some("json") => Some("Output"),
+                Some("json" | "color") => Some("Output"),
                 Some("pin") if path.is_empty() => Some("Connection"),
                 _ => None,
             };
