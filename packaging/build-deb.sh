@@ -62,7 +62,9 @@ complete zsh usr/share/zsh/vendor-completions/_convect
 complete fish usr/share/fish/vendor_completions.d/convect.fish
 
 "$program" man "$root/usr/share/man/man1"
-gzip -9n "$root"/usr/share/man/man1/*.1
+install -d "$root/usr/share/man/man5"
+mv "$root/usr/share/man/man1/convect.toml.5" "$root/usr/share/man/man5/"
+gzip -9n "$root"/usr/share/man/man1/*.1 "$root"/usr/share/man/man5/*.5
 
 # What the program is linked with; the version is the one that it was built beside.
 libc=$(dpkg-query -W -f '${Version}' libc6 2>/dev/null | sed 's/-.*//') || true

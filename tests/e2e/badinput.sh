@@ -20,7 +20,7 @@ refused() { # CODE PATTERN COMMAND...
   timeout 300 "$@" </dev/null >refused.out 2>refused.err || status=$?
   [ "$status" = "$code" ] || amiss "exit code $status, not $code, of: $* ($(cat refused.err))"
   # Wrong usage is explained at length by the command line itself.
-  if [ "$code" = 1 ]; then
+  if [ "$code" != 2 ]; then
     [ "$(grep -c . refused.err)" = 1 ] || amiss "not one line of: $*: $(cat refused.err)"
     grep -q '^error: ' refused.err || amiss "no 'error: ' of: $*: $(cat refused.err)"
   fi
@@ -49,7 +49,7 @@ serve_refused 'socket path.*(long|bytes)' "socket = \"$long\"\nstate_dir = \"$wo
 serve_refused 'not absolute' "socket = \"a.sock\"\nstate_dir = \"$work/a\""
 serve_refused 'file/a' "socket = \"$work/a.sock\"\nstate_dir = \"$work/file/a\""
 refused 1 'no-such.toml.*--config' "$convect_bin" serve --config no-such.toml
-refused 1 'no daemon responds.*convect serve' "$convect_bin" --socket "$work/a.sock" pool list
+refused 7 'no daemon responds.*convect serve' "$convect_bin" --socket "$work/a.sock" pool list
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   printf 'socket = "%s/b.sock"\nstate_dir = "%s/b"\n' "$work" "$work" >"/tmp/convect-nobody-$$.toml"
   defer "rm -f '/tmp/convect-nobody-$$.toml'"
@@ -64,14 +64,13 @@ start_daemon
 refused 1 'in use|already|another' "$convect_bin" serve --config convect.toml
 daemon_is_ready
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-  refused 1 'permission|may not' setpriv --reuid=65534 --regid=65534 --clear-groups \
+  refused 7 'permission|may not' setpriv --reuid=65534 --regid=65534 --clear-groups \
     "/tmp/convect-nobody-$$" --socket "$CONVECT_SOCKET" pool list
 fi
 
 # --- drives and pools ---------------------------------------------------------------------------
 no_pool() { [ "$(convect --json pool list | field 'len(d["items"]) + len(d["absent"])')" = "$1" ]; }
-create() { refused 1 "$1" "$convect_bin" pool create p "${@:2}"; }
-usage() { refused 2 "$1" "$convect_bin" pool create p "${@:2}"; }
+create() { refused "$1" "$2" "$convect_bin" pool create p "${@:3}"; } # CODE PATTERN VDRIVE...
 
 truncate -s 320M ext4.img xfs.img btrfs.img parts.img plain.img
 mkfs.ext4 -q -F ext4.img
@@ -80,22 +79,22 @@ mkfs.btrfs -q -f btrfs.img
 printf 'label: gpt\n,,\n' | sfdisk -q parts.img
 sums() { openssl dgst -sha256 -r ext4.img xfs.img btrfs.img parts.img plain.img; }
 sums >images.sums
-create 'no-such.img' fast "file:$work/no-such.img"
-create 'minimum size' fast "file:$work/tiny.img?size=64K"
-create 'size' fast "file:$work/sized.img?size=lots"
-create 'size' fast "file:$work/plain.img?size=2G"
-usage 'file:|ram:|kind' fast "floppy:$work/plain.img"
-usage 'hdd-7200' fast "model:hdd-1:file:$work/plain.img"
-create 'ext4.*--force' fast "file:$work/ext4.img"
-create 'xfs.*--force' fast "file:$work/xfs.img"
-create 'btrfs.*--force' fast "file:$work/btrfs.img"
-create '(GPT|partition).*--force' fast "file:$work/parts.img"
-create 'twice|same|already' fast "file:$work/plain.img" "file:$work/plain.img"
-create 'unmirrored|accept' fast "file:$work/plain.img" slow "file:$work/other.img?size=1G"
-create 'no-such' fast "file:$work/new.img?size=1G" slow "file:$work/no-such.img" --accept-unmirrored
-create 'mirror' fast mirror "file:$work/plain.img"
-create 'directory' fast "file:$work"
-usage 'fast|slow' "file:$work/plain.img"
+create 3 'no-such.img' fast "file:$work/no-such.img"
+create 1 'minimum size' fast "file:$work/tiny.img?size=64K"
+create 1 'size' fast "file:$work/sized.img?size=lots"
+create 1 'size' fast "file:$work/plain.img?size=2G"
+create 2 'file:|ram:|kind' fast "floppy:$work/plain.img"
+create 2 'hdd-7200' fast "model:hdd-1:file:$work/plain.img"
+create 6 'ext4.*--force' fast "file:$work/ext4.img"
+create 6 'xfs.*--force' fast "file:$work/xfs.img"
+create 6 'btrfs.*--force' fast "file:$work/btrfs.img"
+create 6 '(GPT|partition).*--force' fast "file:$work/parts.img"
+create 4 'twice|same|already' fast "file:$work/plain.img" "file:$work/plain.img"
+create 6 'unmirrored|accept' fast "file:$work/plain.img" slow "file:$work/other.img?size=1G"
+create 3 'no-such' fast "file:$work/new.img?size=1G" slow "file:$work/no-such.img" --accept-unmirrored
+create 1 'mirror' fast mirror "file:$work/plain.img"
+create 1 'directory' fast "file:$work"
+create 2 'fast|slow' "file:$work/plain.img"
 refused 1 'name' "$convect_bin" pool create '9 lives' fast "file:$work/plain.img"
 for made in tiny.img sized.img new.img other.img; do
   [ ! -e "$made" ] || amiss "$made was left by a refused command"
@@ -105,50 +104,50 @@ no_pool 0 || amiss "a refused pool is there"
 
 create_pool pool 512M 1G
 convect volume create pool/disk --size 256M
-refused 1 'already' "$convect_bin" pool create pool fast "file:$work/plain.img"
-refused 1 'in use|pool' "$convect_bin" pool create second fast "file:$work/pool-fast.img"
-refused 1 'no pool|not found|there is no' "$convect_bin" pool status nothing
-refused 1 'no vdrive|there is no' "$convect_bin" pool remove pool 99 --yes
-refused 1 'add --yes' "$convect_bin" pool destroy pool
-refused 1 'in use|pool' "$convect_bin" pool add pool slow "file:$work/pool-slow1.img"
-refused 1 'ext4.*--force' "$convect_bin" pool add pool slow "file:$work/ext4.img"
+refused 4 'already' "$convect_bin" pool create pool fast "file:$work/plain.img"
+refused 4 'in use|pool' "$convect_bin" pool create second fast "file:$work/pool-fast.img"
+refused 3 'no pool|not found|there is no' "$convect_bin" pool status nothing
+refused 3 'no vdrive|there is no' "$convect_bin" pool remove pool 99 --yes
+refused 6 'add --yes' "$convect_bin" pool destroy pool
+refused 4 'in use|pool' "$convect_bin" pool add pool slow "file:$work/pool-slow1.img"
+refused 6 'ext4.*--force' "$convect_bin" pool add pool slow "file:$work/ext4.img"
 no_pool 1 || amiss "a refused pool is there"
 
 # --- volumes and exports ------------------------------------------------------------------------
-volume() { refused 1 "$1" "$convect_bin" volume create "${@:2}"; }
-volume 'already' pool/disk --size 256M
-volume '1 MiB to 256 TiB' pool/bad --size 1000001
-volume '1 MiB to 256 TiB' pool/bad --size 4096
-volume '1 MiB to 256 TiB' pool/bad --size 512T
-volume 'cannot be reserved' pool/bad --size 64G --thick
-volume '512|4096' pool/bad --size 64M --lba 1024
-volume 'no pool|there is no' nothing/disk --size 64M
+volume() { refused "$1" "$2" "$convect_bin" volume create "${@:3}"; } # CODE PATTERN ARG...
+volume 4 'already' pool/disk --size 256M
+volume 1 '1 MiB to 256 TiB' pool/bad --size 1000001
+volume 1 '1 MiB to 256 TiB' pool/bad --size 4096
+volume 1 '1 MiB to 256 TiB' pool/bad --size 512T
+volume 1 'cannot be reserved' pool/bad --size 64G --thick
+volume 1 '512|4096' pool/bad --size 64M --lba 1024
+volume 3 'no pool|there is no' nothing/disk --size 64M
 refused 2 'size' "$convect_bin" volume create pool/bad --size wide
-refused 1 'no volume|there is no|does not exist' "$convect_bin" volume show pool/nothing
+refused 3 'no volume|there is no|does not exist' "$convect_bin" volume show pool/nothing
 [ "$(convect --json volume list pool | field 'len(d["items"])')" = 1 ] || amiss "a refused volume is there"
 
 export_nbd disk pool/disk
 convect export create tcp pool/disk nbd --listen tcp:127.0.0.1:0
 port="$(convect --json export show tcp | field 'd["address"].rsplit(":", 1)[1]')"
-export_refused() { refused 1 "$1" "$convect_bin" export create bad "${@:2}"; }
+export_refused() { refused "$1" "$2" "$convect_bin" export create bad "${@:3}"; } # CODE PATTERN ARG...
 echo precious >precious
 mkdir -p full
 touch full/something
-export_refused 'in use' pool/disk nbd --listen "tcp:127.0.0.1:$port"
-export_refused 'long|bytes' pool/disk nbd --listen "unix:$long"
-export_refused 'address|tcp:' pool/disk nbd --listen 'tcp:nowhere'
-export_refused 'precious' pool/disk nbd --listen "unix:$work/precious"
-export_refused 'no-such' pool/disk nbd --listen "unix:$work/no-such/a.sock"
-export_refused 'long|bytes' pool/disk vhost-user-blk --path "$long"
-export_refused 'precious' pool/disk vhost-user-blk --path "$work/precious"
-export_refused 'no-such' pool/disk fuse --mount "$work/no-such"
-export_refused 'empty' pool/disk fuse --mount "$work/full"
-export_refused 'no volume|there is no' pool/nothing nbd --listen "unix:$work/b.sock"
-refused 1 'exists|taken|already has' "$convect_bin" export create disk pool/disk nbd --listen "unix:$work/b.sock"
+export_refused 4 'in use' pool/disk nbd --listen "tcp:127.0.0.1:$port"
+export_refused 1 'long|bytes' pool/disk nbd --listen "unix:$long"
+export_refused 1 'address|tcp:' pool/disk nbd --listen 'tcp:nowhere'
+export_refused 4 'precious' pool/disk nbd --listen "unix:$work/precious"
+export_refused 3 'no-such' pool/disk nbd --listen "unix:$work/no-such/a.sock"
+export_refused 1 'long|bytes' pool/disk vhost-user-blk --path "$long"
+export_refused 4 'precious' pool/disk vhost-user-blk --path "$work/precious"
+export_refused 3 'no-such' pool/disk fuse --mount "$work/no-such"
+export_refused 1 'empty' pool/disk fuse --mount "$work/full"
+export_refused 3 'no volume|there is no' pool/nothing nbd --listen "unix:$work/b.sock"
+refused 4 'exists|taken|already has' "$convect_bin" export create disk pool/disk nbd --listen "unix:$work/b.sock"
 refused 2 'nbd' "$convect_bin" export create bad pool/disk floppy --drive a
 refused 2 'listen' "$convect_bin" export create bad pool/disk nbd
 refused 2 'lisden' "$convect_bin" export create bad pool/disk nbd --lisden a
-refused 1 'export|busy|in use' "$convect_bin" volume delete pool/disk --yes
+refused 5 'export|busy|in use' "$convect_bin" volume delete pool/disk --yes
 [ "$(convect --json export list | field 'len(d["items"])')" = 2 ] || amiss "a refused export is there"
 [ "$(cat precious)" = precious ] || amiss "a file was overwritten"
 [ ! -e b.sock ] || amiss "a refused export left its socket"

@@ -15,7 +15,7 @@ use crate::server_arguments::Server;
 use crate::stream_arguments::{Receive, Send};
 use crate::target_arguments::Targets;
 use crate::transport::DaemonSelection;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -29,8 +29,17 @@ pub struct Arguments {
     #[command(flatten)]
     pub reach: DaemonSelection,
     /// Print the response of the HTTP API as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Output")]
     pub json: bool,
+    /// Colour states and maps; auto: on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Output",
+        value_name = "WHEN",
+        default_value_t
+    )]
+    pub color: ColorChoice,
     /// The command.
     #[command(subcommand)]
     pub command: Command,
@@ -38,8 +47,7 @@ pub struct Arguments {
 
 const AFTER: &str = "\
 Drives: file:PATH[?size=8G], nvme:/dev/ngXnY, ram:NAME?size=1G, null:NAME?size=1T or \
-model:hdd-7200[,seed=N][,iops=N]:SPEC; a bare absolute path means file:PATH.\n\
-Exit codes: 0 success; 1 refused or failed; 2 wrong usage; 130 interrupted with Ctrl-C.";
+model:hdd-7200[,seed=N][,iops=N]:SPEC; a bare absolute path means file:PATH.";
 
 /// Commands.
 #[derive(Subcommand, Debug)]
@@ -149,14 +157,9 @@ pub enum Command {
 }
 
 const REIDENTIFY_AFTER: &str = "\
-Only the identities (and with --name the name) change. To finish an interrupted run, repeat the command.
-
-Examples:
-  convect reidentify file:/copy/fast.img file:/copy/slow.img --name lab --yes
-  convect reidentify /dev/sdc /dev/sdd";
+Only the identities (and with --name the name) change. To finish an interrupted run, repeat the command.";
 const CHECK_AFTER: &str = "\
-Needs no daemon; no daemon may have the drives open. Exit codes: 0 the pool is consistent; 1 errors \
-were found, no data is lost; 2 data is lost, or wrong usage; 8 the pool could not be checked.";
+Needs no daemon; no daemon may have the drives open.";
 
 const DIFF_AFTER: &str = "\
 Offsets and lengths are in bytes, multiples of 4 KiB blocks; no data is read. A block that was rewritten \
@@ -187,9 +190,7 @@ dirty data on the fast tier and space on the slow tier. Reaching a level is logg
 `pool status` show the warning while it lasts.";
 
 const RESTORE_AFTER: &str = "\
-Needs no daemon; no daemon may have the drives open. The drives are not written to. Exit codes: \
-0 everything was copied; 2 some blocks were unreadable (listed, and left as holes), or wrong usage; 8 \
-nothing was copied.";
+Needs no daemon; no daemon may have the drives open. The drives are not written to.";
 
 /// Drives of an offline pool.
 #[derive(Args, Debug)]
@@ -591,7 +592,8 @@ pub enum Volume {
     /// Change settings of a volume while it is in use: quota, reservation, placement, policy
     #[command(
         after_help = SET_AFTER,
-        group = clap::ArgGroup::new("what").required(true).multiple(true)
+        group = clap::ArgGroup::new("what").required(true).multiple(true),
+        override_usage = "convect volume set <POOL/VOL> <OPTIONS>"
     )]
     Set {
         /// The volume
@@ -715,7 +717,7 @@ pub enum Snapshot {
 pub enum Schedule {
     /// Take snapshots of one or several volumes (atomically) at regular intervals and delete the
     /// oldest
-    #[command(after_help = SCHEDULE_AFTER)]
+    #[command(after_help = SCHEDULE_AFTER, override_usage = SCHEDULE_USAGE)]
     Set {
         /// Volumes and the schedule's name, which prefixes the names of its snapshots
         #[arg(value_name = "POOL/VOL@NAME", required = true)]
@@ -741,6 +743,9 @@ pub enum Schedule {
     },
 }
 
+const SCHEDULE_USAGE: &str = "\
+convect snapshot schedule set [OPTIONS] --every <SPAN> --keep <N>
+           <POOL/VOL@NAME>...";
 const SCHEDULE_AFTER: &str = "\
 Snapshots are due at multiples of the interval in UTC: 15m every quarter of an hour, 1d at midnight, 7d \
 on Mondays. Snapshots that are held, cloned, exported or renamed are never deleted and do not count.";

@@ -122,7 +122,7 @@ impl Client {
     }
 
     fn no_daemon(&self) -> Failure {
-        Failure::Failed(format!(
+        Failure::Unreachable(format!(
             "the server at {} is not a convect daemon, or it stopped meanwhile: check the address \
              and the daemon's log",
             self.transport.name()

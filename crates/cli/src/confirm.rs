@@ -12,7 +12,7 @@ pub fn confirm(what: &str, name: &str, yes: bool) -> Result<(), Failure> {
         return Ok(());
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(Failure::Failed(format!(
+        return Err(Failure::refused(format!(
             "{what}; cannot ask for confirmation without a terminal: add --yes to continue"
         )));
     }
@@ -26,8 +26,6 @@ pub fn confirm(what: &str, name: &str, yes: bool) -> Result<(), Failure> {
     if line.trim() == name {
         Ok(())
     } else {
-        Err(Failure::Failed(
-            "not confirmed: nothing was changed".to_owned(),
-        ))
+        Err(Failure::refused("not confirmed: nothing was changed"))
     }
 }

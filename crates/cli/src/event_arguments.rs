@@ -132,6 +132,7 @@ pub enum Create {
         secret_file: Option<PathBuf>,
     },
     /// E-mail over SMTP
+    #[command(override_usage = EMAIL_USAGE)]
     Email {
         #[command(flatten)]
         common: Common,
@@ -158,3 +159,7 @@ pub enum Create {
         to: Vec<String>,
     },
 }
+
+const EMAIL_USAGE: &str = "\
+convect alert target create email [OPTIONS] --mail-server <HOST>
+           --from <ADDRESS> --to <ADDRESS>... <NAME>";

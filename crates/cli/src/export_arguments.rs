@@ -6,7 +6,10 @@ use clap::Subcommand;
 #[derive(Subcommand, Debug)]
 pub enum Export {
     /// Export a volume, now and after every restart of the daemon
-    #[command(after_help = "Without parameters, lists the parameters of the protocol.")]
+    #[command(
+        after_help = "Without parameters, lists the parameters of the protocol.",
+        override_usage = CREATE_USAGE
+    )]
     Create {
         /// Name of the export
         name: String,
@@ -64,6 +67,10 @@ pub enum Export {
         yes: bool,
     },
 }
+
+const CREATE_USAGE: &str = "\
+convect export create [OPTIONS] <NAME> <POOL/VOL[@SNAPSHOT]> <PROTOCOL>
+           [--KEY VALUE]...";
 
 /// Subcommands of `convect session`.
 #[derive(Subcommand, Debug)]

@@ -1,20 +1,26 @@
 //! The command line client of the daemon, and `convect serve`, which runs the daemon.
 //!
-//! Responsible for: arguments, confirmation, tables, progress, JSON output of the HTTP API.
+//! Responsible for: arguments, help, manual pages, confirmation, tables, progress, JSON output of the
+//! HTTP API.
 //! Leaves out: all decisions about pools, volumes and exports, which the daemon makes.
 
 mod access_arguments;
 mod arguments;
 mod client;
+mod colour;
 mod commands;
 mod confirm;
 mod context_arguments;
 mod drive_arguments;
 mod error;
 mod event_arguments;
+mod examples;
+mod exit_codes;
 mod export_arguments;
+mod grammar;
 mod iostat;
 mod job_arguments;
+mod manual;
 mod map;
 mod map_arguments;
 mod parse;
@@ -35,6 +41,9 @@ mod visible;
 pub use arguments::Arguments;
 pub use client::Client;
 pub use error::Failure;
+pub use examples::examples;
+pub use exit_codes::exit_codes;
+pub use grammar::{grammar, parse_line};
 pub use iostat::{Load, load_line};
 pub use map::{Paint, cells_then, legend, strip};
 pub use parse::{drive_spec, front_end_parameters, object, vdrives};

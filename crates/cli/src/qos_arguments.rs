@@ -5,16 +5,10 @@ use clap::{Args, Subcommand};
 
 const CREATE_AFTER: &str = "\
 A minimum is guaranteed while the volume has queued requests. With minimums of both IOPS and bandwidth, \
-the one reached first counts. Unused guaranteed capacity is available to other volumes.\n\
-Example: convect qos policy create tank/gold --level 2 --min-iops 20000 --max-latency 5ms";
+the one reached first counts. Unused guaranteed capacity is available to other volumes.";
 
 const GROUP_AFTER: &str = "\
-Minimums and maximums apply to the sum of the group's volumes; clones join the group of their origin.\n\
-Example: convect qos group create tank/accounting --policy business-critical\n\
-         convect volume set tank/ledger --group accounting";
-
-const POLICY_AFTER: &str = "\
-Example: convect qos check tank --policy mission-critical --volumes 3";
+Minimums and maximums apply to the sum of the group's volumes; clones join the group of their origin.";
 
 /// Subcommands of `convect qos`.
 #[derive(Subcommand, Debug)]
@@ -25,7 +19,6 @@ pub enum Qos {
         pool: String,
     },
     /// Check whether a pool can guarantee the minimums of existing and planned volumes
-    #[command(after_help = POLICY_AFTER)]
     Check {
         /// The pool
         pool: String,
@@ -117,7 +110,11 @@ pub enum QosPolicy {
         figures: Figures,
     },
     /// Change a policy for all volumes that use it
-    #[command(after_help = CREATE_AFTER, group = clap::ArgGroup::new("figure").required(true).multiple(true))]
+    #[command(
+        after_help = CREATE_AFTER,
+        group = clap::ArgGroup::new("figure").required(true).multiple(true),
+        override_usage = "convect qos policy set <POOL/POLICY> <OPTIONS>"
+    )]
     Set {
         /// Policy, by name or number
         #[arg(value_name = "POOL/POLICY")]

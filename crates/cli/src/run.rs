@@ -1,32 +1,61 @@
 //! Parses the arguments, runs the command and returns its exit code.
 
 use crate::arguments::{Arguments, Command};
+use crate::manual::pages;
 use crate::serve_arguments::Serve;
 use crate::show::print;
 use crate::transport::{DaemonSelection, Environment, choose};
-use crate::{Client, Failure, commands, visible};
-use clap::{CommandFactory, Parser};
+use crate::{Client, Failure, colour, commands, grammar, parse_line, visible};
+use clap::error::ErrorKind;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const CONFIG: &str = "/etc/convect/convect.toml";
 
-/// Runs the command; prints one line if it fails.
+/// Runs the command; prints one line if it fails, with `--json` one JSON object.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Unread) => ExitCode::SUCCESS,
-        Err(Failure::Status(code)) => ExitCode::from(code),
-        Err(failure) => {
-            let sign = match failure {
-                Failure::Left(_) => "",
-                _ => "error: ",
-            };
-            eprintln!("{sign}{}", visible::lines(&failure.to_string()));
-            ExitCode::from(failure.code())
-        }
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let json = requests_json(&words);
+    let result = match parse_line(words) {
+        Ok(arguments) => run(arguments),
+        Err(error) if json && error.use_stderr() => Err(Failure::Usage(usage_message(&error))),
+        Err(error) => error.exit(),
+    };
+    let Err(failure) = result else {
+        return ExitCode::SUCCESS;
+    };
+    if let Some(problem) = failure.to_json() {
+        let text = match (json, &failure) {
+            (true, _) => problem.to_string(),
+            (false, Failure::Left(message)) => message.clone(),
+            (false, _) => format!("error: {failure}"),
+        };
+        eprintln!("{}", visible::lines(&text));
     }
+    ExitCode::from(failure.code())
+}
+
+/// Whether errors are printed as JSON: also those of a command line that cannot be parsed.
+fn requests_json(words: &[OsString]) -> bool {
+    let options = words.iter().take_while(|word| *word != "--");
+    let mut options = options.skip(1);
+    options.any(|word| word == "--json")
+}
+
+/// What is wrong with a command line, in one line and without its usage.
+fn usage_message(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a subcommand or argument is missing: see --help".to_owned();
+    }
+    let text = error.render().to_string();
+    let told = ["\n\nUsage:", "\n\nFor more information"]
+        .iter()
+        .fold(text.as_str(), |text, end| {
+            text.split_once(end).map_or(text, |(told, _)| told)
+        });
+    let told = told.strip_prefix("error: ").unwrap_or(told);
+    told.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn absolute(path: &Path) -> PathBuf {
@@ -58,12 +87,15 @@ fn manual(dir: &Path) -> Result<(), Failure> {
         Failure::Failed(format!("cannot write to {}: {error}", dir.display()))
     };
     std::fs::create_dir_all(dir).map_err(failed)?;
-    clap_mangen::generate_to(Arguments::command(), dir).map_err(failed)
+    for (name, text) in pages().map_err(failed)? {
+        std::fs::write(dir.join(name), text).map_err(failed)?;
+    }
+    Ok(())
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "convect", &mut text);
+    clap_complete::generate(shell, &mut grammar(), "convect", &mut text);
     print(&String::from_utf8_lossy(&text))
 }
 
@@ -95,6 +127,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
     let reach = &arguments.reach;
     let environment = Environment::read();
     check_reach(&arguments.command, reach)?;
+    colour::choose(arguments.color);
     let client = || choose(reach, &environment).map(Client::new);
     let json = arguments.json;
     match &arguments.command {

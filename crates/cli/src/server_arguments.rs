@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Subcommand, Debug)]
 pub enum Server {
     /// Add another daemon to monitor
-    #[command(after_help = ADD_AFTER)]
+    #[command(after_help = ADD_AFTER, override_usage = ADD_USAGE)]
     Add {
         /// Name of the server on this daemon
         name: String,
@@ -36,6 +36,9 @@ pub enum Server {
     },
 }
 
+const ADD_USAGE: &str = "\
+convect server add [OPTIONS] --with-token <FILE>
+           <--pin <sha256:...>|--trust <FILE>> <NAME> <https://HOST:PORT>";
 const ADD_AFTER: &str = "\
 A token with the role viewer suffices: create it there with `convect token create NAME --role viewer`. \
 The token is stored readable by this daemon only and never shown. The other daemon is polled only while \

@@ -40,7 +40,7 @@ fn add(
         Some(Trust::Pin(pin)) => made(Some(pin.to_string()), None),
         Some(Trust::Authorities(path)) => made(None, Some(absolute(&path))),
         None => {
-            let pin = fingerprint(&address)?;
+            let pin = fingerprint(&address).map_err(|error| Failure::unreachable(&error))?;
             let what = format!(
                 "{address} presents the certificate {pin}. Compare it with the fingerprint in the \
                  daemon's log: if they differ, the connection is intercepted"

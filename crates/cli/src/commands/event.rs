@@ -2,7 +2,7 @@
 
 use super::scrub::date;
 use crate::event_arguments::{Alert as AlertCommand, Event as Command, EventFilter};
-use crate::show::{print, print_json, read, table};
+use crate::show::{print, print_json, print_styled, read, table};
 use crate::top::told;
 use crate::{Client, Failure};
 use api::Operation;
@@ -62,7 +62,7 @@ fn list(
     let head = [
         ">NUMBER", "TIME", "SEVERITY", "CODE", "", "SUBJECT", "MESSAGE",
     ];
-    print(&table(&head, list.items.iter().map(row)))?;
+    print_styled(&table(&head, list.items.iter().map(row)))?;
     match list.next {
         Some(next) => print(&format!("more: --before {next}\n")),
         None => Ok(()),

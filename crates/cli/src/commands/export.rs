@@ -2,7 +2,7 @@
 
 use crate::confirm::confirm;
 use crate::export_arguments::Export as Command;
-use crate::show::{facts, print, print_json, read, table};
+use crate::show::{facts, print, print_json, print_styled, read, table};
 use crate::{Client, Failure, front_end_parameters, object};
 use api::Operation;
 use api::v1::{Export, ExportChange, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
@@ -176,7 +176,7 @@ pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 ">SESSIONS",
                 "ADDRESS",
             ];
-            print(&table(&head, list.items.iter().map(row)))
+            print_styled(&table(&head, list.items.iter().map(row)))
         }
         Command::Show { name } => {
             let (pool, name) = export_name(name)?;

@@ -2,7 +2,7 @@
 
 use crate::job_arguments::Job as Command;
 use crate::progress::{duration, pace, wait};
-use crate::show::{facts, print, print_json, read, table};
+use crate::show::{facts, print, print_json, print_styled, read, table};
 use crate::{Client, Failure};
 use api::Operation;
 use api::v1::{Job, JobList, JobRef, JobState};
@@ -78,7 +78,7 @@ pub fn job(client: &Client, json: bool, command: &Command) -> Result<(), Failure
             }
             let list: JobList = read(&answer)?;
             let head = [">JOB", "KIND", "SUBJECT", "STATE", ">DONE", ""];
-            print(&table(&head, list.items.iter().map(row)))
+            print_styled(&table(&head, list.items.iter().map(row)))
         }
         Command::Show { id } => {
             let answer = client.get(Operation::JobShow, &[&id.to_string()])?;

@@ -7,7 +7,7 @@ use super::{explain, pool_show, scrub, what_if};
 use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, Switch};
 use crate::confirm::confirm;
 use crate::iostat::LOAD_HEAD;
-use crate::show::{print, print_json, read, table};
+use crate::show::{print, print_json, print_styled, read, table};
 use crate::{Client, Failure, Load, drive_spec, load_line, vdrives};
 use api::Operation;
 use api::v1::{
@@ -21,7 +21,7 @@ use std::time::Instant;
 fn print_pool(json: bool, answer: &[u8]) -> Result<(), Failure> {
     match json {
         true => print_json(answer, true),
-        false => print(&pool_show::status(&read::<Pool>(answer)?)),
+        false => print_styled(&pool_show::status(&read::<Pool>(answer)?)),
     }
 }
 
@@ -232,7 +232,7 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             let answer = client.get(Operation::PoolList, &[])?;
             match json {
                 true => print_json(&answer, true),
-                false => print(&pool_show::list(&read(&answer)?)),
+                false => print_styled(&pool_show::list(&read(&answer)?)),
             }
         }
         Command::Moves(with) => explain::moves(client, json, with),

@@ -3,7 +3,7 @@
 use super::fill::{full_in, lines, overcommit, share};
 use super::{scrub, wear};
 use crate::arguments::Vdrive as Command;
-use crate::show::{facts, print, print_json, read, table};
+use crate::show::{facts, print_json, print_styled, read, table};
 use crate::{Client, Failure};
 use api::Operation;
 use api::v1::{Drive, Layout, Pool, PoolList, SpacePolicy, Tier, Vdrive, VdriveList};
@@ -197,5 +197,5 @@ pub fn vdrive(client: &Client, json: bool, command: &Command) -> Result<(), Fail
     }
     let list: VdriveList = read(&answer)?;
     let written = wear::drives(&list.items);
-    print(&format!("{}\n{written}", vdrive_table(&list.items)))
+    print_styled(&format!("{}\n{written}", vdrive_table(&list.items)))
 }

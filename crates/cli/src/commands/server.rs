@@ -3,7 +3,7 @@
 use super::target::text_of;
 use crate::confirm::confirm;
 use crate::server_arguments::Server as Command;
-use crate::show::{print, print_json, read, table};
+use crate::show::{print, print_json, print_styled, read, table};
 use crate::transport::token;
 use crate::{Client, Failure};
 use api::v1::{Server, ServerCreate, ServerList, ServerState};
@@ -104,7 +104,7 @@ pub fn server(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 ">JOBS",
                 "WHERE, OR WHY NOT",
             ];
-            print(&table(&head, all.map(row)))
+            print_styled(&table(&head, all.map(row)))
         }
         Command::Remove { name, yes } => {
             let what = format!("server {name} is no longer monitored, and its token is deleted");

@@ -6,7 +6,7 @@ use crate::show::{facts, print, print_json, read};
 use crate::stream_arguments::{Receive, Send};
 use crate::{Client, Failure, object};
 use api::Operation;
-use api::v1::{Received, Volume};
+use api::v1::{Problem, Received, Volume};
 use indicatif::ProgressBar;
 use std::io::{IsTerminal, Read, Write};
 use std::time::Instant;
@@ -152,9 +152,9 @@ fn status(client: &Client, json: bool, volume: &str) -> Result<(), Failure> {
     let (pool, name) = object(volume)?;
     let shown: Volume = read(&client.get(Operation::VolumeShow, &[pool, name])?)?;
     let Some(receiving) = shown.receiving else {
-        return Err(Failure::Failed(format!(
+        return Err(Failure::Refused(Problem::not_found(format!(
             "volume {volume} has no interrupted receive: nothing to resume"
-        )));
+        ))));
     };
     if json {
         let text = serde_json::to_vec(&receiving);

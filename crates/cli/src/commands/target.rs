@@ -2,7 +2,7 @@
 
 use crate::confirm::confirm;
 use crate::event_arguments::{Common, Create, Target as Command};
-use crate::show::{print, print_json, read, table};
+use crate::show::{print, print_json, print_styled, read, table};
 use crate::{Client, Failure};
 use api::v1::{MailSecurity, Severity, Target, TargetCreate, TargetList, TargetTo};
 use api::{Operation, Secret};
@@ -137,7 +137,7 @@ pub fn target(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 "ADDRESS",
                 "STATE",
             ];
-            print(&table(&head, list.items.iter().map(row)))
+            print_styled(&table(&head, list.items.iter().map(row)))
         }
         Command::Delete { name, yes } => {
             confirm(

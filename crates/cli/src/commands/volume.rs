@@ -7,13 +7,13 @@ use crate::arguments::Volume as Command;
 use crate::confirm::confirm;
 use crate::map_arguments::Map;
 use crate::show::{facts, print, print_json, print_styled, read, table};
-use crate::{Client, Failure, Paint, cells_then, legend, object, strip};
+use crate::{Client, Failure, Paint, cells_then, colour, legend, object, strip};
 use api::Operation;
 use api::v1::{
-    MapFrames, Promotion, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap, VolumeResize,
+    MapFrames, Problem, Promotion, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap,
+    VolumeResize,
 };
 use daemon::Span;
-use std::io::IsTerminal;
 use std::time::{SystemTime, UNIX_EPOCH};
 use units::format_bytes;
 
@@ -149,7 +149,7 @@ fn list(client: &Client, json: bool, pool: Option<&str>) -> Result<(), Failure> 
     let head = [
         "VOLUME", ">SIZE", ">WRITTEN", "SPACE", ">LBA", "STATE", "EXPORTS",
     ];
-    print(&table(&head, list.items.iter().map(row)))
+    print_styled(&table(&head, list.items.iter().map(row)))
 }
 
 /// Runs `convect volume`.
@@ -255,8 +255,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
 
 /// Colours on a capable terminal, letters elsewhere.
 fn paint() -> Paint {
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    match !plain && std::io::stdout().is_terminal() {
+    match colour::is_enabled() {
         true => Paint::Colour,
         false => Paint::Letters,
     }
@@ -276,9 +275,9 @@ fn map_as_it_was(client: &Client, json: bool, volume: &str, ago: &str) -> Result
     }
     let told: MapFrames = read(&answer)?;
     let Some(cells) = cells_then(&told) else {
-        return Err(Failure::Failed(format!(
+        return Err(Failure::Refused(Problem::not_found(format!(
             "no map of {volume} at that time: the daemon keeps the last hour, since its start"
-        )));
+        ))));
     };
     let how = paint();
     print_styled(&(strip(told.size, &cells, how) + &legend(&cells, how)))

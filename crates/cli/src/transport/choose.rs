@@ -8,29 +8,32 @@ use clap::Args;
 use remote::{Address, Pin, Server, Trust};
 use std::path::{Path, PathBuf};
 
+/// Heading of these options in help texts.
+const CONNECTION: &str = "Connection";
+
 /// Options that select the daemon.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DaemonSelection {
     /// Unix socket of a daemon on this host [env: CONVECT_SOCKET=]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, help_heading = CONNECTION, value_name = "PATH")]
     pub socket: Option<PathBuf>,
     /// Address of a daemon's `serve --listen`; the token is taken from CONVECT_TOKEN or
     /// --token-file
-    #[arg(long, global = true, value_name = "https://HOST:PORT")]
+    #[arg(long, global = true, help_heading = CONNECTION, value_name = "https://HOST:PORT")]
     pub server: Option<String>,
     /// SHA-256 fingerprint of the server's certificate, as printed in its log; must precede the
     /// command
     // Not global: `volume set` has a --pin of its own.
-    #[arg(long, value_name = "sha256:...")]
+    #[arg(long, help_heading = CONNECTION, value_name = "sha256:...")]
     pub pin: Option<String>,
     /// File of CA certificates (PEM), one of which signed the server's certificate
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = CONNECTION, value_name = "FILE")]
     pub ca: Option<PathBuf>,
     /// File with the API token, readable by its owner only
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = CONNECTION, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Context created by `context add`, or `local` [env: CONVECT_CONTEXT=]
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, help_heading = CONNECTION, value_name = "NAME")]
     pub context: Option<String>,
 }
 

@@ -43,7 +43,8 @@ impl Transport {
                 .and_then(|stream| Timed::new(stream, patience))
                 .map(Connection::Unix),
             Self::Server(server) => {
-                let mut tls = server.connect()?;
+                let connected = server.connect();
+                let mut tls = connected.map_err(|error| Failure::unreachable(&error))?;
                 tls.set_patience(patience)
                     .map(|()| Connection::Tls(Box::new(tls)))
             }
@@ -55,9 +56,9 @@ impl Transport {
     pub fn unreachable(&self, error: &io::Error) -> Failure {
         let path = match self {
             Self::Socket(path) => path.display(),
-            Self::Server(server) => return server.unreachable(error).into(),
+            Self::Server(server) => return Failure::unreachable(&server.unreachable(error)),
         };
-        Failure::Failed(match error.kind() {
+        Failure::Unreachable(match error.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => format!(
                 "no daemon responds at {path}: start it with `convect serve` or specify its \
                  socket with --socket"

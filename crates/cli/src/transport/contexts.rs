@@ -3,6 +3,7 @@
 //! may.
 
 use crate::Failure;
+use api::v1::{Problem, ProblemCode};
 use remote::{Address, Pin, Trust};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -151,10 +152,11 @@ impl Contexts {
     pub fn add(&mut self, name: &str, context: Context) -> Result<(), Failure> {
         check_name(name)?;
         if self.contexts.contains_key(name) {
-            return Err(Failure::Failed(format!(
+            let text = format!(
                 "context {name} already exists: choose another name, or run `convect context \
                  remove {name}` first"
-            )));
+            );
+            return Err(Failure::Refused(Problem::new(ProblemCode::Exists, text)));
         }
         if self.contexts.len() >= CONTEXTS_MAX {
             return Err(Failure::Failed(format!(

@@ -28,7 +28,7 @@ fn missing_daemon_error_says_how_to_start_one() {
          --socket\n",
         path.display()
     );
-    assert_eq!((said.code, said.error), (1, expected));
+    assert_eq!((said.code, said.error), (7, expected));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn response_of_another_server_is_rejected() {
     });
     let said = convect(&format!("--socket {} pool list", path.display()));
     thread.join().unwrap();
-    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.code, 7, "{said:?}");
     assert!(said.error.starts_with("error: "), "{said:?}");
 }
 
@@ -96,7 +96,7 @@ fn destructive_commands_require_confirmation() {
         "export delete e",
     ] {
         let said = daemon.convect(arguments);
-        assert_eq!(said.code, 1, "{arguments}: {said:?}");
+        assert_eq!(said.code, 6, "{arguments}: {said:?}");
         assert!(said.error.contains("add --yes"), "{arguments}: {said:?}");
     }
     assert_eq!(daemon.asked(), []);
@@ -293,6 +293,32 @@ fn map_without_terminal_has_no_colour() {
 }
 
 #[test]
+fn states_have_colours_on_request_only() {
+    let jobs = format!(
+        r#"{{"items":[{},{}]}}"#,
+        job("failed", 50.0),
+        job("running", 1.0)
+    );
+    let daemon = Scripted::new().on("GET /v1/jobs", 200, &jobs);
+    let red = "\x1b[31mfailed\x1b[0m";
+    for (arguments, coloured) in [
+        ("job list", false),
+        ("job list --color never", false),
+        ("job list --color auto", false),
+        ("job list --color always", true),
+        ("job list --color always --json", false),
+    ] {
+        let said = daemon.convect(arguments);
+        assert_eq!(said.code, 0, "{said:?}");
+        assert_eq!(said.out.contains(red), coloured, "{said:?}");
+        assert_eq!(said.out.contains('\x1b'), coloured, "{said:?}");
+    }
+    let plain = daemon.convect("job list").out;
+    let coloured = daemon.convect("job list --color always").out;
+    assert_eq!(coloured.replace(red, "failed"), plain);
+}
+
+#[test]
 fn diff_is_paged_and_merged() {
     let path = "GET /v1/volumes/tank/copy/diff?from=v%40a&start=";
     let daemon = Scripted::new()
@@ -472,7 +498,7 @@ fn socket_without_permission_is_reported() {
             .gid(65_534);
     }
     let said = ended(asking.output().unwrap());
-    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.code, 7, "{said:?}");
     assert!(said.error.contains("permission denied for"), "{said:?}");
     assert!(daemon.asked().is_empty());
 }

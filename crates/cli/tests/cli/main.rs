@@ -1,9 +1,12 @@
 //! Tests of the command line, without a daemon and with a scripted one.
 
 mod commands;
+mod errors;
 mod explain;
 mod figures;
+mod help;
 mod lab;
+mod manual;
 mod scripted;
 mod serve;
 mod thin;

@@ -162,7 +162,7 @@ fn daemon_reports_readiness_stops_on_signal_and_restarts() {
     std::fs::rename(folder.path().join("d"), folder.path().join("gone")).unwrap();
     let third = Daemon::start(folder.path());
     let said = third.convect("pool status tank");
-    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.code, 3, "{said:?}");
     assert!(said.error.contains("pool tank is not open"), "{said:?}");
     assert!(said.error.contains(&format!("{at}/d")), "{said:?}");
     assert_eq!(third.end("-TERM"), Some(0));
