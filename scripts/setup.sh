@@ -79,6 +79,10 @@ test_packages=(
   "python3-prometheus-client /usr/lib/python3/dist-packages/prometheus_client"
   "python3-yaml /usr/lib/python3/dist-packages/yaml"
   "python3-aiosmtpd /usr/lib/python3/dist-packages/aiosmtpd"
+  "binutils strip"
+  "dpkg-dev dpkg-parsechangelog"
+  "lintian lintian"
+  "systemd systemd-analyze"
 )
 
 is_there() {
