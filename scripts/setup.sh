@@ -81,6 +81,7 @@ test_packages=(
   "python3-aiosmtpd /usr/lib/python3/dist-packages/aiosmtpd"
   "binutils strip"
   "dpkg-dev dpkg-parsechangelog"
+  "gnupg gpg"
   "lintian lintian"
   "systemd systemd-analyze"
 )

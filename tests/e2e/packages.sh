@@ -95,3 +95,106 @@ for expression in used:
         assert name in texts, f"no text of the license {name}"
 print(f"{len(parts)} components, {len(found)} of them seen in the programs")
 PY
+
+say "a signed repository serves the package to apt, and nothing that was changed"
+export GNUPGHOME="$work/gnupg"
+mkdir -m 700 gnupg
+defer "gpgconf --kill all"
+gpg --batch --quiet --passphrase '' --quick-generate-key tester@example.com ed25519 sign never
+apt_lists() { # SOURCE
+  mkdir -p apt/lists/partial apt/cache/archives/partial
+  echo "$1" >apt/sources.list
+}
+# apt with folders of its own, which sees this repository alone.
+own_apt() {
+  apt-get -o Dir::Etc::sourcelist="$work/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+    -o Dir::State::lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" -o APT::Sandbox::User=root \
+    -o Acquire::Languages=none "$@"
+}
+bash "$root/packaging/build-apt.sh" --key tester@example.com repository "$deb" two/*.deb
+apt_lists "deb [arch=amd64 signed-by=$work/repository/convect.asc] file:$work/repository stable main"
+own_apt -o APT::Update::Error-Mode=any update
+own_apt install --simulate convect | grep -q "Inst convect ($version-1 Convect:stable" || fail "apt offers no package"
+(mkdir download && cd download && own_apt download convect && cmp ./*.deb "$deb")
+echo >>repository/dists/stable/main/binary-amd64/Packages
+rm -r apt/lists repository/dists/stable/main/binary-amd64/Packages.gz
+apt_lists "$(cat apt/sources.list)"
+own_apt -o APT::Update::Error-Mode=any update >said 2>&1 && fail "apt took a changed index"
+grep -q 'Hash Sum mismatch' said || fail "$(cat said)"
+cp first.deb "two/${deb##*/}"
+printf x >>"two/${deb##*/}"
+bash "$root/packaging/build-apt.sh" repository "two/${deb##*/}" 2>said && fail "a package was replaced by another one"
+grep -q 'needs a higher version' said || fail "$(cat said)"
+
+say "without a key apt asks for trusted=yes"
+bash "$root/packaging/build-apt.sh" unsigned "$deb" | grep -q 'trusted=yes'
+rm -r apt/lists
+apt_lists "deb file:$work/unsigned stable main"
+own_apt -o APT::Update::Error-Mode=any update >said 2>&1 && fail "apt took an unsigned repository"
+apt_lists "deb [trusted=yes] file:$work/unsigned stable main"
+own_apt -o APT::Update::Error-Mode=any update
+own_apt install --simulate convect | grep -q "Inst convect" || fail "apt offers no package"
+
+say "installing, upgrading, removing and purging"
+# A newer version of the same files, and the system that is run here with changes that go to memory and are forgotten.
+dpkg-deb -R "$deb" newer
+sed -i 's/^Version: .*/Version: 99.0-1/' newer/DEBIAN/control
+dpkg-deb --root-owner-group -Zgzip --build newer newer.deb
+bash "$root/packaging/build-apt.sh" unsigned newer.deb
+cat >system.sh <<'SH'
+set -Eeuo pipefail
+mkdir system
+mount -t tmpfs tmpfs system
+mkdir system/changes system/work system/root
+mount -t overlay overlay -o "lowerdir=/,upperdir=$PWD/system/changes,workdir=$PWD/system/work" system/root
+mount --rbind /dev system/root/dev
+mount -t proc proc system/root/proc
+mount --bind . system/root/mnt
+# systemd seems to run, and what it is asked is noted.
+mkdir -p system/root/run/systemd/system system/root/tmp
+rm -f system/root/usr/bin/systemctl
+printf '#!/bin/sh\necho "$*" >>/systemctl.log\n' >system/root/usr/bin/systemctl
+chmod 755 system/root/usr/bin/systemctl
+rm -f system/root/var/lib/man-db/auto-update system/root/usr/sbin/policy-rc.d
+exec chroot system/root /bin/bash /mnt/inside.sh
+SH
+cat >inside.sh <<'SH'
+set -Eeuo pipefail
+trap 'echo "FAILED in inside.sh line $LINENO: $BASH_COMMAND"' ERR
+cd /mnt
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
+own_apt() {
+  apt-get -y -o Dir::Etc::sourcelist=/mnt/inside.list -o Dir::Etc::sourceparts=/dev/null -o APT::Sandbox::User=root "$@"
+}
+echo "deb [trusted=yes] file:/mnt/unsigned stable main" >inside.list
+# Convect of the running system, if there is one, is nothing to this test.
+dpkg --purge convect >/dev/null 2>&1 || true
+groupdel convect 2>/dev/null || true
+own_apt update
+own_apt install --no-install-recommends "convect=$1"
+getent group convect
+[ -d /srv/convect ]
+[ "$(stat -c %a /etc/convect/chap)" = 700 ]
+[ -z "$(dpkg --verify convect)" ]
+echo '# mine' >>/etc/convect/convect.toml
+mkdir -p /var/lib/convect
+echo '{}' >/var/lib/convect/pools.json
+: >/systemctl.log
+own_apt install --no-install-recommends convect | tee said
+grep -q 'the old version serves on until: systemctl restart convect' said
+dpkg-query -W -f '${Version}\n' convect | grep -qx 99.0-1
+grep -qx '# mine' /etc/convect/convect.toml
+# The daemon serves on.
+! grep -vE 'daemon-reload|is-active' /systemctl.log || { echo "the upgrade did more" && exit 1; }
+own_apt remove convect
+grep -q 'stop convect.service' /systemctl.log
+[ ! -e /usr/bin/convect ]
+[ -f /var/lib/convect/pools.json ]
+grep -qx '# mine' /etc/convect/convect.toml
+dpkg --purge convect
+for left in /etc/convect /var/lib/convect /srv/convect; do
+  [ ! -e "$left" ] || { echo "$left is left" && exit 1; }
+done
+SH
+sed -i 's/"convect=$1"/"convect='"$version"'-1"/' inside.sh
+unshare --mount bash system.sh
