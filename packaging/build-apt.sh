@@ -25,6 +25,7 @@ pool=pool/main/c/convect
 mkdir -p "$folder/$pool"
 for package in "$@"; do
   # Indexes are made by these names.
+  # shellcheck disable=SC2016  # dpkg-deb's variables
   name="$(dpkg-deb --show --showformat='${Package}_${Version}_${Architecture}.deb' "$package")"
   case "$name" in convect_*_amd64.deb | convect_*_arm64.deb) ;; *) fail "$package is not a package of convect" ;; esac
   there="$folder/$pool/$name"

@@ -1,5 +1,6 @@
 """Prints the notices of the programs and of everything linked into them, in Debian's machine-readable
-format (copyright-format 1.0): notices.py TRIPLE, such as x86_64-linux-gnu.
+format (copyright-format 1.0): notices.py [--expression] TRIPLE, such as x86_64-linux-gnu. With
+--expression it prints their licenses as one SPDX expression.
 
 Distributing the programs requires the notices and texts of the licenses of their parts. A license
 whose text is not in packaging/licenses is an error, so that a new dependency cannot be overlooked.
@@ -52,8 +53,14 @@ def read(name: str) -> str:
     return file.read_text()
 
 
-def main(triple: str) -> None:
-    parts = [part for part in components(triple) if not part.own]
+def print_expression(parts: list[Component]) -> None:
+    # Alternatives in one order, so that each is named once.
+    choices = (" OR ".join(sorted(part.license.split(" OR "))) for part in parts)
+    others = set(choices) - {"Apache-2.0"}
+    print(" AND ".join(["Apache-2.0", *(f"({one})" if " " in one else one for one in sorted(others))]))
+
+
+def print_notices(parts: list[Component]) -> None:
     wanted = {"Apache-2.0"}.union(*(names(part.license) for part in parts))
     header = f"Format: {FORMAT}\nUpstream-Name: convect\n" + field(
         "Comment",
@@ -67,4 +74,8 @@ def main(triple: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    linked = [part for part in components(sys.argv[-1]) if not part.own]
+    if sys.argv[1] == "--expression":
+        print_expression(linked)
+    else:
+        print_notices(linked)

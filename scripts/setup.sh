@@ -83,6 +83,7 @@ test_packages=(
   "dpkg-dev dpkg-parsechangelog"
   "gnupg gpg"
   "lintian lintian"
+  "rpm rpmbuild"
   "systemd systemd-analyze"
 )
 

@@ -135,6 +135,28 @@ apt_lists "deb [trusted=yes] file:$work/unsigned stable main"
 own_apt -o APT::Update::Error-Mode=any update
 own_apt install --simulate convect | grep -q "Inst convect" || fail "apt offers no package"
 
+say "the RPM package: the same bytes again, intact, signed, and refused when changed"
+package rpm --architecture arm64 --binaries foreign two >said
+rpm -qp --queryformat '%{ARCH}' "$(cat said)" | grep -qx aarch64
+rpm="$(package rpm --binaries stub one)"
+[ "$rpm" = "$work/one/convect-$version-1.x86_64.rpm" ] || fail "the package is $rpm"
+cp "$rpm" first.rpm
+package rpm --binaries stub one
+cmp first.rpm "$rpm"
+rpm -K "$rpm" | grep -q 'digests OK'
+rpm -qp --queryformat '[%{FILEUSERNAME} %{FILEGROUPNAME}\n]' "$rpm" | sort -u | grep -qx 'root root'
+[ "$(rpm -qpc "$rpm")" = /etc/convect/convect.toml ] || fail "configuration: $(rpm -qpc "$rpm")"
+# The programs and documents of both formats are the same.
+mkdir unpacked
+rpm2cpio "$rpm" | (cd unpacked && cpio --quiet -id)
+for name in usr/bin etc usr/lib usr/share/convect usr/share/man; do diff -r "files/$name" "unpacked/$name"; done
+for name in copyright convect.cdx.json; do cmp {files,unpacked}/usr/share/doc/convect/$name; done
+rpmsign --define '__gpg /usr/bin/gpg' --define '_gpg_name tester@example.com' --addsign "$rpm"
+rpm --dbpath "$work/rpmdb" --import repository/convect.asc
+rpm --dbpath "$work/rpmdb" -K "$rpm" | grep -q 'digests signatures OK'
+printf x | dd of="$rpm" bs=1 seek=100000 conv=notrunc status=none
+rpm --dbpath "$work/rpmdb" -K "$rpm" && fail "a changed package is intact"
+
 say "installing, upgrading, removing and purging"
 # A newer version of the same files, and the system that is run here with changes that go to memory and are forgotten.
 dpkg-deb -R "$deb" newer
@@ -156,7 +178,7 @@ rm -f system/root/usr/bin/systemctl
 printf '#!/bin/sh\necho "$*" >>/systemctl.log\n' >system/root/usr/bin/systemctl
 chmod 755 system/root/usr/bin/systemctl
 rm -f system/root/var/lib/man-db/auto-update system/root/usr/sbin/policy-rc.d
-exec chroot system/root /bin/bash /mnt/inside.sh
+exec chroot system/root /bin/bash /mnt/inside.sh "$1"
 SH
 cat >inside.sh <<'SH'
 set -Eeuo pipefail
@@ -195,6 +217,18 @@ dpkg --purge convect
 for left in /etc/convect /var/lib/convect /srv/convect; do
   [ ! -e "$left" ] || { echo "$left is left" && exit 1; }
 done
+groupdel convect
+
+rpm() { command rpm --force-debian --nodeps --dbpath /rpmdb "$@"; }
+rpm -i first.rpm
+getent group convect
+rpm -V convect
+[ "$(stat -c %a /etc/convect/chap)" = 700 ]
+rm /etc/convect/convect.toml
+rpm -V convect && { echo "a missing file was not noticed" && exit 1; }
+: >/systemctl.log
+rpm -e convect
+grep -q 'disable --now convect.service' /systemctl.log
+[ ! -e /usr/bin/convect ]
 SH
-sed -i 's/"convect=$1"/"convect='"$version"'-1"/' inside.sh
-unshare --mount bash system.sh
+unshare --mount bash system.sh "$version-1"
