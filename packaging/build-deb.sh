@@ -13,6 +13,7 @@ stage "$staged" usr/share/zsh/vendor-completions
 python3 -B packaging/changelog.py "$version" "$release" "$maintainer" <CHANGELOG.md |
   gzip -9n >"$staged/usr/share/doc/convect/changelog.Debian.gz"
 install -D -m 644 packaging/debian/lintian-overrides "$staged/usr/share/lintian/overrides/convect"
+install -D -m 644 packaging/apparmor/libvirt-qemu "$staged/etc/apparmor.d/abstractions/libvirt-qemu.d/convect"
 
 install -d "$staged/DEBIAN"
 # What dpkg compares the configuration of an administrator with at an upgrade.

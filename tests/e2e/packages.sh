@@ -47,6 +47,8 @@ dpkg-parsechangelog -l changelog -S Version | grep -qx "$version-1"
 systemd-analyze verify --man=no files/usr/lib/systemd/system/convect.service 2>&1 |
   grep -v 'convect is not executable' >said || true
 [ ! -s said ] || fail "$(cat said)"
+printf 'profile guest {\n  include <abstractions/libvirt-qemu.d>\n}\n' >guest
+apparmor_parser --skip-kernel-load --skip-cache --base files/etc/apparmor.d --stdout guest >/dev/null
 lintian --allow-root --fail-on error,warning --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog "$deb"
 
 say "the bill of materials and the notices name everything that is linked"
@@ -149,7 +151,7 @@ rpm -qp --queryformat '[%{FILEUSERNAME} %{FILEGROUPNAME}\n]' "$rpm" | sort -u | 
 # The programs and documents of both formats are the same.
 mkdir unpacked
 rpm2cpio "$rpm" | (cd unpacked && cpio --quiet -id)
-for name in usr/bin etc usr/lib usr/share/convect usr/share/man; do diff -r "files/$name" "unpacked/$name"; done
+for name in usr/bin etc/convect usr/lib usr/share/convect usr/share/man; do diff -r "files/$name" "unpacked/$name"; done
 for name in copyright convect.cdx.json; do cmp {files,unpacked}/usr/share/doc/convect/$name; done
 rpmsign --define '__gpg /usr/bin/gpg' --define '_gpg_name tester@example.com' --addsign "$rpm"
 rpm --dbpath "$work/rpmdb" --import repository/convect.asc
