@@ -159,6 +159,39 @@ rpm --dbpath "$work/rpmdb" -K "$rpm" | grep -q 'digests signatures OK'
 printf x | dd of="$rpm" bs=1 seek=100000 conv=notrunc status=none
 rpm --dbpath "$work/rpmdb" -K "$rpm" && fail "a changed package is intact"
 
+say "the container image: digests are right, and the programs run with the libraries in it alone"
+CONVECT_LIBRARIES=/nonexistent package oci --binaries stub one 2>said && fail "an image without libraries was built"
+grep -q 'set CONVECT_LIBRARIES' said || fail "$(cat said)"
+image="$(package oci --binaries stub one)"
+cp "$image" first.tar
+package oci --binaries stub one
+cmp first.tar "$image"
+mkdir layout container
+tar -xf "$(package oci --binaries "$CONVECT_BIN" two)" -C layout
+python3 - layout layer.tar <<'PY'
+import gzip, hashlib, json, sys
+layout, output = sys.argv[1:]
+def blob(entry):
+    data = open(f"{layout}/blobs/{entry['digest'].replace(':', '/')}", "rb").read()
+    assert len(data) == entry["size"] and hashlib.sha256(data).hexdigest() == entry["digest"].split(":")[1], entry
+    return data
+assert json.load(open(f"{layout}/oci-layout"))["imageLayoutVersion"] == "1.0.0"
+[entry] = json.load(open(f"{layout}/index.json"))["manifests"]
+manifest = json.loads(blob(entry))
+config = json.loads(blob(manifest["config"]))
+[layer] = manifest["layers"]
+data = gzip.decompress(blob(layer))
+assert config["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(data).hexdigest()}"]
+assert config["config"]["Entrypoint"] == ["/usr/bin/convect"] and config["architecture"] == entry["platform"]["architecture"]
+open(output, "wb").write(data)
+PY
+tar -xf layer.tar -C container
+[ "$(chroot container /usr/bin/convect --version)" = "convect $version" ] || fail "convect does not run in the image"
+chroot container /usr/bin/convect-lab --help >said
+[ "$(stat -c %a container/tmp container/run/convect container/etc/convect/chap | xargs)" = "1777 750 700" ] ||
+  fail "modes of folders in the image"
+cmp files/usr/share/doc/convect/copyright container/usr/share/doc/convect/copyright
+
 say "installing, upgrading, removing and purging"
 # A newer version of the same files, and the system that is run here with changes that go to memory and are forgotten.
 dpkg-deb -R "$deb" newer
