@@ -80,6 +80,7 @@ prepare() { # DEFAULT_FOLDER ARG...
   fi
   export SOURCE_DATE_EPOCH
   need gzip install python3
+  python3 -c 'import tomllib' 2>/dev/null || fail "python3 is older than 3.11: install a newer one and try again"
   use_rust
   if [ -z "$binaries" ]; then
     [ "$architecture" = "$own" ] || fail "this machine is $own: give programs for $architecture with --binaries FOLDER"
