@@ -38,7 +38,6 @@ Description: hybrid storage for virtual machines and hosts
  are included.
 TXT
 install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$staged/DEBIAN/"
-finish_times "$staged"
 
 mkdir -p "$folder"
 package=$folder/convect_$version-${release}_$architecture.deb

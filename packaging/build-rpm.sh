@@ -13,7 +13,6 @@ staged=$work/staged
 mkdir "$staged"
 stage "$staged" usr/share/zsh/site-functions
 install -D -m 644 LICENSE "$staged/usr/share/licenses/convect/LICENSE"
-finish_times "$staged"
 
 # Files, and the folders that are the package's own.
 (

@@ -3,8 +3,9 @@
 # Sourced by build-deb.sh, build-rpm.sh and build-oci.sh: their options, and `stage`, which puts every packaged file
 # into a folder. What is packaged is listed here alone; a format adds its own metadata only.
 #
-# Packages are reproducible: the same programs at the same commit give the same bytes. All times are that of the
-# commit (SOURCE_DATE_EPOCH), owners are root, and archives are written in the order of names by one thread.
+# Packages are reproducible: the same programs at the same commit give the same bytes. No time is later than that of
+# the commit (SOURCE_DATE_EPOCH, to which dpkg-deb, rpmbuild and layout.py keep), owners are root, and archives are
+# written in the order of names by one thread.
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/../scripts/common.sh"
 set -Eeuo pipefail
@@ -151,14 +152,9 @@ stage() { # ROOT ZSH_FOLDER
   complete fish "$to/usr/share/fish/vendor_completions.d/convect.fish"
   "$local_program" man "$to/usr/share/man/man1" >&2
   gzip -9n "$to"/usr/share/man/man1/*.1
-  finish_times "$to"
 }
 
 complete() { # SHELL FILE
   install -d "${2%/*}"
   "$local_program" completions "$1" >"$2"
-}
-
-finish_times() { # ROOT
-  find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 }
