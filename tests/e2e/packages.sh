@@ -226,6 +226,7 @@ own_apt() {
 echo "deb [trusted=yes] file:/mnt/unsigned stable main" >inside.list
 # Convect of the running system, if there is one, is nothing to this test.
 dpkg --purge convect >/dev/null 2>&1 || true
+rm -rf /var/lib/convect
 groupdel convect 2>/dev/null || true
 own_apt update
 own_apt install --no-install-recommends "convect=$1"
@@ -234,8 +235,9 @@ getent group convect
 [ "$(stat -c %a /etc/convect/chap)" = 700 ]
 [ -z "$(dpkg --verify convect)" ]
 echo '# mine' >>/etc/convect/convect.toml
-mkdir -p /var/lib/convect
-echo '{}' >/var/lib/convect/pools.json
+cp -a state /var/lib/convect
+ls /var/lib/convect
+echo drive >/var/lib/convect/drive.img
 : >/systemctl.log
 own_apt install --no-install-recommends convect | tee said
 grep -q 'the old version serves on until: systemctl restart convect' said
@@ -246,10 +248,11 @@ grep -qx '# mine' /etc/convect/convect.toml
 own_apt remove convect
 grep -q 'stop convect.service' /systemctl.log
 [ ! -e /usr/bin/convect ]
-[ -f /var/lib/convect/pools.json ]
+[ -f /var/lib/convect/tokens.json ]
 grep -qx '# mine' /etc/convect/convect.toml
 dpkg --purge convect
-for left in /etc/convect /var/lib/convect /srv/convect; do
+[ "$(ls -A /var/lib/convect)" = drive.img ] || { ls -A /var/lib/convect && exit 1; }
+for left in /etc/convect /srv/convect; do
   [ ! -e "$left" ] || { echo "$left is left" && exit 1; }
 done
 groupdel convect
@@ -266,4 +269,10 @@ rpm -e convect
 grep -q 'disable --now convect.service' /systemctl.log
 [ ! -e /usr/bin/convect ]
 SH
+# What a daemon leaves in its state folder, for the purge.
+printf 'socket = "%s"\nstate_dir = "%s"\nlisten = "127.0.0.1:%s"\n' \
+  "$CONVECT_SOCKET" "$work/state" "$(free_port)" >convect.toml
+start_daemon
+convect token create me --role admin >/dev/null
+stop_daemon
 unshare --mount bash system.sh "$version-1"
