@@ -193,86 +193,16 @@ chroot container /usr/bin/convect-lab --help >said
 cmp files/usr/share/doc/convect/copyright container/usr/share/doc/convect/copyright
 
 say "installing, upgrading, removing and purging"
-# A newer version of the same files, and the system that is run here with changes that go to memory and are forgotten.
+# A newer version of the same files.
 dpkg-deb -R "$deb" newer
 sed -i 's/^Version: .*/Version: 99.0-1/' newer/DEBIAN/control
 dpkg-deb --root-owner-group -Zgzip --build newer newer.deb
 bash "$root/packaging/build-apt.sh" unsigned newer.deb
-cat >system.sh <<'SH'
-set -Eeuo pipefail
-mkdir system
-mount -t tmpfs tmpfs system
-mkdir system/changes system/work system/root
-mount -t overlay overlay -o "lowerdir=/,upperdir=$PWD/system/changes,workdir=$PWD/system/work" system/root
-mount --rbind /dev system/root/dev
-mount -t proc proc system/root/proc
-mount --bind . system/root/mnt
-# systemd seems to run, and what it is asked is noted.
-mkdir -p system/root/run/systemd/system system/root/tmp
-rm -f system/root/usr/bin/systemctl
-printf '#!/bin/sh\necho "$*" >>/systemctl.log\n' >system/root/usr/bin/systemctl
-chmod 755 system/root/usr/bin/systemctl
-rm -f system/root/var/lib/man-db/auto-update system/root/usr/sbin/policy-rc.d
-exec chroot system/root /bin/bash /mnt/inside.sh "$1"
-SH
-cat >inside.sh <<'SH'
-set -Eeuo pipefail
-trap 'echo "FAILED in inside.sh line $LINENO: $BASH_COMMAND"' ERR
-cd /mnt
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
-own_apt() {
-  apt-get -y -o Dir::Etc::sourcelist=/mnt/inside.list -o Dir::Etc::sourceparts=/dev/null -o APT::Sandbox::User=root "$@"
-}
-echo "deb [trusted=yes] file:/mnt/unsigned stable main" >inside.list
-# Convect of the running system, if there is one, is nothing to this test.
-dpkg --purge convect >/dev/null 2>&1 || true
-rm -rf /var/lib/convect
-groupdel convect 2>/dev/null || true
-own_apt update
-own_apt install --no-install-recommends "convect=$1"
-getent group convect
-[ -d /srv/convect ]
-[ "$(stat -c %a /etc/convect/chap)" = 700 ]
-[ -z "$(dpkg --verify convect)" ]
-echo '# mine' >>/etc/convect/convect.toml
-cp -a state /var/lib/convect
-ls /var/lib/convect
-echo drive >/var/lib/convect/drive.img
-: >/systemctl.log
-own_apt install --no-install-recommends convect | tee said
-grep -q 'the old version serves on until: systemctl restart convect' said
-dpkg-query -W -f '${Version}\n' convect | grep -qx 99.0-1
-grep -qx '# mine' /etc/convect/convect.toml
-# The daemon serves on.
-! grep -vE 'daemon-reload|is-active' /systemctl.log || { echo "the upgrade did more" && exit 1; }
-own_apt remove convect
-grep -q 'stop convect.service' /systemctl.log
-[ ! -e /usr/bin/convect ]
-[ -f /var/lib/convect/tokens.json ]
-grep -qx '# mine' /etc/convect/convect.toml
-dpkg --purge convect
-[ "$(ls -A /var/lib/convect)" = drive.img ] || { ls -A /var/lib/convect && exit 1; }
-for left in /etc/convect /srv/convect; do
-  [ ! -e "$left" ] || { echo "$left is left" && exit 1; }
-done
-groupdel convect
-
-rpm() { command rpm --force-debian --nodeps --dbpath /rpmdb "$@"; }
-rpm -i first.rpm
-getent group convect
-rpm -V convect
-[ "$(stat -c %a /etc/convect/chap)" = 700 ]
-rm /etc/convect/convect.toml
-rpm -V convect && { echo "a missing file was not noticed" && exit 1; }
-: >/systemctl.log
-rpm -e convect
-grep -q 'disable --now convect.service' /systemctl.log
-[ ! -e /usr/bin/convect ]
-SH
 # What a daemon leaves in its state folder, for the purge.
 printf 'socket = "%s"\nstate_dir = "%s"\nlisten = "127.0.0.1:%s"\n' \
   "$CONVECT_SOCKET" "$work/state" "$(free_port)" >convect.toml
 start_daemon
 convect token create me --role admin >/dev/null
 stop_daemon
-unshare --mount bash system.sh "$version-1"
+cp "$root/tests/e2e/packages/inside.sh" .
+unshare --mount bash "$root/tests/e2e/packages/system.sh" "$version-1"
