@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds a container image of the programs, without a container engine, with the options of stage.sh:
 # packaging/build-oci.sh --help. It contains the packaged files and the C library that the programs are linked with, of
-# this Debian or Ubuntu; for another architecture, of its packages libc6 and libgcc-s1, unpacked into the folder
-# CONVECT_LIBRARIES (dpkg-deb -x). There is no shell in it.
+# this Debian or Ubuntu; for another architecture, of its packages libc6, libgcc-s1 and gcc-12-base, unpacked into the
+# folder CONVECT_LIBRARIES (dpkg-deb -x). There is no shell in it.
 set -Eeuo pipefail
 # shellcheck source=packaging/stage.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/stage.sh"
