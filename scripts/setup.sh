@@ -79,6 +79,13 @@ test_packages=(
   "python3-prometheus-client /usr/lib/python3/dist-packages/prometheus_client"
   "python3-yaml /usr/lib/python3/dist-packages/yaml"
   "python3-aiosmtpd /usr/lib/python3/dist-packages/aiosmtpd"
+  "apparmor apparmor_parser"
+  "binutils strip"
+  "dpkg-dev dpkg-parsechangelog"
+  "gnupg gpg"
+  "lintian lintian"
+  "rpm rpmbuild"
+  "systemd systemd-analyze"
 )
 
 is_there() {

@@ -31,7 +31,7 @@ add_step "format" 5 - cargo fmt --all --check
 # Programs and tests at once: built apart they would differ in features, and much would be built twice.
 add_urgent_step "build" 600 - cargo build --locked --workspace --bins --tests
 add_urgent_step "optimised build" 290 - bash scripts/sim.sh build
-[ "$end_to_end" = no ] || add_urgent_step "end to end" 650 "build" bash scripts/e2e.sh
+[ "$end_to_end" = no ] || add_urgent_step "end to end" 670 "build" bash scripts/e2e.sh
 add_step "unit and integration tests" 290 "build" bash scripts/tests.sh --workspace
 if [ "$simulate" = yes ]; then
   add_step "mutation gate" 330 "optimised build" bash scripts/sim.sh gate
