@@ -356,11 +356,7 @@ impl Pool {
                 .for_each(|pool_drive| *pool_drive = back.clone());
             return self.attach(&back).and(Err(failed));
         }
-        if let Some(drive) = &old.drive
-            && let Err(failed) = labels::clear(&self.remote, drive, old.size)
-        {
-            tracing::warn!(error = %failed, "the label of a replaced drive could not be removed");
-        }
+        self.clear_labels(&[old]);
         self.start_resync(new.id)
     }
 

@@ -186,7 +186,8 @@ impl Keeper {
         self.save(handle, config, false).await
     }
 
-    /// Waits until no task writes labels; none starts any more once the pool was closed.
+    /// Waits until no task writes labels to drives that the pool has no longer; none starts at all any more once the pool
+    /// was closed.
     pub async fn settled(&self) {
         let _following = take(&self.following).await;
         drop(take(&self.turn).await);

@@ -1,6 +1,6 @@
 //! Reading and writing labels, on a loop's thread.
 
-use super::{Pool, Result, error};
+use super::{Pool, PoolDrive, Result, error};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::vdrive::{DriveShared, patience};
 use block::{Drive, DriveError, DriveQueue, DriveQueueExt};
@@ -338,7 +338,7 @@ pub(super) async fn write_one(
 }
 
 /// Clears all four labels of a drive that had `size` bytes when it joined.
-pub(crate) fn clear(remote: &Remote, drive: &Arc<dyn OpenDrive>, size: u64) -> Result<()> {
+fn clear(remote: &Remote, drive: &Arc<dyn OpenDrive>, size: u64) -> Result<()> {
     let info = Drive::info(&**drive);
     let drive = drive.clone();
     let cleared = on_loop(remote, move |handle| async move {
@@ -357,6 +357,20 @@ pub(crate) fn clear(remote: &Remote, drive: &Arc<dyn OpenDrive>, size: u64) -> R
 }
 
 impl Pool {
+    /// Clears the labels of drives that the pool has no longer, or that go with it. A label that is being written would
+    /// reappear afterwards: what writes it ends first.
+    pub(super) fn clear_labels(&self, drives: &[PoolDrive]) {
+        let keeper = self.keeper.clone();
+        let _ = on_loop(&self.remote, move |_| async move { keeper.settled().await });
+        for pool_drive in drives {
+            if let Some(drive) = &pool_drive.drive
+                && let Err(failed) = clear(&self.remote, drive, pool_drive.size)
+            {
+                tracing::warn!(error = %failed, "the label of a drive that left pool {} could not be removed", self.name);
+            }
+        }
+    }
+
     /// Writes the pool's description to every valid drive. It is valid once any drive has
     /// it, since the newest label wins; a drive that fails is out where others can stand in.
     ///

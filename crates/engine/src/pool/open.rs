@@ -436,18 +436,8 @@ impl Pool {
         self.shards.iter().for_each(|shard| shard.port.close());
         let _ = ask_all(&self.shards, |shard| async move { shard.close().await });
         self.members.close();
-        let keeper = self.keeper.clone();
-        // A label that is being written would reappear after the clearing.
-        let _ = labels::on_loop(&self.remote, move |_| async move {
-            keeper.settled().await;
-        });
-        for pool_drive in lock(&self.pool_drives).iter() {
-            if let Some(drive) = &pool_drive.drive
-                && let Err(failed) = labels::clear(&self.remote, drive, pool_drive.size)
-            {
-                tracing::warn!(error = %failed, "the label of a destroyed pool's drive could not be removed");
-            }
-        }
+        let drives = lock(&self.pool_drives).clone();
+        self.clear_labels(&drives);
         self.tails.forget();
         self.drop_shards();
     }

@@ -5,7 +5,7 @@ use super::open::{Host, new_drive};
 use super::plan::{self, Planned, Scale};
 use super::pool_drives::{MadeFiles, PoolDrive};
 use super::shards::{ask_all, code_of};
-use super::{Pool, Result, error, labels, lock};
+use super::{Pool, Result, error, lock};
 use crate::control::types::{EngineError, ErrorCode, Tier, VdriveSpec};
 use crate::shard::{Evacuated, Progress, UnreadableBlocks};
 use format::{DATA_START, DriveConfig, VdriveConfig};
@@ -355,13 +355,7 @@ impl Pool {
             }
             stays
         });
-        for pool_drive in leaving {
-            if let Some(drive) = &pool_drive.drive
-                && let Err(failed) = labels::clear(&self.remote, drive, pool_drive.size)
-            {
-                tracing::warn!(error = %failed, "the label of a removed drive could not be cleared");
-            }
-        }
+        self.clear_labels(&leaving);
         self.update_capacity();
         Ok(())
     }
