@@ -17,8 +17,9 @@ use units::CHUNK_BLOCKS;
 const PATIENCE_NS: u64 = 20_000_000_000;
 /// Its polling interval, in nanoseconds.
 const LOOK_NS: u64 = 2_000_000;
-/// Number of unsuccessful requests to shards in a row, and the time between them, in nanoseconds.
-const TRIES: u64 = 3;
+/// Number of unsuccessful requests to shards in a row, and the time between them, in nanoseconds: it grows by as much each
+/// time. What can be released may be held by a checkpoint or a demotion in progress for a second, more on a busy host.
+const TRIES: u64 = 6;
 const AGAIN_NS: u64 = 100_000_000;
 /// Time for which copies are evicted for others, in nanoseconds.
 const EVICTING_NS: u64 = 2_000_000_000;
