@@ -20,6 +20,10 @@ pub const LONG: u64 = 64 << 10;
 /// Bytes of parts that the shards have of one volume at a time: more than a drive's bandwidth times its latency, and a few
 /// milliseconds of work, for which operations of others wait.
 const BYTES: u64 = 4 << 20;
+/// Most bytes of a part of a read that is longer than a chunk: as many as a turn of a shard's takes. With parts of 1 MiB
+/// others on the loop waited for several of these copies at a time. A write changes all of a chunk or nothing: its parts are
+/// whole chunks.
+const READ_PART: u64 = 256 << 10;
 /// Bytes that a part of a discard or a write of zeroes, which has no data, counts as.
 const NO_DATA_BYTES: u64 = BYTES / 8;
 /// Most long operations of a volume at a time.
@@ -29,7 +33,8 @@ const MOST: usize = 1024;
 /// are counted as single operations.
 fn end_of_part(kind: OpKind, from: u64, end: u64, whole: u64) -> u64 {
     let within = match kind {
-        OpKind::Read | OpKind::Write if whole > CHUNK as u64 => CHUNK as u64,
+        OpKind::Read if whole > CHUNK as u64 => READ_PART,
+        OpKind::Write if whole > CHUNK as u64 => CHUNK as u64,
         _ => REGION,
     };
     end.min((from / within + 1) * within)

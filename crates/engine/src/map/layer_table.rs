@@ -136,6 +136,26 @@ impl State {
         self.owned_above(layer, chunk, blocks, 0, Pages::OrSummaries)
     }
 
+    /// The same, for hosts' reads: most volumes have no layers beneath, and one page has it all.
+    ///
+    /// # Errors
+    /// The page that has to be loaded first.
+    pub fn sources(&self, layer: u32, chunk: u32, blocks: BlockMask) -> Result<Owned, Missing> {
+        match self.volumes.get(&layer) {
+            Some(entry) if entry.parent == 0 => Ok(match page_of(entry, layer, chunk)? {
+                Some(map_page) => Owned {
+                    parts: smallvec![(layer, map_page.clone(), blocks)],
+                    ..Owned::default()
+                },
+                None => Owned {
+                    zero: blocks,
+                    ..Owned::default()
+                },
+            }),
+            _ => self.places(layer, chunk, blocks),
+        }
+    }
+
     /// The same, of blocks that layers above epoch `floor` have; the others are `beneath`. With a floor
     /// other than 0, a layer on the way down has to have that epoch.
     ///

@@ -170,9 +170,13 @@ fn a_pool_that_is_closed_ends_it_at_once() {
 }
 
 #[test]
-fn long_reads_and_writes_are_cut_at_chunks_and_have_so_many_bytes_with_shards_together() {
+fn long_reads_and_writes_are_cut_into_parts_and_have_so_many_bytes_with_shards_together() {
     for kind in [OpKind::Read, OpKind::Write] {
         let scene = scene();
+        let part = match kind {
+            OpKind::Read => READ_PART,
+            _ => CHUNK as u64,
+        };
         let (first, second) = (255 * MIB + 4096, 1024 * MIB);
         scene.begin(kind, 1, first, 64 * MIB);
         scene.begin(kind, 2, second, 24 * MIB);
@@ -183,15 +187,19 @@ fn long_reads_and_writes_are_cut_at_chunks_and_have_so_many_bytes_with_shards_to
                 break;
             }
             let bytes: u64 = ops.iter().map(|op| op.op.len).sum();
-            assert!(bytes < BYTES + MIB, "{bytes}");
+            assert!(bytes < BYTES + part, "{bytes}");
             round += 1;
             // The first one had no competition when it arrived.
             if round == 2 {
                 let of_second = ops.iter().filter(|op| op.op.offset >= second);
-                assert_eq!(of_second.count() as u64, BYTES / MIB / 2, "they take turns");
+                assert_eq!(
+                    of_second.count() as u64,
+                    BYTES / part / 2,
+                    "they take turns"
+                );
             }
             for op in ops {
-                assert!(op.op.offset / MIB == (op.op.offset + op.op.len - 1) / MIB);
+                assert!(op.op.offset / part == (op.op.offset + op.op.len - 1) / part);
                 assert_eq!(op.op.buf.len() as u64, op.op.len);
                 seen.push((op.op.offset, op.op.len));
                 end(op, Ok(()));
@@ -269,7 +277,7 @@ fn a_shard_takes_short_operations_first_and_few_parts_of_long_ones_in_a_turn() {
         }
     }
     assert_eq!(turns[1][0], 4, "before what came first: {turns:?}");
-    assert!(turns.iter().flatten().filter(|kib| **kib == 1024).count() == 2);
+    assert!(turns.iter().flatten().filter(|kib| **kib == 256).count() == 8);
     assert!(
         turns
             .iter()
@@ -279,7 +287,7 @@ fn a_shard_takes_short_operations_first_and_few_parts_of_long_ones_in_a_turn() {
     assert!(
         turns
             .iter()
-            .all(|turn| !(turn.contains(&1024) && turn.contains(&128))),
+            .all(|turn| !(turn.contains(&256) && turn.contains(&128))),
         "{turns:?}"
     );
 }

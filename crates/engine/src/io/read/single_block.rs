@@ -1,18 +1,18 @@
 //! Reads of one block from a fast drive that needs I/O, as most host reads are where drives are not memory: what
 //! [`Shard::read`] does for any, without the lists of pieces and runs that those need.
 
-use super::slow_path::{Looked, Served, is_right};
+use super::slow_path::{Looked, Served};
+use super::target::Target;
 use super::tier_choice::TierChoice;
 use crate::io::cpu_prefetch::Seen;
+use crate::io::write::slow_path::Piece;
 use crate::shard::dispatch::{Counted, ShardOp};
 use crate::shard::state::Shard;
 use crate::space::Class;
 use crate::tiering::access_stats::By;
-use block::{IoBuf, Shown};
-use std::cell::{Cell, RefCell};
+use block::IoBuf;
+use qos::Due;
 use std::rc::Rc;
-use units::BLOCK;
-use units::mutation::{Mutation, is_on};
 
 impl Shard {
     /// Executes a read of one block that [`Shard::read_seen`] left.
@@ -57,20 +57,9 @@ impl Shard {
         if at_home || place.is_none() || self.class(place) != Class::Fast {
             return false;
         }
-        // It is verified while it is copied. A bad block is read once more, to the same memory.
-        let (buf, right) = (RefCell::new(buf), Cell::new(false));
-        let check = |_: usize, bytes: &[u8]| {
-            let sum = Shown::from(bytes).read_into(0..BLOCK, &mut buf.borrow_mut(), 0);
-            right.set(is_right(sum, crc));
-            right.get()
-        };
-        let Ok(data) = self.read_place(place, 1, &check).await else {
-            return false;
-        };
-        // A mirror repair reads every member: the last copy may be a bad one.
-        if !right.get() && !is_on(Mutation::LegLast) {
-            buf.borrow_mut().write(0, &data);
-        }
-        true
+        // A bad block is read once more, to the same memory.
+        let target = Target::new(Piece::of_block(seen.chunk.1, block), buf);
+        let read = self.read_to(Due::NONE, (place, 1), (block, |_| crc), &target);
+        read.await.is_ok()
     }
 }

@@ -1,5 +1,6 @@
 //! Reads from RAM, slots or homes; every block is verified.
 
+use super::target::Target;
 use super::tier_choice::TierChoice;
 use crate::cache::fill::FillOrigin;
 use crate::control::types::IoCounters;
@@ -8,14 +9,13 @@ use crate::io::fast_path::Block;
 use crate::io::write::slow_path::{Piece, pieces};
 use crate::map::layer_table::{AllPlaced, Placed};
 use crate::map::page::{MapPage, live};
-use crate::map::radix::Lookup;
 use crate::shard::state::{Shard, State, drive_error};
 use crate::space::Class;
 use crate::tiering::access_stats::By;
 use crate::tiering::unreadable::is_of_blocks;
 use crate::vdrive::Turn;
 use block::{DmaBuf, DriveError, IoBuf, IoError};
-use format::{BlockMask, BlockState, crc32c};
+use format::{BlockMask, BlockState};
 use futures_util::future::join_all;
 use qos::Due;
 use smallvec::{SmallVec, smallvec};
@@ -78,31 +78,35 @@ impl Served {
     }
 }
 
+/// The result of a lookup: the pages that have blocks of a chunk, places from summaries, and the uses to record
+/// once they were read.
+#[derive(Default)]
+pub(crate) struct Known {
+    parts: Parts,
+    placed: AllPlaced,
+    uses: Uses,
+}
+
+impl Known {
+    /// One block of a page that is in memory.
+    fn block(seen: Seen) -> Self {
+        let block = BlockMask::of(seen.block, 1);
+        Self {
+            uses: smallvec![(seen.chunk, block)],
+            parts: smallvec![(seen.chunk.0, seen.map_page, block)],
+            ..Self::default()
+        }
+    }
+}
+
 /// What remains of a read after the synchronous fast path.
 pub(crate) enum Looked {
     /// One block, which a fast drive has.
     Block(Seen),
-    /// All is in one chunk, and these blocks of it are still to be read. The uses are those of all blocks that the
-    /// pages have, and what summaries gave already.
-    Left(Parts, AllPlaced, Uses),
+    /// All is in one chunk, and these blocks of it are still to be read.
+    Left(Known),
     /// All of it has to be looked up.
     Unknown,
-}
-
-impl Looked {
-    /// Locations of the remaining blocks, and the uses to record then.
-    fn left(self) -> Option<(Parts, AllPlaced, Uses)> {
-        match self {
-            Self::Block(seen) => {
-                let block = BlockMask::of(seen.block, 1);
-                let uses = smallvec![(seen.chunk, block)];
-                let parts = smallvec![(seen.chunk.0, seen.map_page, block)];
-                Some((parts, AllPlaced::new(), uses))
-            }
-            Self::Left(parts, placed, uses) => Some((parts, placed, uses)),
-            Self::Unknown => None,
-        }
-    }
 }
 
 impl Shard {
@@ -118,24 +122,19 @@ impl Shard {
         buf: &mut IoBuf,
         looked: Looked,
     ) -> Result<(), IoError> {
-        if let (Some((parts, placed, uses)), Some(piece)) =
-            (looked.left(), pieces(offset, buf.len() as u64).next())
-        {
-            let mut left = BlockMask::default();
-            if !placed.is_empty() {
-                left = self.read_placed(by, piece, &placed, buf).await;
-            }
-            left = left.or(self.read_parts(by, piece, parts, buf).await?);
-            self.note_uses(by, &uses, left);
-            return self.read_blocks(by, piece, left, buf).await;
-        }
+        let mut known = match looked {
+            Looked::Block(seen) => Some(Known::block(seen)),
+            Looked::Left(known) => Some(known),
+            Looked::Unknown => None,
+        };
         for piece in pieces(offset, buf.len() as u64) {
-            self.read_chunk(by, piece, buf).await?;
+            self.read_chunk(by, piece, known.take(), buf).await?;
         }
         Ok(())
     }
 
-    /// Reads a piece of a chunk of `by`'s volume, from whichever layers have it.
+    /// Reads a piece of a chunk of `by`'s volume, from whichever layers have it; `known`: where those blocks of it lie that
+    /// are still to be read. Blocks that are no longer where they were looked up are looked up again.
     ///
     /// # Errors
     /// As [`Shard::read`].
@@ -143,42 +142,55 @@ impl Shard {
         &self,
         by: By,
         piece: Piece,
+        mut known: Option<Known>,
         buf: &mut IoBuf,
     ) -> Result<(), IoError> {
         let (first, count) = piece.blocks();
-        let all = (first..first + count).collect();
-        self.read_blocks(by, piece, all, buf).await
+        let mut todo = BlockMask::of(first, count);
+        while !todo.is_empty() {
+            let known = match known.take() {
+                Some(known) => known,
+                None => self.look_up(by, piece, todo, buf).await?,
+            };
+            let mut left = BlockMask::default();
+            if !known.placed.is_empty() {
+                left = self.read_placed(by, piece, &known.placed, buf).await;
+            }
+            for (layer, map_page, blocks) in known.parts {
+                let part = self.read_part((by, layer), &map_page, piece, blocks, buf);
+                left = left.or(part.await?);
+            }
+            self.note_uses(by, &known.uses, left);
+            todo = left;
+        }
+        Ok(())
     }
 
-    /// The same, for some blocks of the piece.
-    async fn read_blocks(
+    /// Where blocks of a piece lie; those that are zeroes are in `buf` then.
+    async fn look_up(
         &self,
         by: By,
         piece: Piece,
-        mut todo: BlockMask,
+        blocks: BlockMask,
         buf: &mut IoBuf,
-    ) -> Result<(), IoError> {
-        while !todo.is_empty() {
-            let layer = self.state.borrow().live(by.volume);
-            // The layer may be merged with another one meanwhile.
-            let map_page = self
-                .map_page(layer, piece.chunk, false)
-                .await
-                .ok()
-                .flatten();
-            match map_page {
-                Some(map_page) if !self.inherits(layer, &map_page, &todo) => {
-                    let asked = todo;
-                    let stored = stored(&map_page, asked);
-                    todo = self
-                        .read_piece((by, layer), &map_page, piece, asked, buf)
-                        .await?;
-                    self.note_uses(by, &[((layer, piece.chunk), stored)], todo);
-                }
-                _ => todo = self.read_owned(by, piece, todo, buf).await?,
-            }
-        }
-        Ok(())
+    ) -> Result<Known, IoError> {
+        let find = |state: &State| {
+            let layer = state.live(by.volume);
+            live(state.volumes.get(&layer))?;
+            Ok(state.sources(layer, piece.chunk, blocks))
+        };
+        let owned = self.look(find).await?;
+        let zeroes = serve_zeroes(piece, &owned.zero, buf);
+        let more = |counters: &mut IoCounters| counters.blocks_zero += zeroes;
+        self.state.borrow_mut().count_of(by.volume, more);
+        let of_part = |(layer, map_page, blocks): &(u32, Rc<MapPage>, BlockMask)| {
+            ((*layer, piece.chunk), stored(map_page, *blocks))
+        };
+        Ok(Known {
+            uses: owned.parts.iter().map(of_part).collect(),
+            parts: owned.parts,
+            placed: owned.placed,
+        })
     }
 
     /// Records uses of blocks, except those still to be read.
@@ -187,63 +199,6 @@ impl Shard {
         for (chunk, blocks) in uses {
             state.access.note_use(by, *chunk, &blocks.and_not(left));
         }
-    }
-
-    /// Whether a page leaves some of these blocks to layers beneath its own.
-    fn inherits(&self, layer: u32, map_page: &MapPage, blocks: &BlockMask) -> bool {
-        let state = self.state.borrow();
-        let page = map_page.page.borrow();
-        state
-            .volumes
-            .get(&layer)
-            .is_some_and(|entry| entry.parent != 0)
-            && blocks.blocks().any(|block| page.from(block) != 0)
-    }
-
-    /// The same, of blocks of which at least one is not the layer's own. Returns the blocks that have to be
-    /// looked up again.
-    async fn read_owned(
-        &self,
-        by: By,
-        piece: Piece,
-        blocks: BlockMask,
-        buf: &mut IoBuf,
-    ) -> Result<BlockMask, IoError> {
-        let find = |state: &State| {
-            let layer = state.live(by.volume);
-            live(state.volumes.get(&layer))?;
-            Ok(state.places(layer, piece.chunk, blocks))
-        };
-        let owned = self.look(find).await?;
-        serve_zeroes(piece, &owned.zero, buf);
-        let zeroes = owned.zero.count() as u64;
-        let more = |counters: &mut IoCounters| counters.blocks_zero += zeroes;
-        self.state.borrow_mut().count_of(by.volume, more);
-        let of_part = |(layer, map_page, blocks): &(u32, Rc<MapPage>, BlockMask)| {
-            ((*layer, piece.chunk), stored(map_page, *blocks))
-        };
-        let uses: Uses = owned.parts.iter().map(of_part).collect();
-        let mut left = self.read_placed(by, piece, &owned.placed, buf).await;
-        left = left.or(self.read_parts(by, piece, owned.parts, buf).await?);
-        self.note_uses(by, &uses, left);
-        Ok(left)
-    }
-
-    /// Reads blocks from the pages that have them. Returns the blocks that have to be looked up again.
-    async fn read_parts(
-        &self,
-        by: By,
-        piece: Piece,
-        parts: Parts,
-        buf: &mut IoBuf,
-    ) -> Result<BlockMask, IoError> {
-        let mut left = BlockMask::default();
-        for (layer, map_page, blocks) in parts {
-            left = left.or(self
-                .read_piece((by, layer), &map_page, piece, blocks, buf)
-                .await?);
-        }
-        Ok(left)
     }
 
     /// Reads blocks at the locations in page summaries. Returns those that could not be read: their pages have to
@@ -255,55 +210,61 @@ impl Shard {
         placed: &[Placed],
         buf: &mut IoBuf,
     ) -> BlockMask {
+        let target = Target::new(piece, buf);
         // Usually one block: nothing is allocated for that.
         if placed.len() == 1 {
-            let read = self.read_placed_run(by, placed).await;
-            return self.take_placed((by, piece), placed, read, buf);
+            let read = self.read_placed_run(by, placed, &target).await;
+            return self.count_placed((by, piece), placed, read);
         }
         let follows = |one: &Placed, next: &Placed| {
             (one.layer, one.block + 1, one.slot.plus(1)) == (next.layer, next.block, next.slot)
         };
         let runs: SmallVec<[&[Placed]; 4]> = placed.chunk_by(follows).collect();
-        let reads = join_all(runs.iter().map(|run| self.read_placed_run(by, run))).await;
-        let taken = runs.iter().zip(reads);
-        taken.fold(BlockMask::default(), |left, (run, read)| {
-            left.or(self.take_placed((by, piece), run, read, buf))
+        let reads = runs
+            .iter()
+            .map(|run| self.read_placed_run(by, run, &target));
+        let ended = runs.iter().zip(join_all(reads).await);
+        ended.fold(BlockMask::default(), |left, (run, read)| {
+            left.or(self.count_placed((by, piece), run, read))
         })
     }
 
     /// Reads contiguous blocks at the locations in summaries.
-    async fn read_placed_run(&self, by: By, run: &[Placed]) -> Result<DmaBuf, DriveError> {
+    async fn read_placed_run(
+        &self,
+        by: By,
+        run: &[Placed],
+        target: &Target<'_>,
+    ) -> Result<(), DriveError> {
         let began = self.handle.now_ns();
-        let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
-        let data = self
-            .read_place_in(InLine::For(by.due), run[0].slot, run.len(), &check)
+        let first = run[0];
+        let crc = |index: usize| run[index].crc;
+        self.read_to(by.due, (first.slot, run.len()), (first.block, crc), target)
             .await?;
         let took = self.handle.now_ns() - began;
-        let class = self.class(run[0].slot);
+        let class = self.class(first.slot);
         self.state.borrow_mut().count_source(by.volume, class, took);
-        Ok(data)
+        Ok(())
     }
 
-    /// Takes the data of such a read. Returns the blocks if they could not be read.
-    fn take_placed(
+    /// Counts such a read. Returns the blocks if they could not be read.
+    fn count_placed(
         &self,
         (by, piece): (By, Piece),
         run: &[Placed],
-        read: Result<DmaBuf, DriveError>,
-        buf: &mut IoBuf,
+        read: Result<(), DriveError>,
     ) -> BlockMask {
         let key = (run[0].layer, piece.chunk);
         let mut state = self.state.borrow_mut();
-        let Ok(data) = read else {
+        if read.is_err() {
             state.page_cache.summary_failed(key);
             return run.iter().map(|known| known.block).collect();
-        };
+        }
         state.page_cache.summary_used(key);
         state.access.note_summarized(by, piece.chunk, run);
         state.count_of(by.volume, |counters| {
             counters.blocks_fast += run.len() as u64
         });
-        self.copy_out(piece, run[0].block, &data, buf);
         BlockMask::default()
     }
 
@@ -364,13 +325,19 @@ impl Shard {
         let mut uses = Uses::new();
         while let Some(piece) = pieces.next() {
             is_only &= pieces.peek().is_none();
-            let Some((parts, mut placed, zero)) = self.try_plan(&mut state, layer, piece, buf)
+            let (first, count) = piece.blocks();
+            state.access.prefetch_use((layer, piece.chunk), first);
+            let all = BlockMask::of(first, count);
+            let Some(Ok(owned)) = state
+                .volumes
+                .get(&layer)
+                .map(|_| state.sources(layer, piece.chunk, all))
             else {
                 return Err(Looked::Unknown);
             };
-            served.zero += zero;
-            let mut left = Parts::new();
-            for (layer, map_page, mut blocks) in parts {
+            served.zero += serve_zeroes(piece, &owned.zero, buf) as u32;
+            let (mut left, mut placed) = (Parts::new(), owned.placed);
+            for (layer, map_page, mut blocks) in owned.parts {
                 let asked = blocks;
                 let by = (by, false);
                 let present =
@@ -400,7 +367,11 @@ impl Shard {
                 true => {}
                 false if is_only => {
                     state.count_of(by.volume, |counters| served.add_to(counters));
-                    return Err(Looked::Left(left, placed, uses));
+                    return Err(Looked::Left(Known {
+                        parts: left,
+                        placed,
+                        uses,
+                    }));
                 }
                 // All of it is read once more, and counted then.
                 false => return Err(Looked::Unknown),
@@ -412,34 +383,9 @@ impl Shard {
         Ok(served)
     }
 
-    /// The pages that have the blocks of a piece, and places from summaries; zeroes are served, and counted. `None` if
-    /// pages are missing.
-    fn try_plan(
-        &self,
-        state: &mut State,
-        layer: u32,
-        piece: Piece,
-        buf: &mut IoBuf,
-    ) -> Option<(Parts, AllPlaced, u32)> {
-        let (first, count) = piece.blocks();
-        let all = BlockMask::of(first, count);
-        let entry = state.volumes.get(&layer)?;
-        if entry.parent == 0 {
-            state.access.prefetch_use((layer, piece.chunk), first);
-            let Lookup::Loaded(map_page) = entry.tree.lookup(piece.chunk) else {
-                return None;
-            };
-            let parts = smallvec![(layer, map_page.clone(), all)];
-            return Some((parts, AllPlaced::new(), 0));
-        }
-        let owned = state.places(layer, piece.chunk, all).ok()?;
-        serve_zeroes(piece, &owned.zero, buf);
-        Some((owned.parts, owned.placed, owned.zero.count() as u32))
-    }
-
     /// Reads blocks of a piece that are the page's own. Returns those that it no longer had when it
     /// read them.
-    pub(super) async fn read_piece(
+    pub(super) async fn read_part(
         &self,
         (by, layer): (By, u32),
         map_page: &Rc<MapPage>,
@@ -476,16 +422,16 @@ impl Shard {
                 waited = true;
                 continue;
             }
+            let target = Target::new(piece, buf);
             let reads = runs
                 .iter()
-                .map(|run| self.read_run_timed(by, (layer, piece.chunk), map_page, run));
+                .map(|run| self.read_run_timed(by, (layer, piece.chunk), map_page, run, &target));
             let results = join_all(reads).await;
             let mut failed = None;
             for (run, result) in runs.iter().zip(results) {
                 match result {
-                    Ok(None) => waited = true,
-                    Ok(Some(data)) => {
-                        self.copy_out(piece, run.first, &data, buf);
+                    Ok(false) => waited = true,
+                    Ok(true) => {
                         self.count_read(by, run);
                         todo = without(todo, run.first, run.count);
                     }
@@ -624,10 +570,11 @@ impl Shard {
         chunk: (u32, u32),
         map_page: &Rc<MapPage>,
         run: &Run,
-    ) -> Result<Option<DmaBuf>, DriveError> {
+        target: &Target<'_>,
+    ) -> Result<bool, DriveError> {
         let began = self.handle.now_ns();
-        let data = self.read_run(by, chunk, map_page, run).await?;
-        if data.is_some() {
+        let is_read = self.read_run(by, chunk, map_page, run, target).await?;
+        if is_read {
             let took = self.handle.now_ns() - began;
             let mut state = self.state.borrow_mut();
             state.count_source(by.volume, run.class, took);
@@ -635,16 +582,19 @@ impl Shard {
                 state.access.forecast().took(run.class, took);
             }
         }
-        Ok(data)
+        Ok(is_read)
     }
 
+    /// Reads contiguous blocks into `target`. False if another read has brought them to RAM, or is about to: they have to
+    /// be looked up again.
     async fn read_run(
         &self,
         by: By,
         (layer, chunk): (u32, u32),
         map_page: &Rc<MapPage>,
         run: &Run,
-    ) -> Result<Option<DmaBuf>, DriveError> {
+        target: &Target<'_>,
+    ) -> Result<bool, DriveError> {
         let hold = by.bypassed
             || self.shared.promotion_held.load(Ordering::Relaxed)
             || !self.tiers.are_two();
@@ -652,13 +602,14 @@ impl Shard {
         if run.cold && at_home && !hold {
             let fetched = self.fetch(by, (layer, chunk), map_page, run).await;
             // The lost block may be one of its surroundings: the requested blocks may be intact.
-            if fetched.is_ok() {
-                return fetched;
+            if let Ok(fetched) = fetched {
+                let fetched = fetched.map(|data| target.put(run.first, &data));
+                return Ok(fetched.is_some());
             }
         }
-        let check = |index: usize, bytes: &[u8]| is_right(crc32c(bytes), run.crcs[index]);
+        let crc = |index: usize| run.crcs[index];
         let data = self
-            .read_place_in(InLine::For(by.due), run.place, run.count, &check)
+            .read_to(by.due, (run.place, run.count), (run.first, crc), target)
             .await?;
         if run.cold && !hold {
             self.keep_in_ram(
@@ -669,7 +620,24 @@ impl Shard {
                 FillOrigin::asked(u16::MAX),
             );
         }
-        Ok(Some(data))
+        Ok(true)
+    }
+
+    /// Reads `count` blocks at a place, which are those of the chunk from `first` on, into `target`.
+    pub(super) async fn read_to(
+        &self,
+        due: Due,
+        (place, count): (Place, usize),
+        (first, crc): (usize, impl Fn(usize) -> u32),
+        target: &Target<'_>,
+    ) -> Result<DmaBuf, DriveError> {
+        let arriving = target.arriving(first, crc);
+        let check = |index: usize, bytes: &[u8]| arriving.take(index, bytes);
+        let data = self
+            .read_place_in(InLine::For(due), place, count, &check)
+            .await?;
+        arriving.end(&data);
+        Ok(data)
     }
 
     /// Reads blocks at a place, which is not reused meanwhile.
@@ -705,13 +673,6 @@ impl Shard {
         data
     }
 
-    fn copy_out(&self, piece: Piece, first: usize, data: &[u8], buf: &mut IoBuf) {
-        for (index, bytes) in data.chunks_exact(BLOCK).enumerate() {
-            let (skip, at, len) = overlap(piece, first + index);
-            buf.write(at, &bytes[skip..skip + len]);
-        }
-    }
-
     fn count_read(&self, by: By, run: &Run) {
         let mut state = self.state.borrow_mut();
         let blocks = run.count as u64;
@@ -733,11 +694,13 @@ fn stored(map_page: &MapPage, blocks: BlockMask) -> BlockMask {
     blocks.blocks().filter(is_stored).collect()
 }
 
-fn serve_zeroes(piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {
+/// Puts zeroes where blocks have some; returns how many.
+fn serve_zeroes(piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) -> u64 {
     for block in blocks.blocks() {
         let (_, at, len) = overlap(piece, block);
         buf.zero(at, len);
     }
+    blocks.count() as u64
 }
 
 /// Verifies a block that a host reads.

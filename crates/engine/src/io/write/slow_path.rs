@@ -56,6 +56,16 @@ pub(crate) fn pieces(offset: u64, len: u64) -> impl Iterator<Item = Piece> {
 }
 
 impl Piece {
+    /// A whole block of a chunk, for an operation of no more than that.
+    pub fn of_block(chunk: u32, block: usize) -> Self {
+        Self {
+            chunk,
+            start: block * BLOCK,
+            len: BLOCK,
+            at: 0,
+        }
+    }
+
     /// First block and number of blocks that it touches.
     pub fn blocks(&self) -> (usize, usize) {
         let first = self.start / BLOCK;
@@ -99,7 +109,7 @@ impl Shard {
             let (_, map_page) = self.writable(by.volume, piece.chunk).await?;
             let seen = versions(&map_page, first, count);
             let mut old = IoBuf::zeroed(count * BLOCK);
-            self.read_chunk(read, whole_at_zero(whole), &mut old)
+            self.read_chunk(read, whole_at_zero(whole), None, &mut old)
                 .await?;
             let mut data = self.handle.dma().get(count * BLOCK);
             old.read(0, &mut data);

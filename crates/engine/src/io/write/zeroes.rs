@@ -42,12 +42,7 @@ impl Shard {
         part: Range<usize>,
     ) -> Result<(), IoError> {
         let block = part.start / BLOCK;
-        let whole = Piece {
-            chunk,
-            start: block * BLOCK,
-            len: BLOCK,
-            at: 0,
-        };
+        let whole = Piece::of_block(chunk, block);
         let within = part.start - whole.start..part.end - whole.start;
         for _ in 0..MERGE_ROUNDS {
             let mask = BlockMask::of(block, 1);
@@ -66,7 +61,7 @@ impl Shard {
             let seen = versions(&map_page, block, 1);
             let mut old = IoBuf::zeroed(BLOCK);
             let read = By::read(by.volume).bypassed(by.bypassed).due(by.due);
-            self.read_chunk(read, whole_at_zero(whole), &mut old)
+            self.read_chunk(read, whole_at_zero(whole), None, &mut old)
                 .await?;
             let mut bytes = [0; BLOCK];
             old.read(0, &mut bytes);
