@@ -24,6 +24,9 @@ impl Run {
             self.turn_knobs()?;
             return self.found();
         }
+        if self.plan.policies && self.policies.one_in(4) {
+            return self.set_policy();
+        }
         let often = if self.plan.bent == Bent::Limits { 1 } else { 4 };
         if self.plan.limits && self.random.one_in(often) {
             self.limit()?;

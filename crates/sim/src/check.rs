@@ -344,6 +344,7 @@ impl Checker {
         self.compare_group(opened, oracle)?;
         if !oracle.wild {
             oracle.check_reservations(opened)?;
+            oracle.check_policies(opened)?;
         }
         if !oracle.wild && self.chance(AUDIT) && !opening.audited {
             self.audit(opened)?;

@@ -29,6 +29,7 @@ mod memory;
 mod openings;
 mod oracle;
 mod plan;
+mod policies;
 mod promote;
 mod races;
 mod random;

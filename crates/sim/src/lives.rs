@@ -186,6 +186,7 @@ impl Run {
         self.over = self.is_overpromised()?;
         self.beyond = self.beyond_quotas()?;
         self.look_at_reservations()?;
+        self.look_at_policies()?;
         self.fault(true);
         Ok(())
     }

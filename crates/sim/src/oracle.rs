@@ -3,6 +3,7 @@
 //! The data of a read identifies the write that it came from (`content`).
 
 use crate::content::{SECTOR, SECTORS, Sectors, version_of};
+use crate::policies::Policies;
 use crate::reserve::Reservations;
 pub use crate::sectors::Versions;
 pub(crate) use crate::sectors::{Sector, SectorMap};
@@ -92,6 +93,8 @@ pub struct Oracle {
     pub refused: BTreeSet<(u32, u64)>,
     /// Reservations of volumes.
     pub reservations: Reservations,
+    /// Policies of volumes.
+    pub policies: Policies,
     /// Metadata without a copy was hit: the same goes for all.
     pub wild: bool,
     /// Snapshots that are being taken.

@@ -130,6 +130,8 @@ pub struct Plan {
     pub limits: bool,
     /// Their placement is changed.
     pub knobs: bool,
+    /// Volumes get policies of quality of service.
+    pub policies: bool,
     /// The power goes in the middle of openings, and of snapshots that are taken, too.
     pub midway: bool,
     /// Every life ends with a kill, on a host whose memory outlives the engine.
@@ -168,6 +170,8 @@ impl Plan {
         if rich {
             plan.enrich(&mut own);
         }
+        // What is looked for in a bent run was found in one without.
+        plan.policies &= !length.plain && length.focus.is_none();
         plan
     }
 
@@ -244,6 +248,7 @@ impl Plan {
             scarce: Random::new(random.clone().next().rotate_left(16)).one_in(4),
             limits: Random::new(random.clone().next().rotate_left(48)).one_in(4) && !groups,
             knobs: Random::new(random.clone().next().rotate_left(8)).one_in(4) && !groups,
+            policies: Random::new(random.clone().next().rotate_left(56)).one_in(4) && !groups,
             midway: Random::new(random.clone().next().rotate_left(24)).one_in(4) && !groups,
             killed: false,
             tampered: false,

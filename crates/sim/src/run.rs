@@ -268,7 +268,8 @@ pub struct Run {
     pub random: Random,
     /// Settings of volumes are turned by chances of their own: the rest of the run is drawn as without.
     pub knobs: Random,
-    /// The same of races.
+    /// The same of policies, and of races.
+    pub policies: Random,
     pub races: Random,
     /// Long work within other long work.
     pub together: Rc<Together>,
@@ -377,6 +378,7 @@ impl Run {
             plan,
             random,
             knobs: Random::new(seed.rotate_left(20)),
+            policies: Random::new(seed.rotate_left(28)),
             races: Random::new(seed.rotate_left(52)),
             together: Together::new(seed.rotate_left(56)),
             away: None,

@@ -150,6 +150,7 @@ mutations! {
     TurnUndue, "turns-ignore-policies", "Reads take turns at a drive whatever their volumes were promised.";
     RoomUndue, "room-ignores-policies", "Writes wait for room whatever their volumes were promised.";
     UpkeepUndue, "background-ignores-policies", "Background work goes on as ever while somebody misses what was promised.";
+    PolicyUnsaved, "policy-not-saved", "A volume's policy is not written to the labels.";
     PlacementUndue, "placement-ignores-policies", "What is kept fast goes by no policy.";
     ScrubStill, "scrub-trusts-what-it-saw", "A scrub expects what a page said before it was changed.";
     QosTagKept, "qos-tag-kept", "A volume that was idle goes before others until it has what it did not ask for.";

@@ -70,6 +70,8 @@ pub enum Focus {
     Mending,
     /// Quotas, reservations, promotions of clones, and streams.
     Control,
+    /// Volumes get and lose policies.
+    Policies,
     /// The engine is killed again and again, on a host whose memory outlives it.
     Kills,
     /// Drives are restored to earlier states, truncated, exchanged, copied or emptied between lives.
@@ -309,6 +311,10 @@ impl Plan {
                 self.healthy();
                 (self.bent, self.limits, self.snapshots) = (Bent::Control, true, true);
                 self.scarce = false;
+            }
+            Focus::Policies => {
+                self.healthy();
+                (self.policies, self.bent) = (true, Bent::Lives);
             }
             Focus::Kills => {
                 self.live_only();
