@@ -165,6 +165,8 @@ impl ToApi for engine::QosCheck {
             capacity_iops: self.capacity_iops,
             claims: self.claims.to_api(),
             total_percent: self.total_ppm.map(percent),
+            fast_guaranteed: self.fast_guaranteed,
+            fast_limit: self.fast_limit,
             verdict: match self.verdict {
                 engine::QosVerdict::Accepted => v1::QosVerdict::Accepted,
                 engine::QosVerdict::Warning => v1::QosVerdict::Warning,

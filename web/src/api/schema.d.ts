@@ -3038,6 +3038,17 @@ export interface components {
             capacity_iops?: number | null;
             /** @description Guarantees of volumes with policies of their own and of groups, by level and name. */
             claims: components["schemas"]["QosClaim"][];
+            /**
+             * Format: int64
+             * @description Fast-tier space that policies, pins and floors guarantee to volumes, in bytes, including that
+             *     of planned volumes.
+             */
+            fast_guaranteed?: number;
+            /**
+             * Format: int64
+             * @description Fast-tier space that can be guaranteed, in bytes.
+             */
+            fast_limit?: number;
             /** @description Explanation of the verdict. */
             message: string;
             /**

@@ -324,6 +324,13 @@ pub struct QosCheck {
     /// Sum of the shares in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_percent: Option<f64>,
+    /// Fast-tier space that policies, pins and floors guarantee to volumes, in bytes, including that
+    /// of planned volumes.
+    #[serde(default)]
+    pub fast_guaranteed: u64,
+    /// Fast-tier space that can be guaranteed, in bytes.
+    #[serde(default)]
+    pub fast_limit: u64,
     /// Whether they fit.
     pub verdict: QosVerdict,
     /// Explanation of the verdict.

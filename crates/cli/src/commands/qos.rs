@@ -163,6 +163,10 @@ fn claim_row(claim: &QosClaim) -> Vec<String> {
         claim.policy.level.to_string(),
         some(claim.policy.min_iops),
         bandwidth(claim.policy.min_bandwidth),
+        claim
+            .policy
+            .fast_floor
+            .map_or_else(String::new, format_bytes),
         percent(claim.share_percent),
     ]
 }
@@ -202,6 +206,18 @@ fn tiers(check: &QosCheck) -> String {
         ">READ LATENCY",
     ];
     table(&head, check.tiers.iter().map(tier_row))
+}
+
+/// Guaranteed space of the fast tier.
+fn fast_space(check: &QosCheck) -> String {
+    match (check.fast_guaranteed, check.fast_limit) {
+        (0, _) => String::new(),
+        (guaranteed, limit) => format!(
+            "fast tier: {} guaranteed by policies, pins and floors, of at most {}\n",
+            format_bytes(guaranteed),
+            format_bytes(limit)
+        ),
+    }
 }
 
 /// The bottleneck where requests spent most of their time, with the volumes served meanwhile if
@@ -339,6 +355,7 @@ pub fn qos(client: &Client, json: bool, command: &Command) -> Result<(), Failure
                 ">LEVEL",
                 ">MIN IOPS",
                 ">MIN BANDWIDTH",
+                ">FAST FLOOR",
                 ">SHARE",
             ];
             let mut rows: Vec<_> = check.claims.iter().map(claim_row).collect();
@@ -350,12 +367,14 @@ pub fn qos(client: &Client, json: bool, command: &Command) -> Result<(), Failure
                 none(),
                 none(),
                 none(),
+                none(),
                 total,
             ]);
             print(&format!(
-                "{}{}{}",
+                "{}{}{}{}",
                 table(&head, rows.into_iter()),
                 tiers(&check),
+                fast_space(&check),
                 verdict(&check)
             ))
         }

@@ -174,6 +174,8 @@ fn policies_and_checks_over_http() {
     assert_eq!(one.get("max_iops"), None);
     let check = get("/v1/pools/tank/qos/check?policy=mission-critical&volumes=2");
     assert_eq!(check["total_percent"], json!(75.0));
+    let space = (&check["fast_guaranteed"], &check["fast_limit"]);
+    assert_eq!(space, (&json!(3_u64 << 30), &json!(15_u64 << 30)));
     assert_eq!(check["verdict"], json!("accepted"));
     assert_eq!(check["tiers"][0]["tier"], json!("slow"));
     assert_eq!(check.get("needs_fast"), None, "a single tier");

@@ -179,6 +179,10 @@ pub struct QosCheck {
     pub claims: Vec<QosClaim>,
     /// The sum of the claims' shares, in millionths.
     pub total_ppm: Option<u64>,
+    /// Bytes of the fast tier that policies, pins and floors guarantee.
+    pub fast_guaranteed: u64,
+    /// Bytes of the fast tier that can be guaranteed.
+    pub fast_limit: u64,
     /// Whether they fit.
     pub verdict: QosVerdict,
     /// The same in a sentence.

@@ -9,6 +9,7 @@ use crate::shard::{Audit, Budget, PolicyHints, VolumeSettings};
 use format::{KnobsConfig, PoolConfig, TierConfig, VolumeConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, VdriveId, format_bytes};
 
 /// Settings with their sources: a volume's description, and its policy's hints.
@@ -310,8 +311,7 @@ impl Pool {
     /// # Errors
     /// `Refused`.
     pub(super) fn check_floors(&self, planned: &PoolConfig, new: u64) -> Result<()> {
-        let claimed = claimed_by_all(planned).saturating_add(new);
-        let room = self.fast_room(planned, None);
+        let (claimed, room) = self.fast_claims(planned, new);
         if claimed <= room || claimed <= claimed_by_all(&self.config()) {
             return Ok(());
         }
@@ -324,6 +324,12 @@ impl Pool {
             format_bytes(room)
         );
         error(ErrorCode::Refused, text)
+    }
+
+    /// Bytes of the fast tier that a description guarantees to volumes, with `new` more, and those that can be.
+    pub(super) fn fast_claims(&self, config: &PoolConfig, new: u64) -> (u64, u64) {
+        let claimed = claimed_by_all(config).saturating_add(new);
+        (claimed, self.fast_room(config, None))
     }
 
     /// Refuses to remove a vdrive whose space is claimed by volumes' settings.
@@ -354,7 +360,9 @@ impl Pool {
                 .for_each(|known| {
                     known.knobs = after.knobs.clone();
                     known.targets = after.targets;
-                    (known.policy, known.group) = (after.policy, after.group);
+                    if !is_on(Mutation::PolicyUnsaved) {
+                        (known.policy, known.group) = (after.policy, after.group);
+                    }
                 });
             Ok(())
         })

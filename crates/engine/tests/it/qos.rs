@@ -278,6 +278,22 @@ fn more_than_the_pool_has_shown_is_refused_unless_it_is_meant() {
     assert_eq!(code(made), ErrorCode::Refused);
     let check = engine.qos_check("tank", Some(("all", 1))).unwrap();
     assert_eq!(check.verdict, QosVerdict::Refused);
+    // Space is part of the check: floors of planned volumes count.
+    let roomy = QosPolicy {
+        fast_floor: 96 << 20,
+        ..policy("roomy", 0, 0)
+    };
+    engine.qos_policy_create("tank", &roomy).unwrap();
+    let space = |count| {
+        let check = engine.qos_check("tank", Some(("roomy", count))).unwrap();
+        assert!(check.fast_limit < 192 << 20, "{}", check.fast_limit);
+        (check.fast_guaranteed >> 20, check.verdict, check.message)
+    };
+    let (guaranteed, verdict, _) = space(1);
+    assert_eq!((guaranteed, verdict), (96, QosVerdict::Accepted));
+    let (guaranteed, verdict, message) = space(2);
+    assert_eq!((guaranteed, verdict), (192, QosVerdict::Refused));
+    assert!(message.contains("192 MiB of the fast tier"), "{message}");
     give(&engine, "w", "all", true).unwrap();
     // What is too much stays possible to lower, and to leave as it is.
     give(&engine, "v", "little", false).unwrap();

@@ -84,6 +84,8 @@ impl Fake {
                 capacity_iops: Some(200_000),
                 claims: (0..count).map(|_| claim()).collect(),
                 total_ppm: Some(375_000 * count as u64),
+                fast_guaranteed: 3 << 30,
+                fast_limit: 15 << 30,
                 verdict: match count {
                     ..=2 => QosVerdict::Accepted,
                     _ => QosVerdict::Refused,

@@ -7,6 +7,7 @@ use crate::control::qos::{QosCheck, QosClaim, QosVerdict};
 use crate::control::types::ErrorCode;
 use format::{PoolConfig, QosPolicyConfig};
 use qos::Costs;
+use units::format_bytes;
 
 /// A whole, in millionths.
 const WHOLE_PPM: u64 = 1_000_000;
@@ -84,7 +85,23 @@ impl Pool {
             None => None,
         };
         let planned = planned.as_ref().map(|(policy, count)| (policy, *count));
-        self.check_with(&self.config(), planned)
+        let config = self.config();
+        let mut check = self.check_with(&config, planned)?;
+        let new = planned.map_or(0, |(policy, count)| {
+            policy.fast_floor.saturating_mul(count as u64)
+        });
+        (check.fast_guaranteed, check.fast_limit) = self.fast_claims(&config, new);
+        if check.fast_guaranteed > check.fast_limit {
+            check.verdict = QosVerdict::Refused;
+            check.message = format!(
+                "policies, pins and floors would guarantee {} of the fast tier of pool {}, and {} of it can be guaranteed; {}",
+                format_bytes(check.fast_guaranteed),
+                self.name,
+                format_bytes(check.fast_limit),
+                check.message
+            );
+        }
+        Ok(check)
     }
 
     pub(super) fn check_with(
@@ -124,6 +141,9 @@ impl Pool {
             capacity_iops,
             claims,
             total_ppm,
+            // Space is checked apart (`check_floors`): lowering an IOPS minimum is not refused for it.
+            fast_guaranteed: 0,
+            fast_limit: 0,
             verdict,
             message,
         })
