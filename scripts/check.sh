@@ -14,8 +14,8 @@ cd "$root"
 bash scripts/setup.sh test
 use_rust
 
-# Tests that try at random have fewer rounds here than in ./dev test.
-export CONVECT_BRIEF=1
+# Tests that try at random have fewer rounds here than in ./dev test, and what passed and has not changed does not run again.
+export CONVECT_BRIEF=1 CONVECT_SKIP_PASSED=1
 
 # Names, seconds of the processor that each may take from an empty target folder, what has to pass before.
 add_step "format" 10 - cargo fmt --all --check
