@@ -3,7 +3,8 @@
 //! they were, for a task (`dispatch.rs`).
 
 use super::cpu_prefetch::Seen;
-use super::read::slow_path::{Served, is_right, overlap};
+use super::read::slow_path::Served;
+use super::read::target::{is_right, overlap};
 use super::write::slow_path::{Piece, pieces};
 use crate::map::layer_table::{AllPlaced, writer};
 use crate::map::page::MapPage;

@@ -7,6 +7,6 @@
 mod repair;
 mod single_block;
 pub(crate) mod slow_path;
-mod target;
+pub(crate) mod target;
 mod tier_choice;
 mod unrecoverable;

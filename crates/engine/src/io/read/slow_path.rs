@@ -1,6 +1,6 @@
 //! Reads from RAM, slots or homes; every block is verified.
 
-use super::target::Target;
+use super::target::{Target, overlap};
 use super::tier_choice::TierChoice;
 use crate::cache::fill::FillOrigin;
 use crate::control::types::IoCounters;
@@ -9,7 +9,7 @@ use crate::io::fast_path::Block;
 use crate::io::write::slow_path::{Piece, pieces};
 use crate::map::layer_table::{AllPlaced, Placed};
 use crate::map::page::{MapPage, live};
-use crate::shard::state::{Shard, State, drive_error};
+use crate::shard::state::{Shard, State, Volume, drive_error};
 use crate::space::Class;
 use crate::tiering::access_stats::By;
 use crate::tiering::unreadable::is_of_blocks;
@@ -328,13 +328,14 @@ impl Shard {
             let (first, count) = piece.blocks();
             state.access.prefetch_use((layer, piece.chunk), first);
             let all = BlockMask::of(first, count);
-            let Some(Ok(owned)) = state
-                .volumes
-                .get(&layer)
-                .map(|_| state.sources(layer, piece.chunk, all))
-            else {
+            let Ok(owned) = state.sources(layer, piece.chunk, all) else {
                 return Err(Looked::Unknown);
             };
+            // Of a volume that is gone, or a chunk that was never written, a task reads, except in the layers of clones.
+            let is_lowest = |entry: &Volume| entry.parent == 0;
+            if owned.zero == all && state.volumes.get(&layer).is_none_or(is_lowest) {
+                return Err(Looked::Unknown);
+            }
             served.zero += serve_zeroes(piece, &owned.zero, buf) as u32;
             let (mut left, mut placed) = (Parts::new(), owned.placed);
             for (layer, map_page, mut blocks) in owned.parts {
@@ -701,23 +702,6 @@ fn serve_zeroes(piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) -> u64 {
         buf.zero(at, len);
     }
     blocks.count() as u64
-}
-
-/// Verifies a block that a host reads.
-pub(crate) fn is_right(found: u32, crc: u32) -> bool {
-    found == crc || is_on(Mutation::ReuseRead) || is_on(Mutation::ReadUnchecked)
-}
-
-/// Which part of a block a piece has: first byte within the block, first byte within the buffer,
-/// length.
-pub(crate) fn overlap(piece: Piece, block: usize) -> (usize, usize, usize) {
-    let from = piece.start.max(block * BLOCK);
-    let to = (piece.start + piece.len).min((block + 1) * BLOCK);
-    (
-        from - block * BLOCK,
-        piece.at + from - piece.start,
-        to - from,
-    )
 }
 
 /// First block of a mask that has some, and the number from there to the last.

@@ -1,7 +1,6 @@
 //! The host's memory that a read fills. A block from a drive is verified while it is copied there: a pass over it to
 //! verify it and another one to copy it would each fetch all of a long read from memory.
 
-use super::slow_path::{is_right, overlap};
 use crate::io::write::slow_path::Piece;
 use block::{IoBuf, Shown};
 use format::BlockMask;
@@ -83,4 +82,21 @@ impl<C: Fn(usize) -> u32> Arriving<'_, '_, C> {
             self.target.put(block, &data[at..at + BLOCK]);
         }
     }
+}
+
+/// Verifies a block that a host reads.
+pub(crate) fn is_right(found: u32, crc: u32) -> bool {
+    found == crc || is_on(Mutation::ReuseRead) || is_on(Mutation::ReadUnchecked)
+}
+
+/// Which part of a block a piece has: first byte within the block, first byte within the buffer,
+/// length.
+pub(crate) fn overlap(piece: Piece, block: usize) -> (usize, usize, usize) {
+    let from = piece.start.max(block * BLOCK);
+    let to = (piece.start + piece.len).min((block + 1) * BLOCK);
+    (
+        from - block * BLOCK,
+        piece.at + from - piece.start,
+        to - from,
+    )
 }
