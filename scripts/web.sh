@@ -40,10 +40,12 @@ build() {
 
 # Prints the closing line: report STATUS, with what the runners wrote in $made.
 report() {
-  local passed=0 failed=0 browser="{stats:{expected:0,unexpected:0}}"
+  local passed=0 failed=0 browser="{stats:{expected:0,unexpected:0}}" unit="{numPassedTests:0,numFailedTests:1}"
   [ ! -f "$made/browser.json" ] || browser="require('$made/browser.json')"
-  passed="$(node -p "require('$made/unit.json').numPassedTests + $browser.stats.expected")"
-  failed="$(node -p "require('$made/unit.json').numFailedTests + $browser.stats.unexpected")"
+  # Without it the types or the formatting are wrong, and no test ran.
+  [ ! -f "$made/unit.json" ] || unit="require('$made/unit.json')"
+  passed="$(node -p "($unit).numPassedTests + ($browser).stats.expected")"
+  failed="$(node -p "($unit).numFailedTests + ($browser).stats.unexpected")"
   echo "web: $passed passed, $failed failed"
   return "$1"
 }

@@ -123,8 +123,8 @@ function PoolVolumes({ pool }: { pool: string }) {
         <p className={value.check.verdict === "refused" ? "warn" : "about"}>{value.check.message}.</p>
         {Boolean(value.check.fast_guaranteed) && (
           <p className="about">
-            Fast tier: {bytes(value.check.fast_guaranteed ?? 0)} guaranteed by policies, pins and floors, of at most{" "}
-            {bytes(value.check.fast_limit ?? 0)}.
+            Fast tier: {bytes(value.check.fast_guaranteed ?? 0)} guaranteed by policies, pins and floors, of
+            at most {bytes(value.check.fast_limit ?? 0)}.
           </p>
         )}
         {value.check.needs_fast && <p className="about">{value.check.needs_fast}.</p>}
