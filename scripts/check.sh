@@ -16,6 +16,8 @@ use_rust
 
 # Tests that try at random have fewer rounds here than in ./dev test, and what passed and has not changed does not run again.
 export CONVECT_BRIEF=1 CONVECT_SKIP_PASSED=1
+# Many tests wait for drives and timeouts: twice as many as cores side by side.
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((2 * $(nproc)))}"
 
 # Names, seconds of the processor that each may take from an empty target folder, what has to pass before.
 add_step "format" 10 - cargo fmt --all --check

@@ -42,8 +42,6 @@ build() {
     # The words of ./dev check, so that nothing is built for it.
     cargo build --bins --tests --features sim/program
     program="$(target_dir)/debug/sim"
-    # Other steps have the other cores.
-    threads=1
   else
     cargo build --profile simulation -p sim -p convect-bench --features sim/mutations
   fi
@@ -79,6 +77,8 @@ campaign() {
 quick() {
   CONVECT_SCHEDULES="${CONVECT_SCHEDULES:-3000}" gate --quick
   replay
+  # These take as long on any number of cores: other steps have the others.
+  threads=1
   step "crashes at writes and flushes: ${CONVECT_SIM_SECONDS:-60} s"
   crashes --seed 1 --seeds 100000 --seconds "${CONVECT_SIM_SECONDS:-60}"
 }

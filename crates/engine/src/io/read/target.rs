@@ -23,6 +23,7 @@ impl<'a> Target<'a> {
     /// Copies what the piece has of a block of its chunk, and returns the checksum of all of the block.
     fn copy(&self, block: usize, bytes: &[u8]) -> u32 {
         let (skip, at, len) = overlap(self.piece, block);
+        debug_assert!(skip + len <= BLOCK, "part of one block");
         let mut buf = self.buf.borrow_mut();
         Shown::from(bytes).read_into(skip..skip + len, &mut buf, at)
     }
