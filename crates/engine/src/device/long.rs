@@ -7,7 +7,7 @@
 //! left out.
 
 use super::volume::Ports;
-use crate::shard::{Asker, ShardOp};
+use crate::shard::{Asker, LONG_BYTES, ShardOp};
 use block::{Completion, CompletionSink, CutBuf, ErrorKind, IoBuf, IoError, Op, OpFlags, OpKind};
 use format::{REGION, shard_of};
 use std::collections::{BTreeMap, VecDeque};
@@ -20,10 +20,9 @@ pub const LONG: u64 = 64 << 10;
 /// Bytes of parts that the shards have of one volume at a time: more than a drive's bandwidth times its latency, and a few
 /// milliseconds of work, for which operations of others wait.
 const BYTES: u64 = 4 << 20;
-/// Most bytes of a part of a read that is longer than a chunk: as many as a turn of a shard's takes. With parts of 1 MiB
-/// others on the loop waited for several of these copies at a time. A write changes all of a chunk or nothing: its parts are
-/// whole chunks.
-const READ_PART: u64 = 256 << 10;
+/// Most bytes of a part of a read that is longer than a chunk. With parts of 1 MiB others on the loop would wait for several of
+/// these copies at a time. A write changes all of a chunk or nothing: its parts are whole chunks.
+const READ_PART: u64 = LONG_BYTES;
 /// Bytes that a part of a discard or a write of zeroes, which has no data, counts as.
 const NO_DATA_BYTES: u64 = BYTES / 8;
 /// Most long operations of a volume at a time.

@@ -70,7 +70,7 @@ pub struct UnderWay {
 }
 
 /// Bytes of parts of long operations that a turn of a shard's takes: a tenth of a millisecond where they are in memory.
-const LONG_BYTES: u64 = 256 << 10;
+pub const LONG_BYTES: u64 = 256 << 10;
 
 #[derive(Default)]
 struct Queue {

@@ -40,7 +40,7 @@ pub(crate) use crate::wal::journal::LeftTail;
 pub(crate) use crate::wal::nvram_tail::{TAIL_WORDS, Tail};
 pub(crate) use crate::wal::tail_head::{TailDrive, TailHead, put_drives};
 pub(crate) use background::CHANGED_PAGES;
-pub use dispatch::{Asker, InFlight, ShardOp, ShardPort};
+pub use dispatch::{Asker, InFlight, LONG_BYTES, ShardOp, ShardPort};
 pub use state::{PoolShared, Shard, ShardConfig};
 pub use stats::ExportTotals;
 pub use status::ShardStatus;
