@@ -33,7 +33,11 @@ impl Operation {
             Self::SnapshotShow | Self::SnapshotChange | Self::SnapshotDelete => {
                 Some(Tagged::Snapshot)
             }
-            Self::ExportShow | Self::ExportSet | Self::ExportDelete => Some(Tagged::Export),
+            Self::ExportShow
+            | Self::ExportSet
+            | Self::ExportDisable
+            | Self::ExportEnable
+            | Self::ExportDelete => Some(Tagged::Export),
             _ => None,
         }
     }

@@ -273,6 +273,12 @@ const RECEIVE: &[Query] = &[Query {
     about: "Roll the volume back to the base snapshot of the stream first: what was written since is lost.",
     shape: Shape::Flag,
 }];
+const FORCE: &[Query] = &[Query {
+    name: "force",
+    about: "Continue although hosts are connected, or the object is exported: they are disconnected.",
+    shape: Shape::Flag,
+}];
+const FORCE_IN_POOL: &[Query] = &[FORCE[0], POOL[0]];
 const CELLS: &[Query] = &[
     Query {
         name: "cells",
@@ -433,8 +439,8 @@ routes! {
     PoolScan, Post, Admin, "/v1/importable", 200, takes PoolScan, gives ImportableList; "List pools on these drives that are not open."
     PoolShow, Get, Viewer, "/v1/pools/{pool}", 200, gives Pool; "Show a pool."
     PoolChange, Put, Operator, "/v1/pools/{pool}", 200, takes PoolChange, gives Pool; "Change the promotion write budget of a pool."
-    PoolDestroy, Delete, Admin, "/v1/pools/{pool}", 204; "Destroy a pool and all data in it."
-    PoolExport, Post, Admin, "/v1/pools/{pool}/export", 204; "Close a pool: stop its exports and close its drives, so that another host can import it. A pool that could not be opened is forgotten."
+    PoolDestroy, Delete, Admin, "/v1/pools/{pool}", 204, query FORCE; "Destroy a pool and all data in it; refused while volumes of it are exported."
+    PoolExport, Post, Admin, "/v1/pools/{pool}/export", 204, query FORCE; "Close a pool: stop its exports and close its drives, so that another host can import it; refused while hosts are connected. A pool that could not be opened is forgotten."
     PoolImport, Post, Admin, "/v1/pools/{pool}/import", 200, takes PoolImport, gives Pool; "Open a pool by name or id from its drives, and start its exports."
     PoolCounters, Get, Viewer, "/v1/pools/{pool}/counters", 200, gives Counters; "Show the counters of a pool since it was opened."
     PoolLatency, Get, Viewer, "/v1/pools/{pool}/latency", 200, gives Latency; "Show read latency of a pool since it was opened, by the tier that served the reads."
@@ -468,15 +474,15 @@ routes! {
     VolumeCreate, Post, Operator, "/v1/volumes", 201, takes VolumeCreate, gives Volume; "Create a volume."
     VolumeShow, Get, Viewer, "/v1/volumes/{pool}/{volume}", 200, gives Volume; "Show a volume."
     VolumeChange, Put, Operator, "/v1/volumes/{pool}/{volume}", 200, takes VolumeChange, gives Volume; "Change settings of a volume: quota, reservation, placement, performance targets, quality of service."
-    VolumeDelete, Delete, Operator, "/v1/volumes/{pool}/{volume}", 202, gives JobRef; "Delete a volume; the job frees its space."
-    VolumeResize, Post, Operator, "/v1/volumes/{pool}/{volume}/resize", 200, takes VolumeResize, gives Volume; "Grow a volume, or shrink it with `shrink`."
-    VolumeRollBack, Post, Operator, "/v1/volumes/{pool}/{volume}/rollback", 200, takes VolumeRollBack, gives Volume; "Roll a volume back to a snapshot."
+    VolumeDelete, Delete, Operator, "/v1/volumes/{pool}/{volume}", 202, gives JobRef, query FORCE; "Delete a volume, with `force` also its exports; the job frees its space."
+    VolumeResize, Post, Operator, "/v1/volumes/{pool}/{volume}/resize", 200, takes VolumeResize, gives Volume; "Grow a volume, or shrink it with `shrink`; shrinking is refused while hosts are connected."
+    VolumeRollBack, Post, Operator, "/v1/volumes/{pool}/{volume}/rollback", 200, takes VolumeRollBack, gives Volume; "Roll a volume back to a snapshot; refused while it is offered by an export."
     VolumePromote, Post, Operator, "/v1/volumes/{pool}/{volume}/promote", 200, gives Promotion; "Promote a clone: swap it with its origin. The clone takes over the origin and all earlier snapshots of that volume, which becomes a clone of the origin."
     SnapshotList, Get, Viewer, "/v1/snapshots", 200, gives SnapshotList, query SNAPSHOTS; "List snapshots."
     SnapshotCreate, Post, Operator, "/v1/snapshots", 201, takes SnapshotCreate, gives SnapshotList; "Create a snapshot of several volumes of a pool atomically."
     SnapshotShow, Get, Viewer, "/v1/snapshots/{pool}/{volume}/{snapshot}", 200, gives Snapshot; "Show a snapshot, without `unique`."
     SnapshotChange, Put, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}", 200, takes SnapshotChange, gives Snapshot; "Rename, hold or release a snapshot."
-    SnapshotDelete, Delete, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}", 204; "Delete a snapshot; its space is freed in the background."
+    SnapshotDelete, Delete, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}", 204, query FORCE; "Delete a snapshot, with `force` also its exports; its space is freed in the background."
     SnapshotClone, Post, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}/clone", 201, takes SnapshotClone, gives Volume; "Create a clone: a volume with the content of a snapshot."
     SnapshotDiff, Get, Viewer, "/v1/volumes/{pool}/{volume}/diff", 200, gives SnapshotDiff, query DIFF; "List the ranges of a volume or snapshot that changed since an earlier snapshot in its chain."
     SnapshotSend, Get, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}/stream", 200, gives Stream, query SEND; "Send a full or incremental snapshot stream (docs/stream.md)."
@@ -494,6 +500,8 @@ routes! {
     ExportShow, Get, Viewer, "/v1/exports/{export}", 200, gives Export, query POOL; "Show an export."
     ExportDelete, Delete, Operator, "/v1/exports/{export}", 204, query POOL; "Stop and delete an export."
     ExportSet, Put, Operator, "/v1/exports/{export}/parameters", 200, takes ExportChange, gives Export, query POOL; "Change parameters of an export while hosts are connected, where its protocol allows it."
+    ExportDisable, Post, Operator, "/v1/exports/{export}/disable", 200, gives Export, query FORCE_IN_POOL; "Disable an export: it is no longer offered, but keeps its parameters; refused while hosts are connected."
+    ExportEnable, Post, Operator, "/v1/exports/{export}/enable", 200, gives Export, query POOL; "Enable an export again, with the same parameters."
     SessionList, Get, Viewer, "/v1/sessions", 200, gives SessionList; "List the sessions of hosts, for protocols that have sessions (iSCSI)."
     SessionEnd, Delete, Operator, "/v1/sessions/{session}", 204; "Disconnect a session: the host is asked to log out, and disconnected shortly afterwards. It may log in again unless its access is revoked first."
     JobList, Get, Viewer, "/v1/jobs", 200, gives JobList; "List jobs, newest first."

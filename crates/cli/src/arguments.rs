@@ -383,6 +383,9 @@ pub enum Pool {
     Export {
         /// The pool
         name: String,
+        /// Continue although hosts are connected: they lose access
+        #[arg(long)]
+        force: bool,
     },
     /// Open a pool from its drives; without a name, list the pools found on them
     #[command(override_usage = "convect pool import [OPTIONS] [NAME] --drive <SPEC>...")]
@@ -403,6 +406,9 @@ pub enum Pool {
     Destroy {
         /// The pool
         name: String,
+        /// Destroy it although volumes are exported: their hosts lose access
+        #[arg(long)]
+        force: bool,
         /// Skip confirmation
         #[arg(long)]
         yes: bool,
@@ -585,6 +591,9 @@ pub enum Volume {
         /// Allow shrinking: data beyond the new size is lost
         #[arg(long)]
         shrink: bool,
+        /// Shrink it although hosts are connected
+        #[arg(long, requires = "shrink")]
+        force: bool,
         /// Skip confirmation
         #[arg(long)]
         yes: bool,
@@ -624,6 +633,9 @@ pub enum Volume {
         /// The volume
         #[arg(value_name = "POOL/VOL")]
         volume: String,
+        /// Delete its exports, too, although hosts may be connected
+        #[arg(long)]
+        force: bool,
         /// Skip confirmation
         #[arg(long)]
         yes: bool,
@@ -676,6 +688,9 @@ pub enum Snapshot {
         /// The snapshots
         #[arg(value_name = "POOL/VOL@NAME", required = true)]
         snapshots: Vec<String>,
+        /// Delete their exports, too, although hosts may be connected
+        #[arg(long)]
+        force: bool,
         /// Skip confirmation
         #[arg(long)]
         yes: bool,
@@ -706,6 +721,9 @@ pub enum Snapshot {
         /// The snapshot
         #[arg(value_name = "POOL/VOL@NAME")]
         snapshot: String,
+        /// Roll back although the volume is exported: hosts are disconnected meanwhile
+        #[arg(long)]
+        force: bool,
         /// Skip confirmation
         #[arg(long)]
         yes: bool,

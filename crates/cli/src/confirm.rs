@@ -3,6 +3,14 @@
 use crate::Failure;
 use std::io::{IsTerminal, Write};
 
+/// The query of an operation that hosts' sessions, or exports, would prevent.
+pub fn query_of(force: bool) -> &'static [(&'static str, &'static str)] {
+    match force {
+        true => &[("force", "true")],
+        false => &[],
+    }
+}
+
 /// Asks the user to type `name`. `what` says what will be lost.
 ///
 /// # Errors

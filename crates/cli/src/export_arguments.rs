@@ -57,6 +57,21 @@ pub enum Export {
         #[arg(value_name = "[POOL/]NAME")]
         name: String,
     },
+    /// Disable an export: it keeps its parameters, but serves no hosts
+    Disable {
+        /// The export
+        #[arg(value_name = "[POOL/]NAME")]
+        name: String,
+        /// Continue although hosts are connected: they lose access
+        #[arg(long)]
+        force: bool,
+    },
+    /// Enable an export again
+    Enable {
+        /// The export
+        #[arg(value_name = "[POOL/]NAME")]
+        name: String,
+    },
     /// Delete an export
     Delete {
         /// The export

@@ -289,6 +289,9 @@ pub struct ExportConfig {
     /// The initiator that uses it, if one was specified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initiator: Option<String>,
+    /// It is stored, but not offered to hosts.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub disabled: bool,
 }
 
 /// Results of a scrub.

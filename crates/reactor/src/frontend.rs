@@ -138,6 +138,18 @@ pub trait Export: Send {
         Vec::new()
     }
 
+    /// Connected hosts, as administrators know them: names, addresses or processes, each once. By default those of
+    /// [`Export::session_list`].
+    fn hosts(&self) -> Vec<String> {
+        let sessions = self.session_list().into_iter();
+        let mut hosts: Vec<String> = sessions
+            .map(|session| format!("{} at {}", session.initiator, session.address))
+            .collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts
+    }
+
     /// Disconnects a session; false if it does not exist.
     fn end_session(&self, _id: u64) -> bool {
         false

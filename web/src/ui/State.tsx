@@ -9,6 +9,7 @@ const TONES: Record<string, string> = {
   slow: "warn",
   paused: "warn",
   offline: "warn",
+  disabled: "warn",
   cancelled: "warn",
   full: "bad",
   failed: "bad",

@@ -68,6 +68,8 @@ codes! {
     ScrubFound, "scrub_found", Warning; "A scrub found bad copies."
     DataLost, "data_lost", Critical; "A scrub, or the opening of a pool, found data without any good copy."
     ExportRefused, "export_refused", Warning; "An export could not be started."
+    ExportDisabled, "export_disabled", Info; "A user disabled an export: it is not offered until it is enabled."
+    ExportEnabled, "export_enabled", Info; "A user enabled an export again."
     HostsCollide, "hosts_collide", Warning; "Two hosts log in with the same initiator name, and end each other's sessions."
     SnapshotMissed, "snapshot_missed", Warning; "A schedule failed to take a snapshot, or to delete old ones."
     JobFailed, "job_failed", Warning; "A job failed."

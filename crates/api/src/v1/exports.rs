@@ -81,7 +81,7 @@ pub struct Export {
     /// Initiator name of all I/O through this export; absent if none is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initiator: Option<String>,
-    /// `online` or `failed`.
+    /// `online`, `failed`, or `disabled` by a user.
     pub state: String,
     /// Address at which it is offered, for example `unix:/run/convect/a.sock`.
     pub address: Option<String>,

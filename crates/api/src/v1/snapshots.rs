@@ -41,6 +41,10 @@ pub struct SnapshotClone {
 pub struct VolumeRollBack {
     /// Name of the snapshot to roll back to.
     pub snapshot: String,
+    /// Roll back although the volume is exported: its hosts are disconnected, and may connect again
+    /// afterwards.
+    #[serde(default)]
+    pub force: bool,
 }
 
 /// A snapshot.

@@ -125,6 +125,9 @@ pub struct VolumeResize {
     /// Allow shrinking: data beyond the new size is lost.
     #[serde(default)]
     pub shrink: bool,
+    /// Shrink the volume although hosts are connected to it.
+    #[serde(default)]
+    pub force: bool,
 }
 
 /// A volume.

@@ -1,6 +1,6 @@
 //! `convect export`.
 
-use crate::confirm::confirm;
+use crate::confirm::{confirm, query_of};
 use crate::export_arguments::Export as Command;
 use crate::show::{facts, print, print_json, print_styled, read, table};
 use crate::{Client, Failure, front_end_parameters, object};
@@ -143,6 +143,28 @@ fn set(client: &Client, json: bool, name: &str, words: &[String]) -> Result<(), 
     }
 }
 
+/// Disables or enables an export.
+fn switch(
+    client: &Client,
+    json: bool,
+    name: &str,
+    (operation, force): (Operation, &[(&str, &str)]),
+    done: &str,
+) -> Result<(), Failure> {
+    let (pool, name) = export_name(name)?;
+    let pool = pool.map(|pool| ("pool", pool));
+    let query: Vec<_> = pool.into_iter().chain(force.iter().copied()).collect();
+    let answer = client.call(operation, &[name], &query, None)?;
+    if json {
+        return print_json(&answer, true);
+    }
+    let export: Export = read(&answer)?;
+    match export.address {
+        Some(address) => print(&format!("export {name} {done} at {address}\n")),
+        None => print(&format!("export {name} {done}\n")),
+    }
+}
+
 /// Runs `convect export`.
 pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
@@ -186,6 +208,14 @@ pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 true => print_json(&answer, true),
                 false => print(&show(&read(&answer)?)),
             }
+        }
+        Command::Disable { name, force } => {
+            let how = (Operation::ExportDisable, query_of(*force));
+            switch(client, json, name, how, "disabled")
+        }
+        Command::Enable { name } => {
+            let how = (Operation::ExportEnable, query_of(false));
+            switch(client, json, name, how, "enabled")
         }
         Command::Delete { name, yes } => {
             let (pool, name) = export_name(name)?;

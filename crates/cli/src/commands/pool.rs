@@ -5,7 +5,7 @@ use super::volume::limit;
 use super::watch::ReportInterval;
 use super::{explain, pool_show, scrub, what_if};
 use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, Switch};
-use crate::confirm::confirm;
+use crate::confirm::{confirm, query_of};
 use crate::iostat::LOAD_HEAD;
 use crate::show::{print, print_json, print_styled, read, table};
 use crate::{Client, Failure, Load, drive_spec, load_line, vdrives};
@@ -238,8 +238,8 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
         Command::Moves(with) => explain::moves(client, json, with),
         Command::WhatIf { name } => what_if::what_if(client, json, name),
         Command::Status { name } => print_pool(json, &client.get(Operation::PoolShow, &[name])?),
-        Command::Export { name } => {
-            client.get(Operation::PoolExport, &[name])?;
+        Command::Export { name, force } => {
+            client.call(Operation::PoolExport, &[name], query_of(*force), None)?;
             print_done(json, format!("pool {name} closed"))
         }
         Command::Import {
@@ -251,13 +251,13 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             let anyway = (*degraded, *accept_old);
             import(client, json, name.as_deref(), drives, anyway)
         }
-        Command::Destroy { name, yes } => {
+        Command::Destroy { name, force, yes } => {
             confirm(
                 &format!("pool {name} and all data in it are lost"),
                 name,
                 *yes,
             )?;
-            client.get(Operation::PoolDestroy, &[name])?;
+            client.call(Operation::PoolDestroy, &[name], query_of(*force), None)?;
             print_done(json, format!("pool {name} destroyed"))
         }
         Command::Add {

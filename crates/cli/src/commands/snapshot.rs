@@ -4,7 +4,7 @@ use super::diff::diff;
 use super::schedule::schedule;
 use super::scrub::date;
 use crate::arguments::Snapshot as Command;
-use crate::confirm::confirm;
+use crate::confirm::{confirm, query_of};
 use crate::show::{print, print_json, read, table};
 use crate::{Client, Failure, object};
 use api::Operation;
@@ -118,14 +118,20 @@ fn create(client: &Client, json: bool, snapshots: &[String]) -> Result<(), Failu
     }
 }
 
-fn delete(client: &Client, json: bool, snapshots: &[String], yes: bool) -> Result<(), Failure> {
+fn delete(
+    client: &Client,
+    json: bool,
+    snapshots: &[String],
+    (force, yes): (bool, bool),
+) -> Result<(), Failure> {
     for text in snapshots {
         named(text)?;
     }
     for text in snapshots {
         let (pool, volume, name) = named(text)?;
         confirm(&format!("snapshot {text} and its data are lost"), text, yes)?;
-        client.get(Operation::SnapshotDelete, &[pool, volume, name])?;
+        let segments = [pool, volume, name];
+        client.call(Operation::SnapshotDelete, &segments, query_of(force), None)?;
         if !json {
             print(&format!(
                 "snapshot {text} deleted; its space is freed in the background\n"
@@ -189,7 +195,11 @@ pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Fa
             };
             change(client, json, snapshot, &request, "released")
         }
-        Command::Delete { snapshots, yes } => delete(client, json, snapshots, *yes),
+        Command::Delete {
+            snapshots,
+            force,
+            yes,
+        } => delete(client, json, snapshots, (*force, *yes)),
         Command::Clone { snapshot, volume } => {
             let (pool, of, name) = named(snapshot)?;
             let request = SnapshotClone {
@@ -203,12 +213,17 @@ pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Fa
             print(&format!("volume {}/{} created\n", made.pool, made.name))
         }
         Command::Diff { from, to } => diff(client, json, from, to.as_deref()),
-        Command::Rollback { snapshot, yes } => {
+        Command::Rollback {
+            snapshot,
+            force,
+            yes,
+        } => {
             let (pool, volume, name) = named(snapshot)?;
             let what = format!("writes to {pool}/{volume} since {snapshot} are lost");
             confirm(&what, snapshot, *yes)?;
             let request = VolumeRollBack {
                 snapshot: name.to_owned(),
+                force: *force,
             };
             let answer = client.send(Operation::VolumeRollBack, &[pool, volume], &request)?;
             match json {

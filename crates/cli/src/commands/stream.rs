@@ -1,6 +1,7 @@
 //! `convect send` and `convect receive`.
 
 use super::snapshot::named;
+use crate::confirm::query_of;
 use crate::progress::{bar, duration};
 use crate::show::{facts, print, print_json, read};
 use crate::stream_arguments::{Receive, Send};
@@ -187,10 +188,7 @@ pub fn receive(client: &Client, json: bool, options: &Receive) -> Result<(), Fai
                 .to_owned(),
         ));
     }
-    let force: &[_] = match options.force {
-        true => &[("force", "true")],
-        false => &[],
-    };
+    let force = query_of(options.force);
     let segments = [pool, volume];
     let answer = client.upload(Operation::VolumeReceive, &segments, force, &mut input)?;
     if json {

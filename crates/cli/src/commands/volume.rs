@@ -4,7 +4,7 @@ use super::job::follow;
 use super::watch::{ReportInterval, clear};
 use super::{expected, placement, qos};
 use crate::arguments::Volume as Command;
-use crate::confirm::confirm;
+use crate::confirm::{confirm, query_of};
 use crate::map_arguments::Map;
 use crate::show::{facts, print, print_json, print_styled, read, table};
 use crate::{Client, Failure, Paint, cells_then, colour, legend, object, strip};
@@ -190,6 +190,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             volume,
             size: bytes,
             shrink,
+            force,
             yes,
         } => {
             let (pool, name) = object(volume)?;
@@ -200,6 +201,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             let request = VolumeResize {
                 size: size(bytes)?,
                 shrink: *shrink,
+                force: *force,
             };
             print_volume(
                 json,
@@ -240,13 +242,15 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
         }
         Command::Delete {
             volume,
+            force,
             yes,
             background,
         } => {
             let (pool, name) = object(volume)?;
             let what = format!("volume {volume} and all data in it are lost");
             confirm(&what, volume, *yes)?;
-            let answer = client.get(Operation::VolumeDelete, &[pool, name])?;
+            let force = query_of(*force);
+            let answer = client.call(Operation::VolumeDelete, &[pool, name], force, None)?;
             let done = format!("volume {volume} deleted");
             follow(client, json, *background, &answer, &done)
         }

@@ -103,6 +103,26 @@ fn destructive_commands_require_confirmation() {
 }
 
 #[test]
+fn force_and_the_pool_of_an_export_are_sent_to_the_daemon() {
+    let closed = "POST /v1/pools/tank/export?force=true";
+    let disabled = "POST /v1/exports/e/disable?pool=tank&force=true";
+    let enabled = "POST /v1/exports/e/enable";
+    let daemon = Scripted::new()
+        .on(closed, 204, "")
+        .on(disabled, 200, EXPORT)
+        .on(enabled, 200, EXPORT);
+    for (arguments, asked) in [
+        ("pool export tank --force", closed),
+        ("export disable tank/e --force", disabled),
+        ("export enable e", enabled),
+    ] {
+        let said = daemon.convect(arguments);
+        assert_eq!(said.code, 0, "{arguments}: {said:?}");
+        assert_eq!(daemon.asked().pop().unwrap().0, asked);
+    }
+}
+
+#[test]
 fn json_output_is_the_daemons_response() {
     let text = r#"{"items":[],"absent":[],"later":1}"#;
     let daemon = Scripted::new().on("GET /v1/pools", 200, text);

@@ -314,8 +314,8 @@ pub fn dispatch(
         Operation::PoolScan => json(pools.scan(&with.request::<api::v1::PoolScan>()?.drives)?),
         Operation::PoolShow => tagged(pools.show(pool)?),
         Operation::PoolChange => tagged(pools.change(pool, &with.request()?)?),
-        Operation::PoolDestroy => nothing(pools.destroy(pool)?),
-        Operation::PoolExport => nothing(pools.export(pool)?),
+        Operation::PoolDestroy => nothing(pools.destroy(pool, with.asked_flag("force")?)?),
+        Operation::PoolExport => nothing(pools.export(pool, with.asked_flag("force")?)?),
         Operation::PoolImport => tagged(pools.import(pool, &with.request()?)?),
         Operation::PoolCounters => json(pools.counters(pool)?),
         Operation::PoolLatency => json(diagnostics.pool_latency(pool)?),
@@ -353,7 +353,7 @@ pub fn dispatch(
         Operation::VolumeList => json(volumes.list(with.asked("pool"))?),
         Operation::VolumeCreate => tagged(volumes.create(with.request()?)?),
         Operation::VolumeShow => tagged(volumes.show(pool, volume)?),
-        Operation::VolumeDelete => json(volumes.delete(pool, volume)?),
+        Operation::VolumeDelete => json(volumes.delete(pool, volume, with.asked_flag("force")?)?),
         Operation::VolumeChange => tagged(volumes.change(pool, volume, with.request()?)?),
         Operation::VolumeResize => tagged(volumes.resize(pool, volume, with.request()?)?),
         Operation::VolumeRollBack => tagged(snapshots.roll_back(pool, volume, &with.request()?)?),
@@ -366,7 +366,9 @@ pub fn dispatch(
         Operation::SnapshotCreate => json(snapshots.create(with.request()?)?),
         Operation::SnapshotShow => tagged(snapshots.show(snapshot)?),
         Operation::SnapshotChange => tagged(snapshots.change(snapshot, &with.request()?)?),
-        Operation::SnapshotDelete => nothing(snapshots.delete(pool, volume, snapshot.2)?),
+        Operation::SnapshotDelete => {
+            nothing(snapshots.delete(snapshot, with.asked_flag("force")?)?)
+        }
         Operation::SnapshotClone => tagged(snapshots.clone_volume(snapshot, &with.request()?)?),
         Operation::SnapshotDiff => json(snapshots.diff(
             (pool, volume),
@@ -423,6 +425,10 @@ pub fn dispatch(
             }
             tagged(exports.set(export, with.asked("pool"), request)?)
         }
+        Operation::ExportDisable => {
+            tagged(exports.disable(export, with.asked("pool"), with.asked_flag("force")?)?)
+        }
+        Operation::ExportEnable => tagged(exports.enable(export, with.asked("pool"))?),
         Operation::SessionList => json(exports.session_list()),
         Operation::SessionEnd => nothing(exports.end_session(with.number("session")?)?),
         Operation::JobList => json(jobs.list()?),

@@ -91,7 +91,8 @@ impl Tag for v1::Export {
             self.volume,
             self.kind,
             self.parameters,
-            self.initiator
+            self.initiator,
+            self.state == "disabled"
         ])
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! An export is created or changed at the protocol first and then in the pool; if the latter fails,
 //! the former is undone, so that running and stored exports agree. An export that cannot be started
-//! is listed with its error and retried.
+//! is listed with its error and retried. A disabled one is stored, but not started.
 
+mod hosts;
 mod request_memory;
 mod reservations;
 mod sessions;
+mod switch;
 
 use super::Result;
 use super::registry::PoolRegistry;
@@ -25,11 +27,20 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 pub(super) use request_memory::RequestMemory;
+pub(super) use switch::Switched;
 
-/// An export that runs, or could not be started.
+/// Why an export is not offered.
+pub(super) enum NotOffered {
+    /// A user disabled it.
+    Disabled,
+    /// It could not be started; it is retried.
+    Failed(String),
+}
+
+/// An export of an open pool.
 pub(super) struct Running {
     pub record: ExportRecord,
-    pub offer: std::result::Result<Box<dyn Export>, String>,
+    pub offer: std::result::Result<Box<dyn Export>, NotOffered>,
 }
 
 fn start_problem(name: &str, error: &io::Error) -> Problem {
@@ -46,6 +57,11 @@ fn start_problem(name: &str, error: &io::Error) -> Problem {
 fn to_api(pool: &str, running: &Running) -> v1::Export {
     let record = running.record.clone();
     let offer = running.offer.as_ref().ok();
+    let (state, error) = match &running.offer {
+        Ok(_) => ("online", None),
+        Err(NotOffered::Disabled) => ("disabled", None),
+        Err(NotOffered::Failed(why)) => ("failed", Some(why.clone())),
+    };
     v1::Export {
         name: record.name,
         pool: pool.to_owned(),
@@ -53,18 +69,11 @@ fn to_api(pool: &str, running: &Running) -> v1::Export {
         kind: record.kind,
         parameters: record.parameters,
         initiator: record.initiator,
-        state: if offer.is_some() { "online" } else { "failed" }.to_owned(),
+        state: state.to_owned(),
         address: offer.map(|offer| offer.address()),
         hints: offer.map(|offer| offer.hints()).unwrap_or_default(),
         sessions: offer.map_or(0, |offer| offer.sessions() as u64),
-        error: running.offer.as_ref().err().cloned(),
-    }
-}
-
-fn subject(pool: &str, volume: Option<&str>) -> String {
-    match volume {
-        Some(volume) => format!("volume {pool}/{volume} is"),
-        None => format!("volumes of pool {pool} are"),
+        error,
     }
 }
 
@@ -81,6 +90,8 @@ pub struct Exports {
     uses: Uses,
     /// By pool and name. Locked briefly, within a change.
     running: Mutex<BTreeMap<(String, String), Running>>,
+    /// Exports that users enabled or disabled since the last [`Exports::take_switched`].
+    switched: Mutex<Vec<Switched>>,
 }
 
 impl Exports {
@@ -100,6 +111,7 @@ impl Exports {
             remote_paths,
             uses: uses.clone(),
             running: Mutex::default(),
+            switched: Mutex::default(),
         }
     }
 
@@ -196,28 +208,39 @@ impl Exports {
             }
         };
         for record in records {
-            let offer = match self.taken(&record.name) {
-                Some(other) => Err(format!(
-                    "pool {other} already has an export {}: delete one of them with `convect \
-                     export delete POOL/{}`",
-                    record.name, record.name
-                )),
-                None => self.offer(pool, &record).map_err(|problem| problem.message),
-            };
-            match &offer {
-                Ok(offer) => tracing::info!("export {} at {}", record.name, offer.address()),
-                Err(why) => tracing::error!("export {} of pool {pool}: {why}", record.name),
-            }
-            let key = (pool.to_owned(), record.name.clone());
-            lock(&self.running).insert(key, Running { record, offer });
+            self.start_one(pool, record);
         }
+    }
+
+    /// Starts a stored export unless it is disabled.
+    fn start_one(&self, pool: &str, record: ExportRecord) {
+        let offer = match self.taken(&record.name) {
+            _ if record.disabled => Err(NotOffered::Disabled),
+            Some(other) if other != pool => Err(NotOffered::Failed(format!(
+                "pool {other} already has an export {}: delete one of them with `convect export \
+                 delete POOL/{}`",
+                record.name, record.name
+            ))),
+            _ => self
+                .offer(pool, &record)
+                .map_err(|problem| NotOffered::Failed(problem.message)),
+        };
+        match &offer {
+            Ok(offer) => tracing::info!("export {} at {}", record.name, offer.address()),
+            Err(NotOffered::Disabled) => tracing::info!("export {} is disabled", record.name),
+            Err(NotOffered::Failed(why)) => {
+                tracing::error!("export {} of pool {pool}: {why}", record.name);
+            }
+        }
+        let key = (pool.to_owned(), record.name.clone());
+        lock(&self.running).insert(key, Running { record, offer });
     }
 
     /// Retries exports that could not be started, as their address may be available now.
     pub fn retry(&self) {
         let failed: Vec<((String, String), ExportRecord)> = lock(&self.running)
             .iter()
-            .filter(|(_, running)| running.offer.is_err())
+            .filter(|(_, running)| matches!(running.offer, Err(NotOffered::Failed(_))))
             .map(|(key, running)| (key.clone(), running.record.clone()))
             .collect();
         for (key, record) in failed {
@@ -234,7 +257,9 @@ impl Exports {
             if !still || twice || self.registry.has_stopped() {
                 continue;
             }
-            let offer = self.offer(pool, &record).map_err(|problem| problem.message);
+            let offer = self
+                .offer(pool, &record)
+                .map_err(|problem| NotOffered::Failed(problem.message));
             if let Ok(offer) = &offer {
                 tracing::info!(
                     "export {name} at {}, started after earlier failures",
@@ -296,37 +321,6 @@ impl Exports {
             })
             .map(|((_, name), _)| name.clone())
             .collect()
-    }
-
-    /// Refuses volumes with a stream in progress.
-    pub(super) fn check_not_moving(&self, pool: &str, volume: Option<&str>) -> Result<()> {
-        if !self.uses.has(pool, volume) {
-            return Ok(());
-        }
-        Err(Problem::new(
-            ProblemCode::Busy,
-            format!(
-                "{} being sent or received: wait until that has finished, or cancel it",
-                subject(pool, volume)
-            ),
-        ))
-    }
-
-    /// Refuses volumes that are exported or have a stream in progress.
-    pub(super) fn check_unused(&self, pool: &str, volume: Option<&str>) -> Result<()> {
-        self.check_not_moving(pool, volume)?;
-        let names = self.names_of(pool, volume);
-        if names.is_empty() {
-            return Ok(());
-        }
-        let what = subject(pool, volume);
-        let names = names.join(", ");
-        Err(Problem::new(
-            ProblemCode::Busy,
-            format!(
-                "{what} exported as {names}: delete the export first with `convect export delete NAME`"
-            ),
-        ))
     }
 
     /// Exports of one pool or of all.
@@ -402,6 +396,7 @@ impl Exports {
             kind: request.kind,
             parameters: request.parameters,
             initiator: request.initiator,
+            disabled: false,
         };
         let clone = request.writable.then(|| record.volume.clone());
         let started = self.offer_and_keep(&pool, record);
@@ -460,6 +455,7 @@ impl Exports {
     }
 
     /// Changes parameters of an export in use and stores them in its pool; undone if either fails.
+    /// Those of a disabled export are stored, and take effect when it is enabled.
     ///
     /// # Errors
     /// When the export does not exist, the protocol cannot make this change, or it cannot be
@@ -484,18 +480,26 @@ impl Exports {
         frontends::check(row, &after)?;
         let mut exports = lock(&self.running);
         let running = exports.get_mut(&(found.pool.clone(), found.name));
-        let Some(Running {
-            record,
-            offer: Ok(offer),
-        }) = running
-        else {
-            return Err(Problem::new(
-                ProblemCode::Refused,
-                format!("export {name} is not online: see `convect export show {name}`"),
-            ));
+        let (record, offer) = match running {
+            Some(Running {
+                record,
+                offer: Ok(offer),
+            }) => (record, Some(offer)),
+            Some(Running {
+                record,
+                offer: Err(NotOffered::Disabled),
+            }) => (record, None),
+            _ => {
+                return Err(Problem::new(
+                    ProblemCode::Refused,
+                    format!("export {name} is not online: see `convect export show {name}`"),
+                ));
+            }
         };
-        let refused = |error| start_problem(name, &error);
-        offer.change(&after).map_err(refused)?;
+        if let Some(offer) = &offer {
+            let refused = |error| start_problem(name, &error);
+            offer.change(&after).map_err(refused)?;
+        }
         let kept = self
             .control
             .pool_exports(&found.pool)
@@ -505,7 +509,7 @@ impl Exports {
                 self.control.pool_set_exports(&found.pool, records)
             });
         if let Err(error) = kept {
-            if let Err(why) = offer.change(&before) {
+            if let Some(Err(why)) = offer.map(|offer| offer.change(&before)) {
                 tracing::error!("cannot revert the change of export {name}: {why}");
             }
             return Err(error.to_api());

@@ -223,6 +223,7 @@ impl Observer {
             .history
             .sample(&mut observed.sampled, &look.pools, up, at_s);
         self.note_failed_jobs(&mut observed.failed, at_s);
+        self.note_switched_exports(at_s);
         drop(observed);
         // Drives that a degraded pool lacks must not be used at the next start.
         if pools().any(|pool| pool.state != "online") {
@@ -442,6 +443,29 @@ impl Observer {
                 format!("the audit log was modified from entry {number} on"),
                 "someone with write access to the state folder changed it: compare it with a copy",
             ));
+        }
+    }
+
+    /// Records an event for each export that a user enabled or disabled.
+    fn note_switched_exports(&self, at_s: u64) {
+        for switched in self.of.exports.take_switched() {
+            let (name, volume) = (&switched.name, &switched.volume);
+            let pool = &switched.pool;
+            let subject = Subject {
+                kind: SubjectKind::Export,
+                pool: Some(pool.clone()),
+                name: name.clone(),
+            };
+            let (code, what, advice) = match switched.enabled {
+                true => (EventCode::ExportEnabled, "enabled", ""),
+                false => (
+                    EventCode::ExportDisabled,
+                    "disabled",
+                    "hosts cannot use it until `convect export enable NAME`",
+                ),
+            };
+            let message = format!("export {name} of {pool}/{volume} was {what}");
+            self.events().note(code, subject, (message, advice), at_s);
         }
     }
 

@@ -254,11 +254,15 @@ impl Pools {
     /// Stops the pool's exports and closes it; an absent pool is removed from the list.
     ///
     /// # Errors
-    /// As the engine's; the exports are started again then.
-    pub fn export(&self, pool: &str) -> Result<()> {
+    /// As the engine's; the exports are started again then. `Busy` without `force` while hosts are
+    /// connected.
+    pub fn export(&self, pool: &str, force: bool) -> Result<()> {
         let _changes = self.registry.begin_change();
         match self.control.pool_status(pool) {
             Ok(status) => {
+                if !force {
+                    self.exports.check_no_hosts(&status.name, None)?;
+                }
                 self.exports.stop(&status.name);
                 if let Err(error) = self.control.pool_export(&status.name) {
                     self.exports.start(&status.name);
@@ -281,14 +285,21 @@ impl Pools {
     /// Destroys a pool with all of its data.
     ///
     /// # Errors
-    /// As the engine's, and when volumes of it are exported.
-    pub fn destroy(&self, pool: &str) -> Result<()> {
+    /// As the engine's, and without `force` when volumes of it are exported. If it fails, the
+    /// exports are started again.
+    pub fn destroy(&self, pool: &str, force: bool) -> Result<()> {
         let _changes = self.registry.begin_change();
         let status = self.registry.pool_status(pool)?;
-        self.exports.check_unused(&status.name, None)?;
-        self.control
-            .pool_destroy(&status.name)
-            .map_err(ToApi::to_api)?;
+        let name = &status.name;
+        match force {
+            true => self.exports.check_not_moving(name, None)?,
+            false => self.exports.check_unused(name, None)?,
+        }
+        self.exports.stop(name);
+        if let Err(error) = self.control.pool_destroy(name) {
+            self.exports.start(name);
+            return Err(error.to_api());
+        }
         tracing::info!("pool {} destroyed", status.name);
         self.registry.try_save();
         Ok(())

@@ -140,16 +140,16 @@ impl Snapshots {
             .map(ToApi::to_api)
     }
 
-    /// Deletes a snapshot.
+    /// Deletes a snapshot, with `force` also its exports.
     ///
     /// # Errors
-    /// As the engine's, and when it is exported.
-    pub fn delete(&self, pool: &str, volume: &str, snapshot: &str) -> Result<()> {
+    /// As the engine's, and without `force` when it is exported.
+    pub fn delete(&self, (pool, volume, snapshot): (&str, &str, &str), force: bool) -> Result<()> {
         let _changes = self.registry.begin_change();
-        self.exports
-            .check_unused(pool, Some(&format!("{volume}@{snapshot}")))?;
         let names = [snapshot.to_owned()];
-        self.registry.snapshot_delete(pool, volume, &names)
+        let delete = || self.registry.snapshot_delete(pool, volume, &names);
+        let exported = format!("{volume}@{snapshot}");
+        self.exports.delete_with(pool, &exported, force, &delete)
     }
 
     /// Ranges that changed from snapshot `from` to snapshot `to` or the volume: at most `limit`
@@ -199,10 +199,11 @@ impl Snapshots {
             .map(ToApi::to_api)
     }
 
-    /// Rolls a volume back to a snapshot.
+    /// Rolls a volume back to a snapshot. With `force` its hosts are disconnected before, since they
+    /// cache its data, and may connect again afterwards.
     ///
     /// # Errors
-    /// As the engine's, and while it is exported, since hosts cache its data.
+    /// As the engine's, and without `force` while an export offers it.
     pub fn roll_back(
         &self,
         pool: &str,
@@ -210,9 +211,15 @@ impl Snapshots {
         request: &v1::VolumeRollBack,
     ) -> Result<v1::Volume> {
         let _changes = self.registry.begin_change();
-        self.exports.check_unused(pool, Some(volume))?;
-        self.registry
-            .volume_roll_back(pool, volume, &request.snapshot)
-            .map(|status| self.volumes.shown(status))
+        match request.force {
+            true => self.exports.check_not_moving(pool, Some(volume))?,
+            false => self.exports.check_not_offered(pool, Some(volume))?,
+        }
+        let stopped = self.exports.stop_offers(pool, volume);
+        let done = self
+            .registry
+            .volume_roll_back(pool, volume, &request.snapshot);
+        self.exports.restart(pool, stopped);
+        done.map(|status| self.volumes.shown(status))
     }
 }

@@ -100,14 +100,20 @@ impl Volumes {
     /// Resizes a volume.
     ///
     /// # Errors
-    /// As the engine's, and while a stream is received into it.
+    /// As the engine's, while a stream is received into it, and `Busy` when it would shrink under
+    /// connected hosts without `force`.
     pub fn resize(
         &self,
         pool: &str,
         volume: &str,
         request: v1::VolumeResize,
     ) -> Result<v1::Volume> {
+        let _changes = self.registry.begin_change();
         self.exports.check_not_moving(pool, Some(volume))?;
+        let shrinks = request.shrink && request.size < self.show(pool, volume)?.size;
+        if shrinks && !request.force {
+            self.exports.check_no_hosts(pool, Some(volume))?;
+        }
         self.registry
             .volume_resize(pool, volume, request.size, request.shrink)
             .map(|status| self.shown(status))
@@ -128,16 +134,15 @@ impl Volumes {
             .map(|status| self.shown(status))
     }
 
-    /// Deletes a volume.
+    /// Deletes a volume, with `force` also its exports.
     ///
     /// # Errors
-    /// As the engine's, and when it is exported.
-    pub fn delete(&self, pool: &str, volume: &str) -> Result<v1::JobRef> {
+    /// As the engine's, and without `force` when it is exported.
+    pub fn delete(&self, pool: &str, volume: &str, force: bool) -> Result<v1::JobRef> {
         let _changes = self.registry.begin_change();
-        self.exports.check_unused(pool, Some(volume))?;
-        self.registry
-            .volume_delete(pool, volume)
-            .map(|job| self.jobs.reference(job))
+        let delete = || self.registry.volume_delete(pool, volume);
+        let job = self.exports.delete_with(pool, volume, force, &delete)?;
+        Ok(self.jobs.reference(job))
     }
 
     /// Counters of a volume.

@@ -101,6 +101,11 @@ pub fn exports(
     for export in exports {
         let of = [&export.pool, &export.volume, &export.name, &export.kind].map(String::as_str);
         page.add(the::EXPORT_UP, &of, u8::from(export.state == "online"));
+        page.add(
+            the::EXPORT_DISABLED,
+            &of,
+            u8::from(export.state == "disabled"),
+        );
         page.add(the::EXPORT_SESSIONS, &of, export.sessions);
         if let Some(look) = looks.get(&(of[0], of[2])) {
             export_figures(page, &of, look);

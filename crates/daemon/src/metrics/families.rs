@@ -163,7 +163,8 @@ families! {
     VOLUME_READ_SIZES Histogram "convect_volume_read_size_bytes" VOLUME "Sizes of host reads."
     VOLUME_WRITE_SIZES Histogram "convect_volume_write_size_bytes" VOLUME "Sizes of host writes."
 
-    EXPORT_UP Gauge "convect_export_up" EXPORT "1 when it is offered, 0 when it could not be started."
+    EXPORT_UP Gauge "convect_export_up" EXPORT "1 when it is offered, 0 when it could not be started or is disabled."
+    EXPORT_DISABLED Gauge "convect_export_disabled" EXPORT "1 when a user disabled it, 0 otherwise."
     EXPORT_SESSIONS Gauge "convect_export_sessions" EXPORT "Connected hosts."
     EXPORT_READS Counter "convect_export_reads" EXPORT "Completed reads through it."
     EXPORT_WRITES Counter "convect_export_writes" EXPORT "Completed writes through it."

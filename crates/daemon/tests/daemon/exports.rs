@@ -396,21 +396,21 @@ fn exported_objects_are_not_deleted() {
             .create(export_request(name, "tank", "a", at))
             .unwrap();
     }
-    let problem = manager.volumes.delete("tank", "a").unwrap_err();
+    let problem = manager.volumes.delete("tank", "a", false).unwrap_err();
     assert_eq!(problem.code, ProblemCode::Busy);
     assert!(
         problem.message.contains("tank/a is exported as e, f"),
         "{problem}"
     );
-    let problem = manager.pools.destroy("tank").unwrap_err();
+    let problem = manager.pools.destroy("tank", false).unwrap_err();
     assert_eq!(problem.code, ProblemCode::Busy);
     assert!(problem.message.contains("e, f"), "{problem}");
-    manager.volumes.delete("tank", "b").unwrap();
+    manager.volumes.delete("tank", "b", false).unwrap();
     for name in ["e", "f"] {
         manager.exports.delete(name, None).unwrap();
     }
-    manager.volumes.delete("tank", "a").unwrap();
-    manager.pools.destroy("tank").unwrap();
+    manager.volumes.delete("tank", "a", false).unwrap();
+    manager.pools.destroy("tank", false).unwrap();
 }
 
 #[test]
@@ -418,10 +418,10 @@ fn closed_pool_takes_its_exports_along() {
     let (world, _folder, first) = setup();
     first
         .exports
-        .create(export_request("e", "tank", "a", "along-1"))
+        .create(export_request("e", "tank", "a", "idle-along-1"))
         .unwrap();
-    first.pools.export("tank").unwrap();
-    assert!(!is_offered("along-1"));
+    first.pools.export("tank", false).unwrap();
+    assert!(!is_offered("idle-along-1"));
     assert!(first.exports.list(None).items.is_empty());
 
     let elsewhere = tempfile::tempdir().unwrap();
@@ -432,7 +432,7 @@ fn closed_pool_takes_its_exports_along() {
         accept_old: false,
     };
     second.pools.import("tank", &request).unwrap();
-    assert!(is_offered("along-1"));
+    assert!(is_offered("idle-along-1"));
 }
 
 #[test]

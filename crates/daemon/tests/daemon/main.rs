@@ -2,6 +2,7 @@
 
 mod access;
 mod answers;
+mod busy;
 mod common;
 mod conditions;
 mod config;

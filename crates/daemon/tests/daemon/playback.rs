@@ -113,7 +113,7 @@ fn recreated_volume_has_no_recording_and_deleted_one_is_dropped() {
     let (_world, _folder, manager) = started(&["v"]);
     manager.playback.record(1000, LONG);
     assert_eq!(told(&manager, 0, 5000).frames.len(), 1);
-    manager.volumes.delete("tank", "v").unwrap();
+    manager.volumes.delete("tank", "v", false).unwrap();
     manager.playback.record(1010, LONG);
     manager.volumes.create(volume_request("tank", "v")).unwrap();
     assert_eq!(told(&manager, 0, 5000).frames, []);

@@ -24,7 +24,7 @@ fn open_pools_are_reopened_after_restart() {
             .create(pool_request(name, &[drive], false))
             .unwrap();
     }
-    first.pools.export("pond").unwrap();
+    first.pools.export("pond", false).unwrap();
     let added = api::v1::VdriveAdd {
         tier: api::v1::Tier::Fast,
         layout: api::v1::Layout::Concat,
@@ -169,11 +169,11 @@ fn absent_pool_stays_listed_until_removed() {
         assert_eq!(again.pools.list().unwrap().absent.len(), 1);
     }
     let last = manager(&world, folder.path());
-    last.pools.export("tank").unwrap();
+    last.pools.export("tank", false).unwrap();
     drop(last);
     let after = manager(&world, folder.path());
     assert!(after.pools.list().unwrap().absent.is_empty());
-    let problem = after.pools.export("tank").unwrap_err();
+    let problem = after.pools.export("tank", false).unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
 }
 

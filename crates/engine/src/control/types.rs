@@ -624,6 +624,8 @@ pub struct ExportRecord {
     pub parameters: BTreeMap<String, String>,
     /// The initiator that uses it, if one was specified.
     pub initiator: Option<String>,
+    /// It is stored, but not offered to hosts.
+    pub disabled: bool,
 }
 
 /// A job.

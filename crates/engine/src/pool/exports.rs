@@ -18,6 +18,7 @@ impl Pool {
             kind: export.kind.clone(),
             parameters: export.parameters.clone(),
             initiator: export.initiator.clone(),
+            disabled: export.disabled,
         };
         config.exports.iter().map(record).collect()
     }
@@ -51,6 +52,7 @@ impl Pool {
                 kind: export.kind,
                 parameters: export.parameters,
                 initiator: export.initiator,
+                disabled: export.disabled,
             };
             config.exports = exports.into_iter().map(keep).collect();
             Ok(())

@@ -170,6 +170,7 @@ fn an_export_that_is_gone_is_forgotten_and_one_that_is_kept_goes_on() {
         kind: "nbd".to_owned(),
         parameters: std::collections::BTreeMap::new(),
         initiator: None,
+        disabled: false,
     };
     let writes = |export: &str| {
         let client = open(&engine, "v", export, None);
@@ -191,4 +192,34 @@ fn an_export_that_is_gone_is_forgotten_and_one_that_is_kept_goes_on() {
     new.read(0, 4096).unwrap();
     assert_eq!(did(&engine, "newer"), Some([1, 0, 4096, 0]));
     assert_eq!(did(&engine, "kept"), Some([0, 2, 0, 8192]));
+}
+
+#[test]
+fn a_disabled_export_stays_disabled_in_another_process() {
+    let folder = Folder::new();
+    let first = start(&folder);
+    let drives: Vec<String> = first
+        .pool_status("tank")
+        .unwrap()
+        .vdrives
+        .iter()
+        .flat_map(|vdrive| vdrive.drives.iter().map(|drive| drive.spec.clone()))
+        .collect();
+    let record = |name: &str, disabled| ExportRecord {
+        name: name.to_owned(),
+        volume: "v".to_owned(),
+        kind: "nbd".to_owned(),
+        parameters: [("listen".to_owned(), "unix:/n".to_owned())].into(),
+        initiator: None,
+        disabled,
+    };
+    let exports = vec![record("off", true), record("on", false)];
+    first.pool_set_exports("tank", exports.clone()).unwrap();
+    first.pool_export("tank").unwrap();
+    drop(first);
+    let second = engine(2);
+    second
+        .pool_import(&drives, "tank", engine::ImportOptions::default())
+        .unwrap();
+    assert_eq!(second.pool_exports("tank").unwrap(), exports);
 }

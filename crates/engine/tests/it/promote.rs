@@ -473,6 +473,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         kind: "nbd".to_owned(),
         parameters: BTreeMap::new(),
         initiator: None,
+        disabled: false,
     };
     engine.pool_set_exports("tank", vec![export]).unwrap();
     refused("c", ErrorCode::Busy, "exported as look");

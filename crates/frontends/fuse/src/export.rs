@@ -75,6 +75,13 @@ impl Export for FuseExport {
         self.file.opened.load(Ordering::Relaxed)
     }
 
+    fn hosts(&self) -> Vec<String> {
+        match self.sessions() {
+            0 => Vec::new(),
+            _ => vec![format!("programs that have {} open", self.address())],
+        }
+    }
+
     fn note_space(&self, space: Space, _warns: bool) {
         let mut known = self
             .file

@@ -140,6 +140,10 @@ impl Export for NbdExport {
         self.shared.sessions()
     }
 
+    fn hosts(&self) -> Vec<String> {
+        self.shared.hosts()
+    }
+
     /// Applies all parameters except for the listen address to new connections. Certificate files
     /// are read again.
     fn change(&self, parameters: &BTreeMap<String, String>) -> Result<()> {

@@ -2,9 +2,9 @@
 
 use crate::tls::Tls;
 use block::BlockDevice;
-use reactor::{Budget, Connections, Full, Share, ShareLimits, Shares, Stream};
+use reactor::{Budget, Connections, Full, Origin, Share, ShareLimits, Shares, Stream};
 use std::cell::RefCell;
-use std::net::{IpAddr, Shutdown};
+use std::net::{IpAddr, Ipv4Addr, Shutdown};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -136,6 +136,17 @@ impl Shared {
     /// Number of connections in transmission.
     pub(crate) fn sessions(&self) -> usize {
         self.places.taken()
+    }
+
+    /// The hosts of these connections. Clients of a Unix socket have no address.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        let local = Origin::of(Ipv4Addr::UNSPECIFIED.into());
+        let origins = self.places.origins().into_iter();
+        let name = |origin: Origin| match origin == local {
+            true => "a program on this server".to_owned(),
+            false => origin.to_string(),
+        };
+        origins.map(name).collect()
     }
 
     /// Stops the listener, and the sessions after their requests in flight.

@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::volume::Volume;
 use reactor::Remote;
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -96,11 +96,42 @@ impl Shared {
         self.sessions.load(Ordering::Acquire)
     }
 
+    /// The connected virtual machine monitor.
+    pub(crate) fn monitor(&self) -> Option<String> {
+        let connection = self.connection();
+        let control = connection.control.as_ref()?;
+        Some(match peer_process(control) {
+            Some(process) => format!("virtual machine monitor (process {process})"),
+            None => "virtual machine monitor".to_owned(),
+        })
+    }
+
     pub(crate) fn with_notifications(&self, act: impl FnOnce(&OwnedFd)) {
         if let Some(socket) = &self.connection().notifications {
             act(socket);
         }
     }
+}
+
+/// Process id of the peer when it connected; none where the system does not tell, or not to this namespace.
+fn peer_process(socket: &UnixStream) -> Option<i32> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).ok()?;
+    // SAFETY: the descriptor is open, `peer` has `length` bytes, and both outlive the call.
+    let failed = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut length,
+        )
+    };
+    (failed == 0 && peer.pid > 0).then_some(peer.pid)
 }
 
 /// Accepts and serves one connection after the other until the export stops.

@@ -141,6 +141,10 @@ impl Export for VhostUserBlk {
         self.shared.sessions()
     }
 
+    fn hosts(&self) -> Vec<String> {
+        self.shared.monitor().into_iter().collect()
+    }
+
     fn change(&self, parameters: &BTreeMap<String, String>) -> Result<()> {
         let path = parameters
             .get("path")

@@ -104,6 +104,11 @@ impl OriginCounts {
         Some(*largest.0)
     }
 
+    /// The origins that hold places, in order.
+    pub fn origins(&self) -> impl Iterator<Item = Origin> {
+        self.origins.keys().copied()
+    }
+
     /// Whether nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.all == 0 && self.origins.is_empty() && self.networks.is_empty()

@@ -1,6 +1,7 @@
 //! Who a peer is, as far as shares are concerned: everything that one owner can have many of is one origin.
 
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Where a peer comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -34,6 +35,19 @@ impl Origin {
     }
 }
 
+impl fmt::Display for Origin {
+    fn fmt(&self, text: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::User(id) => write!(text, "user {id}"),
+            Self::V4(bits) => Ipv4Addr::from_bits(*bits).fmt(text),
+            Self::V6(prefix) => {
+                let first = Ipv6Addr::from_bits(u128::from(*prefix) << 64);
+                write!(text, "{first}/64")
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +62,8 @@ mod tests {
         assert_ne!(origin("2001:db8::1"), origin("2001:db8:0:1::1"));
         assert_eq!(origin("::ffff:192.0.2.1"), origin("192.0.2.1"));
         assert_ne!(origin("192.0.2.1"), origin("192.0.2.2"));
+        assert_eq!(origin("192.0.2.1").to_string(), "192.0.2.1");
+        assert_eq!(origin("2001:db8::1").to_string(), "2001:db8::/64");
         let network = |text| origin(text).network();
         assert_eq!(network("2001:db8:1:1::1"), network("2001:db8:1:2::1"));
         assert_ne!(network("2001:db8:1:1::1"), network("2001:db8:2:1::1"));

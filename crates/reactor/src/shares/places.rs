@@ -90,6 +90,11 @@ impl Shares {
         self.0.lock().counts.all()
     }
 
+    /// The origins that hold places, in order.
+    pub fn origins(&self) -> Vec<Origin> {
+        self.0.lock().counts.origins().collect()
+    }
+
     /// The address with most places, of several the lowest.
     pub fn largest(&self) -> Option<Origin> {
         self.0.lock().counts.largest()

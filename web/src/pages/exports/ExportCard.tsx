@@ -10,6 +10,7 @@ import { Confirm } from "../../ui/Confirm";
 import { Facts } from "../../ui/Facts";
 import { State } from "../../ui/State";
 import { ChangeExport } from "./ChangeExport";
+import { SwitchExport } from "./SwitchExport";
 import { ways } from "./connect";
 
 /** An export with the commands that connect to it. */
@@ -17,6 +18,7 @@ export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
   const operator = useMay("operator");
   const [ending, setEnding] = useState(false);
   const [changing, setChanging] = useState(false);
+  const [switching, setSwitching] = useState(false);
   const connect = ways(of);
   const [system, setSystem] = useState(connect[0]?.system);
   const shown = connect.find((way) => way.system === system) ?? connect[0];
@@ -41,6 +43,14 @@ export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
               onClick={() => setChanging(true)}
             >
               Change
+            </button>
+            <button
+              type="button"
+              className="small"
+              aria-label={`${of.state === "disabled" ? "Enable" : "Disable"} ${of.name}`}
+              onClick={() => setSwitching(true)}
+            >
+              {of.state === "disabled" ? "Enable" : "Disable"}
             </button>
             <button
               type="button"
@@ -80,6 +90,7 @@ export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
         {shown && <Code label={`Commands for ${shown.system}`} text={shown.lines.join("\n")} />}
       </details>
       {changing && <ChangeExport of={of} onClose={() => setChanging(false)} />}
+      {switching && <SwitchExport of={of} onClose={() => setSwitching(false)} />}
       {ending && (
         <Confirm
           of={{
