@@ -26,3 +26,4 @@ mod state;
 mod streams;
 mod targets;
 mod wear;
+mod why;
