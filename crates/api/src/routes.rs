@@ -391,6 +391,18 @@ const HISTORY: &[Query] = &[
         shape: Shape::Whole(1, None),
     },
 ];
+const WHY: &[Query] = &[
+    Query {
+        name: "from",
+        about: "Start of the examined time, in seconds since 1970; five minutes before `to` by default.",
+        shape: Shape::Whole(0, None),
+    },
+    Query {
+        name: "to",
+        about: "End (exclusive), in seconds since 1970; now by default.",
+        shape: Shape::Whole(0, None),
+    },
+];
 const PLANNED: &[Query] = &[
     Query {
         name: "policy",
@@ -495,6 +507,7 @@ routes! {
     VolumeMap, Get, Viewer, "/v1/volumes/{pool}/{volume}/map", 200, gives VolumeMap, query CELLS; "Show the map of a volume: bytes by tier and cell."
     VolumeMapFrames, Get, Viewer, "/v1/volumes/{pool}/{volume}/map/frames", 200, gives MapFrames, query FRAMES; "Show the map history of a volume in the last hour: a complete map, and its changes."
     VolumeExplain, Get, Viewer, "/v1/volumes/{pool}/{volume}/explain", 200, gives Explanation, query LBA; "Explain where a block is stored, since when, why it was moved there and what it displaced."
+    VolumeWhy, Get, Viewer, "/v1/volumes/{pool}/{volume}/why", 200, gives Why, query WHY; "Explain why a volume is slow, or was at an earlier time: causes by the latency that they explain, with evidence and what to do."
     ExportList, Get, Viewer, "/v1/exports", 200, gives ExportList, query POOL; "List exports."
     ExportCreate, Post, Operator, "/v1/exports", 201, takes ExportCreate, gives Export; "Export a volume by a protocol, now and whenever its pool is opened."
     ExportShow, Get, Viewer, "/v1/exports/{export}", 200, gives Export, query POOL; "Show an export."

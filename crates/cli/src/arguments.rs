@@ -15,6 +15,7 @@ use crate::server_arguments::Server;
 use crate::stream_arguments::{Receive, Send};
 use crate::target_arguments::Targets;
 use crate::transport::DaemonSelection;
+use crate::why_arguments::{WHY_AFTER, Why};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -85,6 +86,9 @@ pub enum Command {
     /// Explain where a block is stored, since when, why it was moved there and what it displaced
     #[command(after_help = EXPLAIN_AFTER)]
     Explain(Explain),
+    /// Explain why a volume is slow, or was: causes by the latency that they explain, and what to do
+    #[command(after_help = WHY_AFTER)]
+    Why(Why),
     /// Manage quality of service: guaranteed IOPS, bandwidth and latency
     #[command(subcommand)]
     Qos(Qos),

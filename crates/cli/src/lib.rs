@@ -37,6 +37,7 @@ mod target_arguments;
 mod top;
 mod transport;
 mod visible;
+mod why_arguments;
 
 pub use arguments::Arguments;
 pub use client::Client;

@@ -153,6 +153,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Export(command) => commands::export(&client()?, json, command),
         Command::Session(command) => commands::session(&client()?, json, command),
         Command::Explain(command) => commands::explain(&client()?, json, command),
+        Command::Why(command) => commands::why(&client()?, json, command),
         Command::Qos(command) => commands::qos(&client()?, json, command),
         Command::Latency { name } => commands::latency(&client()?, json, name),
         Command::Map(command) => commands::map(&client()?, json, command),

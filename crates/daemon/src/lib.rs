@@ -44,6 +44,7 @@ mod span;
 mod state;
 mod sync;
 mod volume_io;
+mod why;
 
 pub use access::Caller;
 pub use config::{Config, LogLevel, TlsFiles, parse_listen_address, parse_metrics_address};

@@ -26,6 +26,7 @@ mod targets;
 mod volumes;
 mod wear;
 mod what_if;
+mod why;
 
 pub use access::{
     AuditEntry, AuditList, LogIn, Login, Role, Token, TokenCreate, TokenList, TokenMade,
@@ -78,3 +79,4 @@ pub use volumes::{
 };
 pub use wear::{PoolChange, PromotionBudget, Wear};
 pub use what_if::{Forecast, ForecastPoint, WhatIf};
+pub use why::{Why, WhyAction, WhyCause, WhyFinding, WhyLoad, WhyVerdict};

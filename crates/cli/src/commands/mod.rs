@@ -32,6 +32,7 @@ mod volume;
 mod watch;
 mod wear;
 mod what_if;
+mod why;
 
 pub use access::{audit, token};
 pub use check::{check, repair};
@@ -55,3 +56,4 @@ pub use snapshot::snapshot;
 pub use stream::{receive, send};
 pub use top::top;
 pub use volume::{map, volume};
+pub use why::why;

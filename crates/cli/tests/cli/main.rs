@@ -11,4 +11,5 @@ mod scripted;
 mod serve;
 mod thin;
 mod wear;
+mod why;
 mod words;

@@ -52,7 +52,9 @@ const COMMON: [Row; 6] = [
     ("read_latency", "s", Aggregation::MeanOf(0)),
     ("write_latency", "s", Aggregation::MeanOf(1)),
 ];
-/// Additional metrics of pools and volumes; then those of each other kind.
+/// Additional metrics of pools and volumes; then those of each other kind. The last two are mean
+/// numbers of operations that waited at the gate of quality of service: for the volume's own
+/// maximum, and for volumes served first.
 const HOSTS: &[Row] = &[
     ("ram_bytes", "B/s", Aggregation::Rate),
     ("fast_bytes", "B/s", Aggregation::Rate),
@@ -60,6 +62,8 @@ const HOSTS: &[Row] = &[
     ("empty_bytes", "B/s", Aggregation::Rate),
     ("promoted_bytes", "B/s", Aggregation::Rate),
     ("demoted_bytes", "B/s", Aggregation::Rate),
+    ("limit_wait", "", Aggregation::Rate),
+    ("share_wait", "", Aggregation::Rate),
 ];
 const TIER: &[Row] = &[
     ("served_bytes", "B/s", Aggregation::Rate),

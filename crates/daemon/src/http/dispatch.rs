@@ -292,6 +292,7 @@ pub fn dispatch(
         snapshots,
         transfers,
         volumes,
+        why,
         ..
     } = manager.as_ref();
     let pool = with.text("pool");
@@ -392,6 +393,10 @@ pub fn dispatch(
         }
         Operation::VolumeCounters => json(volumes.counters(pool, volume)?),
         Operation::VolumeLatency => json(diagnostics.volume_latency(pool, volume)?),
+        Operation::VolumeWhy => {
+            let times = (with.asked_number("from")?, with.asked_number("to")?);
+            json(why.volume(pool, volume, times, now_s())?)
+        }
         Operation::VolumeMap => {
             let cells = with.asked_number("cells")?;
             let start = with.asked_number("start")?.unwrap_or(0);

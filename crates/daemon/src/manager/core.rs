@@ -26,6 +26,7 @@ use super::transfers::Transfers;
 use super::uses::Uses;
 use super::volumes::Volumes;
 use super::wear::WearMonitor;
+use super::why::WhySlow;
 use crate::access::Access;
 use crate::clock::now_s;
 use crate::config::REQUEST_MEMORY;
@@ -103,6 +104,7 @@ pub struct Manager {
     pub transfers: Arc<Transfers>,
     pub volumes: Arc<Volumes>,
     pub wear: Arc<WearMonitor>,
+    pub why: WhySlow,
     began: Instant,
 }
 
@@ -176,6 +178,7 @@ impl Manager {
             ram: RamTiers::new(control, config.ram),
             snapshots: Snapshots::new(&registry, &exports, &volumes),
             transfers: Arc::new(Transfers::new(&registry, &exports, &jobs, &uses)),
+            why: WhySlow::new(&registry, &status, &jobs, &history, &notifications),
             access,
             anchors,
             diagnostics,

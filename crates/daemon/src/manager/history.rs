@@ -2,6 +2,8 @@
 
 mod figures;
 mod sample;
+mod sources;
+mod window;
 
 use super::exports::Exports;
 use crate::Control;
@@ -11,9 +13,12 @@ use crate::state::StateFiles;
 use crate::sync::lock;
 use engine::PoolLook;
 use sample::{Deltas, Sample};
+use sources::RecentSources;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+pub(super) use window::Window;
 
 /// The previous sample.
 #[derive(Default)]
@@ -43,6 +48,7 @@ pub struct History {
     store: Store,
     /// Peak second of the drives of each tier since the pool was opened, by object. Locked briefly.
     peaks: Mutex<BTreeMap<String, Peak>>,
+    sources: RecentSources,
 }
 
 impl History {
@@ -57,6 +63,7 @@ impl History {
             exports: Arc::clone(exports),
             store: Store::new(files),
             peaks: Mutex::default(),
+            sources: RecentSources::default(),
         }
     }
 
@@ -86,6 +93,7 @@ impl History {
             None => 0.0,
         };
         sampled.at = Some((up, at_s));
+        self.sources.note(pools, at_s);
         let mut sample = Sample::new(seconds, std::mem::take(&mut sampled.counted));
         let exports = self.exports.list(None).items;
         for pool in pools {

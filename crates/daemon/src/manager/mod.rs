@@ -23,6 +23,7 @@
 //! | `pools` | pools, their vdrives and scrubs | registry, jobs, exports, anchors, fills, wear, health |
 //! | `drives` | single drives | registry, wear, health |
 //! | `notifications` | events, alerts and their targets | – |
+//! | `why` | why a volume is slow | registry, status_cache, jobs, history, notifications |
 //! | `observe` | findings, once a second | registry, status_cache, exports, jobs, schedules, fills, wear, health, history, notifications |
 //! | `fleet` | other daemons beside this one | pools, jobs, notifications |
 //! | `live` | live status for viewers | status_cache, jobs, volumes |
@@ -57,6 +58,7 @@ mod transfers;
 mod uses;
 mod volumes;
 mod wear;
+mod why;
 
 /// What parts answer.
 type Result<T> = std::result::Result<T, api::v1::Problem>;

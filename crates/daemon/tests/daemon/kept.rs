@@ -14,9 +14,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const BEGIN_S: u64 = 2_000_000;
+pub const BEGIN_S: u64 = 2_000_000;
 const MIB: u64 = 1 << 20;
-const SIZE: u64 = 64 << 10;
+pub const SIZE: u64 = 64 << 10;
 
 thread_local! {
     /// Devices of the exports started by the test's thread, by name.
@@ -63,7 +63,7 @@ impl CompletionSink for Answer {
 }
 
 /// Performs an operation through an export, and waits for it.
-fn does(export: &str, kind: OpKind, offset: u64) {
+pub fn does(export: &str, kind: OpKind, offset: u64) {
     let device = STARTED.with_borrow(|started| {
         let found = started.iter().find(|(name, _)| name == export);
         found.unwrap().1.clone()
@@ -88,15 +88,17 @@ fn drive(folder: &Path, kind: &str, name: &str, mib: u64) -> String {
     format!("{kind}file:{}?size={mib}M", path.display())
 }
 
-struct Site {
-    manager: Manager,
-    second: u64,
+/// A daemon over the real engine, with one pool and one volume.
+pub struct Site {
+    pub manager: Manager,
+    /// Seconds since [`BEGIN_S`].
+    pub second: u64,
     folder: tempfile::TempDir,
 }
 
 impl Site {
     /// A mirror of two fast drives over a modelled disk; a volume with two exports.
-    fn start() -> Self {
+    pub fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::start(&EngineConfig {
             threads: 2,
@@ -149,7 +151,8 @@ impl Site {
         site
     }
 
-    fn look(&mut self) {
+    /// Ends a second: it is recorded.
+    pub fn look(&mut self) {
         self.second += 1;
         let up = Duration::from_secs(self.second);
         self.manager.observer.observe(up, BEGIN_S + self.second);

@@ -27,3 +27,4 @@ mod state;
 mod streams;
 mod targets;
 mod wear;
+mod why;

@@ -5,6 +5,7 @@
 //! does not reduce what its tier did before.
 
 mod policies;
+mod waits;
 
 use crate::history::{Counts, Kind, SERIES_MAX, Values};
 use engine::{DriveStatus, IoCounters, PoolLook, PoolStatus, SourceTimes, Tier, VdriveStatus};
@@ -16,6 +17,9 @@ const BLOCK_BYTES: u64 = BLOCK as u64;
 const ERRORS: usize = 6;
 const SESSIONS: usize = 6;
 const VDRIVE_USED: usize = 7;
+/// Of a pool or a volume: nanoseconds that operations waited at the gate.
+const LIMIT_WAIT: usize = 12;
+const SHARE_WAIT: usize = 13;
 /// Of a tier: first own metric, and the levels among them.
 const TIER_OWN: usize = 6;
 const TIER_LEVELS: usize = 10;
@@ -140,6 +144,12 @@ impl Sample {
     }
 
     fn tell(&mut self, kind: Kind, object: String, mut values: Values, spread: Counts) {
+        if matches!(kind, Kind::Pool | Kind::Volume) {
+            // Nanoseconds waited a second are billions of waiting operations (Little's law).
+            values[LIMIT_WAIT..=SHARE_WAIT]
+                .iter_mut()
+                .for_each(|wait| *wait /= 1e9);
+        }
         values[kind.names().count()..].fill(f32::NAN);
         if spread != Counts::default() {
             self.counts.push((object.clone(), spread));
@@ -151,14 +161,18 @@ impl Sample {
     pub fn pool(&mut self, look: &PoolLook, sessions: &BTreeMap<&str, u64>) {
         let pool = &look.status;
         let (mut all, mut ram) = (Counts::default(), Deltas::default());
-        let mut volumes = BTreeMap::new();
+        let (mut volumes, mut sums) = (BTreeMap::new(), [0; 2]);
         for volume in &look.volumes {
             let object = Kind::Volume.object(&pool.name, Some(&volume.status.name));
             let from_ram = self.since(&format!("ram of {object}"), Deltas::ram(&volume.sources));
             ram.add(&from_ram.unwrap_or_default());
             let now = Deltas::hosts(&volume.counters, volume.spread);
-            if let Some(did) = self.since(&object, now) {
+            if let Some(mut did) = self.since(&object, now) {
+                let waited = self.waited(&pool.name, &volume.status, &did);
+                did.counted[LIMIT_WAIT..=SHARE_WAIT].copy_from_slice(&waited);
                 all.add(&did.spread);
+                sums[0] += waited[0];
+                sums[1] += waited[1];
                 volumes.insert(volume.status.name.as_str(), did);
                 self.tell(Kind::Volume, object, did.values(self.seconds), did.spread);
             }
@@ -167,7 +181,8 @@ impl Sample {
         let drives = self.vdrives(pool);
         let object = Kind::Pool.object(&pool.name, None);
         let now = Deltas::hosts(&look.counters, Counts::default());
-        if let Some(did) = self.since(&object, now) {
+        if let Some(mut did) = self.since(&object, now) {
+            did.counted[LIMIT_WAIT..=SHARE_WAIT].copy_from_slice(&sums);
             self.tell(Kind::Pool, object, did.values(self.seconds), all);
             self.tiers(pool, &did, (&ram, &drives));
         }
