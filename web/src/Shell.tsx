@@ -3,6 +3,9 @@ import { useConnected } from "./live/stream";
 import { href, usePlace } from "./router";
 import { useMay, useSession } from "./session";
 import { useTheme } from "./theme";
+import { ErrorBoundary } from "./ui/ErrorBoundary";
+import { ToastList } from "./ui/ToastList";
+import { RangeProvider } from "./chart/range";
 import { Audit } from "./pages/audit/Audit";
 import { Drives } from "./pages/drives/Drives";
 import { Events } from "./pages/events/Events";
@@ -103,8 +106,11 @@ export function Shell({ onLogOut }: { onLogOut: () => void }) {
       </header>
       <Navigation entries={entries} at={shown.place} />
       <main id="content" tabIndex={-1}>
-        {shown.show(rest)}
+        <ErrorBoundary key={shown.place}>
+          <RangeProvider key={shown.place}>{shown.show(rest)}</RangeProvider>
+        </ErrorBoundary>
       </main>
+      <ToastList />
     </div>
   );
 }

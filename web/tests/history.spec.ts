@@ -56,6 +56,8 @@ test("what is drawn is what was done", async ({ page, daemon }) => {
     await expect(chart("IOPS"), title).toHaveAccessibleName(/writes up to [1-9]/);
     await expect(chart("Throughput")).toHaveAccessibleName(/writes up to [1-9]/);
     await expect(chart("Write latency")).toHaveAccessibleName(/p99 up to [0-9.]+ .?s/);
+    await expect(chart("By size")).toHaveAccessibleName(/[1-9][0-9,.k]* writes/);
+    await dialog.getByText("Table: By size").click();
     await expect(dialog.getByRole("table", { name: "By size" })).toBeVisible();
     await page.keyboard.press("Escape");
   }

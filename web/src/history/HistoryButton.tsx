@@ -1,11 +1,11 @@
 import { useState } from "react";
+import { RangePicker } from "../chart/range";
 import { Dialog } from "../ui/Dialog";
-import { HistoryCharts, type Span, SpanField } from "./HistoryCharts";
+import { HistoryCharts } from "./HistoryCharts";
 
 /** Opens what an object did over time. `title` is what people call it. */
 export function HistoryButton({ object, title }: { object: string; title: string }) {
   const [shown, setShown] = useState(false);
-  const [span, setSpan] = useState<Span>("3600");
   return (
     <>
       <button
@@ -18,8 +18,8 @@ export function HistoryButton({ object, title }: { object: string; title: string
       </button>
       {shown && (
         <Dialog title={`${title} over time`} wide onClose={() => setShown(false)}>
-          <SpanField value={span} onChange={setSpan} />
-          <HistoryCharts object={object} span={span} />
+          <RangePicker />
+          <HistoryCharts object={object} />
         </Dialog>
       )}
     </>

@@ -1,59 +1,68 @@
-import { api } from "../api/client";
+import { useMemo } from "react";
 import type { History } from "../api/types";
-import { useData } from "../live/useData";
-import { SelectField } from "../ui/Field";
-import { Spark } from "../ui/Spark";
-import { type Chart, chartsOf, wordsOf } from "./charts";
-import { sizesOf, timesOf, valuesOf } from "./figures";
-import { Spread } from "./Spread";
+import { Chart } from "../chart/Chart";
+import { Histogram } from "../chart/Histogram";
+import { type Chart as ChartPlan, chartsOf, wordsOf } from "./charts";
+import { type Part, momentsOf, sizesOf, timesOf, valuesOf } from "./figures";
+import { useHistory } from "./useHistory";
 
-const SPANS = [
-  ["600", "ten minutes"],
-  ["3600", "an hour"],
-  ["86400", "a day"],
-  ["604800", "a week"],
-  ["2592000", "a month"],
-  ["63072000", "two years"],
-] as const;
-export type Span = (typeof SPANS)[number][0];
-
-/** How far back the charts go. */
-export function SpanField({ value, onChange }: { value: Span; onChange: (span: Span) => void }) {
-  return <SelectField label="The last" value={value} options={SPANS} onChange={onChange} />;
-}
-
-function ChartOf({ of, history }: { of: Chart; history: History }) {
-  const words = wordsOf(of, history);
-  const lines = of.lines.map(({ name, tone, gap }) => ({ name, tone, values: valuesOf(history, name, gap) }));
+/** One chart of a history. */
+export function HistoryChart({ of, history }: { of: ChartPlan; history: History }) {
+  const at = useMemo(() => momentsOf(history), [history]);
+  const lines = useMemo(
+    () =>
+      of.lines.map(({ name, word, tone, gap }) => ({
+        name: word,
+        tone,
+        values: valuesOf(history, name, gap, of.bands),
+      })),
+    [of, history],
+  );
   return (
-    <figure className="chart">
-      <figcaption>
-        <b>{of.title}</b> <small>{words}</small>
-      </figcaption>
-      <Spark label={`${of.title}: ${words}`} least={1e-6} lines={lines} />
-    </figure>
+    <Chart
+      title={of.title}
+      summary={wordsOf(of, history)}
+      at={at}
+      lines={lines}
+      show={of.show}
+      binary={of.binary ?? false}
+      bands={of.bands ?? false}
+    />
   );
 }
 
-/** History of an object, with percentiles, sizes and depth. */
-export function HistoryCharts({ object, span }: { object: string; span: Span }) {
-  const look = (signal: AbortSignal) => {
-    const to = Math.floor(Date.now() / 1000);
-    const query = { object, from: to - Number(span), to };
-    return api.get("/v1/history", { query, signal });
-  };
-  const { value, error } = useData(`history ${object} ${span}`, look, 15);
+/** Operations by bounds, reads and writes beside each other. */
+function Operations({ title, parts }: { title: string; parts: Part[] }) {
+  const shown = useMemo(
+    () => ({
+      buckets: parts.map((part) => part.name),
+      bars: [
+        { name: "reads", tone: "accent" as const, counts: parts.map((part) => part.reads) },
+        { name: "writes", tone: "second" as const, counts: parts.map((part) => part.writes) },
+      ],
+    }),
+    [parts],
+  );
+  if (parts.length === 0) return null;
+  return <Histogram title={title} {...shown} />;
+}
+
+/** History of an object in the page's time range, with percentiles, sizes and depth. */
+export function HistoryCharts({ object }: { object: string }) {
+  const { value, error } = useHistory(object);
+  const times = useMemo(() => (value ? timesOf(value) : []), [value]);
+  const sizes = useMemo(() => (value ? sizesOf(value) : []), [value]);
   if (!value) return error === undefined ? null : <p className="problem">{error}</p>;
   return (
     <>
       <div className="charts">
         {chartsOf(value).map((chart) => (
-          <ChartOf key={chart.title} of={chart} history={value} />
+          <HistoryChart key={chart.title} of={chart} history={value} />
         ))}
       </div>
       <div className="charts">
-        <Spread title="By time" parts={timesOf(value)} />
-        <Spread title="By size" parts={sizesOf(value)} />
+        <Operations title="By latency" parts={times} />
+        <Operations title="By size" parts={sizes} />
       </div>
     </>
   );

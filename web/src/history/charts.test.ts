@@ -11,17 +11,17 @@ const titles = (of: History) => chartsOf(of).map((chart) => chart.title);
 
 test("each kind of object has charts of its operations and its own", () => {
   const all = ["IOPS", "Throughput", "Read latency", "Write latency"];
-  expect(titles(history("drive/tank/file:/a", {}))).toEqual([...all, "Latency p99.9", "Queue depth"]);
-  expect(titles(history("volume/tank/v", { fast_share: [1], promoted_bytes: [0] })).slice(6)).toEqual([
+  expect(titles(history("drive/tank/file:/a", {}))).toEqual([...all, "Queue depth"]);
+  expect(titles(history("volume/tank/v", { fast_share: [1], promoted_bytes: [0] })).slice(5)).toEqual([
     "Read from",
     "Promotion and demotion",
   ]);
-  expect(titles(history("tier/tank/fast", { share: [1], moved_in_bytes: [1], used: [2] })).slice(6)).toEqual([
+  expect(titles(history("tier/tank/fast", { share: [1], moved_in_bytes: [1], used: [2] })).slice(5)).toEqual([
     "Share of all reads",
     "Data moved",
     "Used",
   ]);
-  expect(titles(history("policy/tank/gold", { met: [null, 0.5], held: [1] })).slice(6)).toEqual([
+  expect(titles(history("policy/tank/gold", { met: [null, 0.5], held: [1] })).slice(5)).toEqual([
     "Guarantee met",
     "Held and late operations per second",
   ]);
@@ -31,7 +31,7 @@ test("each kind of object has charts of its operations and its own", () => {
 test("what is not known of an object has no chart of its own", () => {
   // Nothing is known of what moves to RAM.
   const ram = history("tier/tank/ram", { moved_in_bytes: [null], moved_out_bytes: [null], used: [1] });
-  expect(titles(ram).slice(6)).toEqual(["Used"]);
+  expect(titles(ram).slice(5)).toEqual(["Used"]);
 });
 
 test("a chart says the most of each line", () => {

@@ -1,7 +1,7 @@
 // Which charts there are of an object. Pure.
 import type { History } from "../api/types";
 import { bytes, count, milliseconds } from "../format";
-import type { Tone } from "../ui/Spark";
+import type { Tone } from "../chart/colours";
 import { mostOf } from "./figures";
 
 /** A figure that is drawn: its name, what it is called in the chart, and how. */
@@ -9,7 +9,7 @@ export interface Line {
   name: string;
   word: string;
   tone: Tone;
-  /** The value for gaps; 0 if omitted. */
+  /** The value for gaps, which are not drawn if omitted. */
   gap?: number;
 }
 
@@ -17,10 +17,15 @@ export interface Chart {
   title: string;
   lines: readonly Line[];
   show: (value: number) => string;
+  /** Ticks at powers of two. */
+  binary?: boolean;
+  /** Percentiles: the highest first, with the areas between them filled, on a logarithmic axis. */
+  bands?: boolean;
 }
 
 const seconds = (value: number) => milliseconds(value * 1000);
 const whole = (value: number) => bytes(Math.round(value));
+const perSecond = (value: number) => `${whole(value)}/s`;
 const ratio = (value: number) => `${(value * 100).toFixed(1)} %`;
 
 /** A chart of a figure, and of one beside it. */
@@ -41,12 +46,28 @@ function one(title: string, name: string, word: string, show: Chart["show"]): Ch
   return { title, lines: [{ name, word, tone: "accent" }], show };
 }
 
+/** Latency over time as bands of percentiles: the history has no counts by latency per step. */
+function percentiles(title: string, kind: "read" | "write"): Chart {
+  const lines: Line[] = [
+    { name: `${kind}_latency_p999`, word: "p99.9", tone: "warn" },
+    { name: `${kind}_latency_p99`, word: "p99", tone: "slow" },
+    { name: `${kind}_latency_p50`, word: "p50", tone: "accent" },
+  ];
+  return { title, lines, show: seconds, bands: true };
+}
+
+/** The charts that open the overview, and the metrics that they need. */
+export const FIRST: readonly Chart[] = [
+  two("IOPS", ["reads", "writes"], ["reads", "writes"], count),
+  percentiles("Read latency", "read"),
+];
+export const FIRST_SERIES = FIRST.flatMap((chart) => chart.lines.map((line) => line.name)).join(",");
+
 const OPERATIONS: readonly Chart[] = [
   two("IOPS", ["reads", "writes"], ["reads", "writes"], count),
-  two("Throughput", ["read_bytes", "write_bytes"], ["reads", "writes"], whole),
-  two("Read latency", ["read_latency_p99", "read_latency_p50"], ["p99", "p50"], seconds),
-  two("Write latency", ["write_latency_p99", "write_latency_p50"], ["p99", "p50"], seconds),
-  two("Latency p99.9", ["read_latency_p999", "write_latency_p999"], ["reads", "writes"], seconds),
+  { ...two("Throughput", ["read_bytes", "write_bytes"], ["reads", "writes"], perSecond), binary: true },
+  percentiles("Read latency", "read"),
+  percentiles("Write latency", "write"),
   one("Queue depth", "queue_depth", "operations", count),
 ];
 
@@ -57,10 +78,13 @@ const TIERS: readonly Line[] = [
 ];
 const HOSTS: readonly Chart[] = [
   { title: "Read from", lines: TIERS, show: ratio },
-  two("Promotion and demotion", ["promoted_bytes", "demoted_bytes"], ["promoted", "demoted"], whole),
+  {
+    ...two("Promotion and demotion", ["promoted_bytes", "demoted_bytes"], ["promoted", "demoted"], perSecond),
+    binary: true,
+  },
 ];
 
-const USED = one("Used", "used", "bytes", whole);
+const USED: Chart = { ...one("Used", "used", "bytes", whole), binary: true };
 const ERRORS = one("Errors per second", "errors", "errors", count);
 
 const OWN: Record<string, readonly Chart[]> = {
@@ -68,7 +92,7 @@ const OWN: Record<string, readonly Chart[]> = {
   volume: HOSTS,
   tier: [
     one("Share of all reads", "share", "share", ratio),
-    two("Data moved", ["moved_in_bytes", "moved_out_bytes"], ["in", "out"], whole),
+    { ...two("Data moved", ["moved_in_bytes", "moved_out_bytes"], ["in", "out"], perSecond), binary: true },
     USED,
   ],
   vdrive: [USED, ERRORS],

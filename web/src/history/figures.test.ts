@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { History } from "../api/types";
-import { mostOf, sizesOf, timesOf, valuesOf } from "./figures";
+import { momentsOf, mostOf, sizesOf, timesOf, valuesOf } from "./figures";
 
 const history: History = {
   object: "volume/tank/v",
@@ -16,10 +16,19 @@ const history: History = {
 };
 
 test("what is not known is drawn as nothing and is not the greatest", () => {
-  expect(valuesOf(history, "reads")).toEqual([1, 0, 3]);
+  expect(valuesOf(history, "reads")).toEqual([1, null, 3]);
+  expect(valuesOf(history, "reads", 1)).toEqual([1, 1, 3]);
+  expect(
+    valuesOf({ ...history, series: [{ name: "p50", unit: "s", values: [0, 2] }] }, "p50", null, true),
+  ).toEqual([null, 2]);
   expect(valuesOf(history, "writes")).toEqual([]);
   expect(mostOf(history, "reads")).toBe(3);
   expect(mostOf(history, "writes")).toBeUndefined();
+});
+
+test("each step has its moment", () => {
+  expect(momentsOf({ ...history, from_s: 60, step_s: 10 })).toEqual([60, 70, 80]);
+  expect(momentsOf({ ...history, series: [] })).toEqual([]);
 });
 
 test("counts are told from the first bound that has some to the last", () => {

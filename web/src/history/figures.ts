@@ -4,10 +4,27 @@ import { bytes, milliseconds } from "../format";
 
 export type Series = History["series"][number];
 
-/** A figure's values; where none is known it is drawn as `gap`. */
-export function valuesOf(history: History, name: string, gap = 0): number[] {
+/** The start of each step, in seconds since 1970. */
+export function momentsOf(history: History): number[] {
+  const steps = Math.max(0, ...history.series.map((series) => series.values.length));
+  return Array.from({ length: steps }, (_, at) => history.from_s + at * history.step_s);
+}
+
+/**
+ * A figure's values; where none is known it is drawn as `gap`, or not at all. A logarithmic axis has no place for what
+ * is not positive.
+ */
+export function valuesOf(
+  history: History,
+  name: string,
+  gap: number | null = null,
+  logarithmic = false,
+): (number | null)[] {
   const found = history.series.find((series) => series.name === name);
-  return (found?.values ?? []).map((value) => value ?? gap);
+  return (found?.values ?? []).map((value) => {
+    const known = value ?? gap;
+    return logarithmic && known !== null && known <= 0 ? null : known;
+  });
 }
 
 /** The greatest of a figure; nothing when none is known. */

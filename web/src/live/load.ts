@@ -1,4 +1,4 @@
-// Loads computed from counters, and those of the last minutes. Pure.
+// Loads computed from counters. Pure.
 import type { Counters, LiveState } from "../api/types";
 
 /** A load between two looks. Rates are a second, times milliseconds, shares 0 to 1. */
@@ -55,13 +55,9 @@ export const IDLE: Load = {
   writeMs: 0,
 };
 
-/** Looks that are kept: five minutes at one a second. */
-const KEPT = 300;
-
 export interface PoolLive {
   counters: Counters;
   load: PoolLoad;
-  history: PoolLoad[];
 }
 
 export interface VolumeLive {
@@ -107,7 +103,7 @@ export function advance(live: Live, event: LiveState): Live {
     if (!counters) continue;
     const before = first || !known ? counters : known.counters;
     const load = poolLoad(event.at_ms, before, counters, Math.max(seconds, 1));
-    pools.set(name, { counters, load, history: [...(known?.history ?? []), load].slice(-KEPT) });
+    pools.set(name, { counters, load });
   }
   const volumes = new Map<string, VolumeLive>();
   if (!event.whole) {

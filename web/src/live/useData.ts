@@ -13,16 +13,24 @@ const CALM = 250;
 
 /**
  * Asks with `fetch`, when `key` becomes another, when something was changed by anybody, when a job begins or ends,
- * and every `every` seconds where that is given.
+ * and every `every` seconds where that is given. What is `timed` is requested by time and key alone: figures that no
+ * change makes wrong.
  */
-export function useData<T>(key: string, fetch: (signal: AbortSignal) => Promise<T>, every?: number): Data<T> {
+export function useData<T>(
+  key: string,
+  fetch: (signal: AbortSignal) => Promise<T>,
+  every?: number,
+  when: "changed" | "timed" = "changed",
+): Data<T> {
   const [state, setState] = useState<{ key: string; value?: T; error?: string }>({ key });
   const asking = useRef(fetch);
   asking.current = fetch;
   const [turn, setTurn] = useState(0);
-  const changes = useLiveValue((live) => live.changes);
-  const running = useLiveValue(
-    (live) => live.jobs.filter((job) => job.state === "running" || job.state === "paused").length,
+  const changes = useLiveValue((live) => (when === "timed" ? 0 : live.changes));
+  const running = useLiveValue((live) =>
+    when === "timed"
+      ? 0
+      : live.jobs.filter((job) => job.state === "running" || job.state === "paused").length,
   );
   const reload = useCallback(() => setTurn((now) => now + 1), []);
   const last = useRef(key);

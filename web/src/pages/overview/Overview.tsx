@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { api } from "../../api/client";
+import { RangePicker } from "../../chart/range";
 import { many } from "../../format";
 import { useData } from "../../live/useData";
 import { useLive } from "../../live/stream";
@@ -73,6 +74,7 @@ export function Overview() {
       error={error}
       actions={
         <>
+          {!fresh && <RangePicker />}
           {admin && !fresh && (
             <button type="button" onClick={() => setMaking("pool")}>
               New pool

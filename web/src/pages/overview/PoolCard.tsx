@@ -1,12 +1,14 @@
 import { api } from "../../api/client";
 import type { Latency, Pool } from "../../api/types";
 import { bytes, count, milliseconds, percent, span } from "../../format";
+import { HistoryChart } from "../../history/HistoryCharts";
+import { FIRST, FIRST_SERIES } from "../../history/charts";
+import { useHistory } from "../../history/useHistory";
 import { type Source, percentile } from "../../live/latency";
 import type { PoolLive } from "../../live/load";
 import { useLatency } from "../../live/useLatency";
 import { href } from "../../router";
 import { Bar } from "../../ui/Bar";
-import { Spark } from "../../ui/Spark";
 import { State } from "../../ui/State";
 
 function toFull(pool: Pool): string {
@@ -33,7 +35,7 @@ function share(part: number | undefined): string {
 
 /** A pool at a glance. */
 export function PoolCard({ pool, live }: { pool: Pool; live: PoolLive | undefined }) {
-  const history = live?.history ?? [];
+  const history = useHistory(`pool/${pool.name}`, FIRST_SERIES);
   const load = live?.load;
   const latency = useLatency(`latency ${pool.name}`, (signal) =>
     api.get("/v1/pools/{pool}/latency", { path: { pool: pool.name }, signal }),
@@ -71,22 +73,14 @@ export function PoolCard({ pool, live }: { pool: Pool; live: PoolLive | undefine
           { name: "promised", value: Math.min(pool.reserved, pool.capacity - pool.used), tone: "shadow" },
         ]}
       />
-      <Spark
-        label={`Read and write IOPS of ${pool.name} over the last minutes`}
-        lines={[
-          { name: "reads", tone: "accent", values: history.map((at) => at.readIops) },
-          { name: "writes", tone: "second", values: history.map((at) => at.writeIops) },
-        ]}
-      />
-      <ul className="legend" aria-label="Lines">
-        <li>
-          <i className="dot accent" /> read IOPS
-        </li>
-        <li>
-          <i className="dot second" /> write IOPS
-        </li>
-        <li>the last {span(Math.max(history.length, 1))}</li>
-      </ul>
+      {history.error !== undefined && <p className="problem">{history.error}</p>}
+      <div className="charts">
+        {history.value ? (
+          FIRST.map((chart) => <HistoryChart key={chart.title} of={chart} history={history.value!} />)
+        ) : (
+          <div className="charts-wait" />
+        )}
+      </div>
       <dl className="shares">
         <div className="ram">
           <dt>RAM</dt>

@@ -2,7 +2,8 @@ import { useState } from "react";
 import { api } from "../../api/client";
 import type { QosPolicy, QosTier, QosVolume } from "../../api/types";
 import { bytes, count, milliseconds } from "../../format";
-import { HistoryCharts, type Span, SpanField } from "../../history/HistoryCharts";
+import { RangePicker } from "../../chart/range";
+import { HistoryCharts } from "../../history/HistoryCharts";
 import { useData } from "../../live/useData";
 import { useMay } from "../../session";
 import { Confirm, type Confirmation } from "../../ui/Confirm";
@@ -171,7 +172,6 @@ function PoolVolumes({ pool }: { pool: string }) {
 
 /** History of all volumes with a policy, together. */
 function OverTime({ pool, policies }: { pool: string; policies: string[] }) {
-  const [span, setSpan] = useState<Span>("3600");
   const [chosen, setChosen] = useState<string>();
   const policy = chosen !== undefined && policies.includes(chosen) ? chosen : policies[0]!;
   const actions = (
@@ -182,12 +182,12 @@ function OverTime({ pool, policies }: { pool: string; policies: string[] }) {
         options={policies.map((name) => [name, name] as const)}
         onChange={setChosen}
       />
-      <SpanField value={span} onChange={setSpan} />
+      <RangePicker />
     </>
   );
   return (
     <Card title="Over time" actions={actions}>
-      <HistoryCharts object={`policy/${pool}/${policy}`} span={span} />
+      <HistoryCharts object={`policy/${pool}/${policy}`} />
     </Card>
   );
 }
