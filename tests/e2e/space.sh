@@ -114,7 +114,14 @@ for image in pool-fast.img pool-slow1.img pool-slow2.img more.img; do
   drives+=("file:$work/$image")
 done
 convect pool import --drive "${drives[@]}" | grep -q pool
-convect pool import pool --drive "${drives[@]}"
+mkfifo fifo
+ln -s more.img again.img
+convect --json pool import -d . >found 2>noted
+[ "$(field '" ".join(p["name"] for p in d["items"])' <found)" = pool ] || fail "the directory has the pool once: $(cat found)"
+[ "$(field 'len(d["items"][0]["found"]) - len(d["items"][0]["missing"])' <found)" = "${#drives[@]}" ] || fail "not each drive once: $(cat found)"
+rm again.img fifo
+# The label of one drive leads to the others.
+convect pool import pool --drive "${drives[0]}"
 nbd "$check"
 
 say "a volume is deleted and its space is free"

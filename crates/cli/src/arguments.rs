@@ -396,9 +396,13 @@ pub enum Pool {
     Import {
         /// The pool's name or id
         name: Option<String>,
-        /// Drive to search; repeat for each
-        #[arg(long = "drive", required = true, value_name = "SPEC", num_args = 1..)]
+        /// Drive to search; repeat for each. The pool's other drives are found by its label
+        #[arg(long = "drive", value_name = "SPEC", num_args = 1..)]
         drives: Vec<String>,
+        /// Directory whose files and block devices are searched; repeat for each
+        /// [default, without --drive: /dev/disk/by-id]
+        #[arg(short = 'd', long = "dir", value_name = "DIR")]
+        folders: Vec<PathBuf>,
         /// Open the pool although drives are missing
         #[arg(long)]
         degraded: bool,

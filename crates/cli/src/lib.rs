@@ -47,6 +47,6 @@ pub use exit_codes::exit_codes;
 pub use grammar::{grammar, parse_line};
 pub use iostat::{Load, load_line};
 pub use map::{Paint, cells_then, legend, strip};
-pub use parse::{drive_spec, front_end_parameters, object, vdrives};
+pub use parse::{drive_spec, front_end_parameters, object, search_folders, vdrives};
 pub use run::main;
 pub use transport::{DaemonSelection, Environment, Transport, choose};

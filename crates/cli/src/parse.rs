@@ -8,6 +8,9 @@ use std::path::Path;
 /// Default stripe chunk: bytes on one drive before the next.
 const CHUNK_DEFAULT: u64 = 64 << 10;
 
+/// Names of the host's block devices that do not change.
+const USUAL_FOLDER: &str = "/dev/disk/by-id";
+
 fn usage<T>(message: String) -> Result<T, Failure> {
     Err(Failure::Usage(message))
 }
@@ -66,6 +69,31 @@ pub fn drive_spec(text: &str, folder: Option<&Path>) -> Result<String, Failure> 
         },
         _ => Ok(text.to_owned()),
     }
+}
+
+/// Directories in which the daemon searches for drives: the given ones; without any, and without drives, that of
+/// the host's block devices. `here`: where relative ones are, if the daemon is on this host.
+///
+/// # Errors
+/// A usage error for a relative one of another host.
+pub fn search_folders(
+    drives: &[String],
+    folders: &[PathBuf],
+    here: Option<&Path>,
+) -> Result<Vec<String>, Failure> {
+    if drives.is_empty() && folders.is_empty() {
+        return Ok(vec![USUAL_FOLDER.to_owned()]);
+    }
+    let absolute = |folder: &PathBuf| match (folder.is_absolute(), here) {
+        (true, _) => Ok(folder.display().to_string()),
+        (false, Some(here)) => Ok(here.join(folder).display().to_string()),
+        (false, None) => usage(format!(
+            "'{}' is relative to a directory of this host, but the daemon is on another host: \
+             write the absolute path there",
+            folder.display()
+        )),
+    };
+    folders.iter().map(absolute).collect()
 }
 
 fn known(what: &str, name: &str, names: &[&str]) -> Result<(), Failure> {

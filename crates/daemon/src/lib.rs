@@ -11,6 +11,7 @@ mod config;
 mod control;
 mod delivery;
 mod descriptors;
+mod drive_search;
 mod error;
 mod events;
 mod fill;

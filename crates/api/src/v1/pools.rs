@@ -80,8 +80,13 @@ pub struct PoolCreate {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolImport {
-    /// Drive specifications.
+    /// Drive specifications. Without `degraded`, the pool's other drives are found by the labels of
+    /// these.
+    #[serde(default)]
     pub drives: Vec<String>,
+    /// Directories whose files and block devices are searched besides.
+    #[serde(default)]
+    pub folders: Vec<String>,
     /// Open the pool although drives are missing.
     #[serde(default)]
     pub degraded: bool,
@@ -96,7 +101,12 @@ pub struct PoolImport {
 #[serde(deny_unknown_fields)]
 pub struct PoolScan {
     /// Drive specifications.
+    #[serde(default)]
     pub drives: Vec<String>,
+    /// Directories whose files and block devices are searched, without their subdirectories, for
+    /// example `/dev/disk/by-id`.
+    #[serde(default)]
+    pub folders: Vec<String>,
 }
 
 /// Pauses or resumes promotion.

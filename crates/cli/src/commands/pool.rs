@@ -8,7 +8,7 @@ use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, S
 use crate::confirm::{confirm, query_of};
 use crate::iostat::LOAD_HEAD;
 use crate::show::{print, print_json, print_styled, read, table};
-use crate::{Client, Failure, Load, drive_spec, load_line, vdrives};
+use crate::{Client, Failure, Load, drive_spec, load_line, search_folders, vdrives};
 use api::Operation;
 use api::v1::{
     Counters, DriveOffline, DriveOnline, DriveReplace, HoldPromotion, ImportableList, Pool,
@@ -16,6 +16,7 @@ use api::v1::{
     VdriveRef,
 };
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Instant;
 
 fn print_pool(json: bool, answer: &[u8]) -> Result<(), Failure> {
@@ -55,7 +56,7 @@ fn import(
     client: &Client,
     json: bool,
     name: Option<&str>,
-    drives: &[String],
+    (drives, folders): (&[String], &[PathBuf]),
     (degraded, accept_old): (bool, bool),
 ) -> Result<(), Failure> {
     let folder = client.folder();
@@ -73,9 +74,11 @@ fn import(
         .map(|spec| drive_spec(spec, folder.as_deref()))
         .collect();
     let drives = drives?;
+    let folders = search_folders(&drives, folders, folder.as_deref())?;
     if let Some(name) = name {
         let request = PoolImport {
             drives,
+            folders,
             degraded,
             accept_old,
         };
@@ -84,7 +87,7 @@ fn import(
             &client.send(Operation::PoolImport, &[name], &request)?,
         );
     }
-    let answer = client.send(Operation::PoolScan, &[], &PoolScan { drives })?;
+    let answer = client.send(Operation::PoolScan, &[], &PoolScan { drives, folders })?;
     if json {
         return print_json(&answer, true);
     }
@@ -245,11 +248,12 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
         Command::Import {
             name,
             drives,
+            folders,
             degraded,
             accept_old,
         } => {
             let anyway = (*degraded, *accept_old);
-            import(client, json, name.as_deref(), drives, anyway)
+            import(client, json, name.as_deref(), (drives, folders), anyway)
         }
         Command::Destroy { name, force, yes } => {
             confirm(

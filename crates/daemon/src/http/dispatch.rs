@@ -312,7 +312,7 @@ pub fn dispatch(
         Operation::FrontEndList => json(exports.front_end_list()),
         Operation::PoolList => json(pools.list()?),
         Operation::PoolCreate => tagged(pools.create(with.request()?)?),
-        Operation::PoolScan => json(pools.scan(&with.request::<api::v1::PoolScan>()?.drives)?),
+        Operation::PoolScan => json(pools.scan(&with.request()?)?),
         Operation::PoolShow => tagged(pools.show(pool)?),
         Operation::PoolChange => tagged(pools.change(pool, &with.request()?)?),
         Operation::PoolDestroy => nothing(pools.destroy(pool, with.asked_flag("force")?)?),

@@ -13,11 +13,12 @@ use super::registry::PoolRegistry;
 use super::wear::WearMonitor;
 use crate::ScrubSchedule;
 use crate::control::{Control, PoolCalls};
+use crate::drive_search;
 use crate::mapping::{self, ToApi, ToEngine};
 use crate::names::check_name;
 use crate::state::KnownPool;
 use api::v1::{self, Problem, ProblemCode};
-use engine::{ImportOptions, MissingDrives, PoolStatus};
+use engine::{ImportOptions, Importable, MissingDrives, PoolStatus};
 use std::io;
 use std::sync::Arc;
 
@@ -41,6 +42,15 @@ fn not_kept(what: &str, error: &io::Error) -> Problem {
              correct its permissions, and try again"
         ),
     )
+}
+
+/// `drives`, and those in `folders`.
+fn searched(drives: &[String], folders: &[String]) -> Result<Vec<String>> {
+    let mut all = drives.to_vec();
+    for folder in folders {
+        all.extend(drive_search::drives_in(folder).map_err(Problem::invalid)?);
+    }
+    Ok(all)
 }
 
 /// Open and absent pools.
@@ -215,16 +225,38 @@ impl Pools {
         Ok(self.shown(status))
     }
 
-    /// Pools on these drives that are not open.
+    /// Pools on these drives, and on those in these folders, that are not open.
     ///
     /// # Errors
-    /// As the engine's.
-    pub fn scan(&self, drives: &[String]) -> Result<v1::ImportableList> {
-        let found = self.control.pool_scan(drives).map_err(ToApi::to_api)?;
-        Ok(v1::ImportableList {
-            items: found.pools.to_api(),
-            passed_over: found.passed_over,
-        })
+    /// As the engine's, and when a folder cannot be searched. Drives found in folders that cannot be
+    /// opened are only noted.
+    pub fn scan(&self, request: &v1::PoolScan) -> Result<v1::ImportableList> {
+        let drives = searched(&request.drives, &request.folders)?;
+        match self.control.pool_scan(&self.with_others(None, drives)) {
+            Ok(found) => Ok(v1::ImportableList {
+                items: found.pools.to_api(),
+                passed_over: found.passed_over,
+            }),
+            Err(error) if request.drives.is_empty() => Ok(v1::ImportableList {
+                items: Vec::new(),
+                passed_over: vec![error.message],
+            }),
+            Err(error) => Err(error.to_api()),
+        }
+    }
+
+    /// `drives`, and the others of the pool (of all of them without a name) that are where labels say.
+    fn with_others(&self, pool: Option<&str>, mut drives: Vec<String>) -> Vec<String> {
+        // What is wrong with the drives, the next search says.
+        let Ok(found) = self.control.pool_scan(&drives) else {
+            return drives;
+        };
+        let is_asked =
+            |known: &&Importable| pool.is_none_or(|pool| known.name == pool || known.id == pool);
+        let others = found.pools.iter().filter(is_asked);
+        let others = others.flat_map(|known| known.missing.iter());
+        drives.extend(others.filter(|spec| drive_search::is_there(spec)).cloned());
+        drives
     }
 
     /// Opens a pool and starts its exports.
@@ -238,7 +270,13 @@ impl Pools {
             seen: self.registry.seen(pool),
             ..ImportOptions::from(request.degraded)
         };
-        let imported = self.control.pool_import(&request.drives, pool, options);
+        let drives = searched(&request.drives, &request.folders)?;
+        // Who accepts missing drives may have left some out on purpose.
+        let drives = match request.degraded {
+            true => drives,
+            false => self.with_others(Some(pool), drives),
+        };
+        let imported = self.control.pool_import(&drives, pool, options);
         let status = imported.map_err(ToApi::to_api)?;
         if let Err(error) = self.registry.forget_and_save(&status.id) {
             if let Err(error) = self.control.pool_export(&status.name) {

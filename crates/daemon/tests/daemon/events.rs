@@ -214,6 +214,7 @@ fn absent_pool_is_alerted_until_it_is_open() {
     site.world.away.lock().unwrap().clear();
     let import = api::v1::PoolImport {
         drives: vec!["file:/ccc".to_owned()],
+        folders: Vec::new(),
         degraded: false,
         accept_old: false,
     };

@@ -428,6 +428,7 @@ fn closed_pool_takes_its_exports_along() {
     let second = manager(&world, elsewhere.path());
     let request = api::v1::PoolImport {
         drives: vec!["ram:x".to_owned()],
+        folders: Vec::new(),
         degraded: false,
         accept_old: false,
     };
@@ -450,6 +451,7 @@ fn exports_of_one_name_in_two_pools_are_distinguished() {
     world.pools().insert("lake".to_owned(), copy);
     let request = api::v1::PoolImport {
         drives: vec!["ram:z".to_owned()],
+        folders: Vec::new(),
         degraded: false,
         accept_old: false,
     };

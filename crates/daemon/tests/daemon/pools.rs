@@ -94,6 +94,7 @@ fn pool_with_missing_drive_is_listed_and_others_are_served() {
     world.away.lock().unwrap().clear();
     let request = PoolImport {
         drives: vec!["ram:a".to_owned(), "ram:b".to_owned()],
+        folders: Vec::new(),
         degraded: false,
         accept_old: false,
     };
@@ -136,6 +137,7 @@ fn outdated_pool_is_not_opened_automatically() {
     world.take_away("ram:b");
     let mut request = PoolImport {
         drives: vec!["ram:a".to_owned()],
+        folders: Vec::new(),
         degraded: true,
         accept_old: false,
     };

@@ -9,12 +9,11 @@ import { lines } from "./layouts";
 
 interface FoundProps {
   pool: Importable;
-  drives: string[];
   onDone: () => void;
 }
 
 /** A pool that was found, and what opens it. */
-function Found({ pool, drives, onDone }: FoundProps) {
+function Found({ pool, onDone }: FoundProps) {
   const [degraded, setDegraded] = useState(false);
   const [acceptOld, setAcceptOld] = useState(false);
   const lacks = pool.missing.length > 0;
@@ -30,7 +29,7 @@ function Found({ pool, drives, onDone }: FoundProps) {
         onSubmit={async () => {
           await api.post("/v1/pools/{pool}/import", {
             path: { pool: pool.id },
-            body: { drives, degraded, accept_old: acceptOld },
+            body: { drives: pool.found, degraded, accept_old: acceptOld },
           });
           onDone();
         }}
@@ -55,26 +54,26 @@ function Found({ pool, drives, onDone }: FoundProps) {
 /** Looks for pools on drives, and opens one. */
 export function ImportPool({ drives: known, onClose }: { drives: string[]; onClose: () => void }) {
   const [text, setText] = useState(known.join("\n"));
-  const [found, setFound] = useState<{ drives: string[]; items: Importable[] }>();
+  const [found, setFound] = useState<Importable[]>();
   const drives = lines(text);
   return (
     <Dialog title="Import a pool" onClose={onClose}>
       <Form
         action="Find pools"
-        disabled={drives.length === 0}
         onSubmit={async () => {
-          const { items } = await api.post("/v1/importable", { body: { drives } });
-          setFound({ drives, items });
+          const body = drives.length > 0 ? { drives } : { folders: ["/dev/disk/by-id"] };
+          const { items } = await api.post("/v1/importable", { body });
+          setFound(items);
         }}
       >
         <p>Open a pool that another host or this one has closed, from its drives.</p>
-        <LinesField label="Drives, one per line" value={text} onChange={setText} placeholder="/dev/nvme0n1" />
+        <LinesField label="Drives, one per line; without any, /dev/disk/by-id is searched" value={text} onChange={setText} placeholder="/dev/nvme0n1" />
       </Form>
-      {found && found.items.length === 0 && (
+      {found?.length === 0 && (
         <p className="empty">These drives contain no pool that can be opened.</p>
       )}
-      {found?.items.map((pool) => (
-        <Found key={pool.id} pool={pool} drives={found.drives} onDone={onClose} />
+      {found?.map((pool) => (
+        <Found key={pool.id} pool={pool} onDone={onClose} />
       ))}
     </Dialog>
   );
