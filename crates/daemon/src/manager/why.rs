@@ -93,6 +93,7 @@ impl Period {
     }
 }
 
+/// The load of a volume. Indices, here and below, are those of the metrics in `history::Kind`.
 fn load(window: &Window) -> Load {
     let p99 = |spread| time(spread, 0.99).map(|seconds| seconds * 1e9);
     Load {

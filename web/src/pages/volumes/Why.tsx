@@ -48,8 +48,10 @@ export function Why({ pool, volume, onClose }: { pool: string; volume: string; o
   // The time is that of the choice: it does not move while the answer is read.
   const [asked, setAsked] = useState(() => Date.now());
   const range = examined(when, at, asked);
-  const { value, error } = useData(`why ${pool}/${volume} ${range?.from} ${range?.to}`, async (signal) =>
-    range && api.get("/v1/volumes/{pool}/{volume}/why", { path: { pool, volume }, query: range, signal }),
+  const { value, error } = useData(
+    `why ${pool}/${volume} ${range?.from} ${range?.to}`,
+    async (signal) =>
+      range && api.get("/v1/volumes/{pool}/{volume}/why", { path: { pool, volume }, query: range, signal }),
   );
   return (
     <Dialog title={`Why is ${pool}/${volume} slow?`} wide onClose={onClose}>
