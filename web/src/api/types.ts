@@ -45,6 +45,7 @@ export type Counters = Schemas["Counters"];
 export type LiveState = Schemas["LiveState"];
 export type LiveMap = Schemas["LiveMap"];
 export type Latency = Schemas["Latency"];
+export type Why = Schemas["Why"];
 export type VolumeMap = Schemas["VolumeMap"];
 export type MapFrames = Schemas["MapFrames"];
 export type Tier = Schemas["Tier"];

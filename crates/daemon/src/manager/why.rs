@@ -93,6 +93,7 @@ impl Period {
     }
 }
 
+/// The load of a volume. Indices, here and below, are those of the metrics in `history::Kind`.
 fn load(window: &Window) -> Load {
     let p99 = |spread| time(spread, 0.99).map(|seconds| seconds * 1e9);
     Load {
@@ -261,7 +262,6 @@ impl WhySlow {
         let usual = window(&object, before).and_then(|window| mean_ns(&window));
         let of_pool = window(&Kind::Pool.object(pool, None), period.both());
         let is_live = period.is_live();
-        let live = |of: bool| is_live && of;
         Evidence {
             pool: pool.clone(),
             volume: name.clone(),
@@ -270,11 +270,11 @@ impl WhySlow {
             load: window(&object, period.both()).map(|window| load(&window)),
             usual_ns: usual,
             target_ns: target_ns(volume),
-            policy: policy(volume).filter(|_| live(true)),
+            policy: policy(volume).filter(|_| is_live),
             sources: self
                 .history
                 .sources_since(pool, volume, period.from_s)
-                .filter(|_| live(period.to_s - period.from_s <= USUAL_S)),
+                .filter(|_| is_live && period.to_s - period.from_s <= USUAL_S),
             fast: self.tier(&look.status, (Tier::Fast, "fast"), period),
             slow: self.tier(&look.status, (Tier::Slow, "slow"), period),
             pool_iops: of_pool.map_or(0.0, |window| window.rate(0) + window.rate(1)),

@@ -22,6 +22,7 @@ import { Resize } from "./Resize";
 import { TierLatency } from "./TierLatency";
 import { TopRanges } from "./TopRanges";
 import { VolumeHistory } from "./VolumeHistory";
+import { Why } from "./Why";
 import { expectedOf } from "./knobs";
 
 async function look(pool: string, volume: string, signal: AbortSignal) {
@@ -82,7 +83,7 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
   const { value, error } = useData(`volume ${name}`, (signal) => look(pool, volume, signal), 15);
   const operator = useMay("operator");
   const [confirm, setConfirm] = useState<Confirmation>();
-  const [open, setOpen] = useState<"resize" | "export" | "snapshot" | "promote" | "receive">();
+  const [open, setOpen] = useState<"resize" | "export" | "snapshot" | "promote" | "receive" | "why">();
   const close = () => setOpen(undefined);
 
   function askToDelete() {
@@ -112,6 +113,9 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
           <a className="button" href={href("map", pool, volume)}>
             Live map
           </a>
+          <button type="button" onClick={() => setOpen("why")}>
+            Why is it slow?
+          </button>
           {operator && (
             <>
               <button type="button" onClick={() => setOpen("resize")}>
@@ -190,6 +194,7 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
           {open === "receive" && (
             <ReceiveStream pools={[pool]} volume={{ pool, name: volume }} onClose={close} />
           )}
+          {open === "why" && <Why pool={pool} volume={volume} onClose={close} />}
           {open === "export" && <CreateExport volume={name} onClose={close} />}
           {open === "snapshot" && <TakeSnapshot pool={pool} volumes={[volume]} onClose={close} />}
         </>
