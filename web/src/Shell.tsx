@@ -2,6 +2,9 @@ import { useEffect, type ReactNode } from "react";
 import { useConnected } from "./live/stream";
 import { href, usePlace } from "./router";
 import { useMay, useSession } from "./session";
+import { Search } from "./search/Search";
+import { ShortcutHelp } from "./search/ShortcutHelp";
+import { useShortcuts } from "./search/shortcuts";
 import { useTheme } from "./theme";
 import { ErrorBoundary } from "./ui/ErrorBoundary";
 import { ToastList } from "./ui/ToastList";
@@ -68,12 +71,14 @@ export function Shell({ onLogOut }: { onLogOut: () => void }) {
   const admin = useMay("admin");
   const connected = useConnected();
   const [theme, nextTheme] = useTheme();
+  const [open, setOpen] = useShortcuts();
   const entries = ENTRIES.filter((entry) => !entry.admin || admin);
   const shown = entries.find((entry) => entry.place === at) ?? entries[0]!;
+  const place = rest.join("/");
   useEffect(() => {
     document.title = `${shown.name} · Convect`;
     window.scrollTo(0, 0);
-  }, [shown, rest.join("/")]);
+  }, [shown, place]);
   return (
     <div className="shell">
       <a
@@ -94,6 +99,22 @@ export function Shell({ onLogOut }: { onLogOut: () => void }) {
           {connected ? "live" : "reconnecting…"}
         </span>
         <span className="space" />
+        <button
+          type="button"
+          className="quiet"
+          aria-keyshortcuts="Control+K"
+          onClick={() => setOpen("search")}
+        >
+          <span aria-hidden="true">⌕</span> Search
+        </button>
+        <button
+          type="button"
+          className="quiet help"
+          aria-label="Keyboard shortcuts"
+          onClick={() => setOpen("help")}
+        >
+          ?
+        </button>
         <span className="who">
           {session.who} <span className="badge">{session.role}</span>
         </span>
@@ -111,6 +132,18 @@ export function Shell({ onLogOut }: { onLogOut: () => void }) {
         </ErrorBoundary>
       </main>
       <ToastList />
+      {open === "search" && (
+        <Search
+          pages={entries.map(({ place, name }) => ({ kind: "page", name, to: [place] }))}
+          onClose={() => setOpen()}
+        />
+      )}
+      {open === "help" && (
+        <ShortcutHelp
+          names={new Map(entries.map(({ place, name }) => [place, name]))}
+          onClose={() => setOpen()}
+        />
+      )}
     </div>
   );
 }

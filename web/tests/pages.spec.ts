@@ -55,15 +55,26 @@ test("every page in both themes has no serious fault by axe", async ({ page, dae
   }
 });
 
-test("on a phone every page fits, and what is chosen is found", async ({ page, daemon }) => {
+test("on a phone, a tablet and a wide screen every page fits and has no serious fault", async ({
+  page,
+  daemon,
+}) => {
   daemon.fill();
-  await page.setViewportSize({ width: 390, height: 780 });
   await logIn(page, daemon, "admin");
-  for (const shown of PAGES) {
-    const [place] = shown;
-    await show(page, daemon.url, shown);
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-    expect(wide, place).toBeLessThanOrEqual(390);
-    if (PICTURES && place === "") await page.screenshot({ path: join(PICTURES, "phone.png") });
+  for (const width of [390, 1024, 1440]) {
+    await page.setViewportSize({ width, height: 780 });
+    for (const shown of PAGES) {
+      const [place] = shown;
+      await page.emulateMedia({ colorScheme: "light" });
+      await show(page, daemon.url, shown);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      expect(wide, `${place} at ${width}`).toBeLessThanOrEqual(width);
+      for (const [theme, which] of THEMES) {
+        await page.emulateMedia({ colorScheme: theme });
+        expect(await violations(page, which), `${theme} ${place} at ${width}`).toEqual([]);
+      }
+      if (PICTURES && place === "" && width === 390)
+        await page.screenshot({ path: join(PICTURES, "phone.png") });
+    }
   }
 });

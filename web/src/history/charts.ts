@@ -26,6 +26,8 @@ export interface Chart {
 const seconds = (value: number) => milliseconds(value * 1000);
 const whole = (value: number) => bytes(Math.round(value));
 const perSecond = (value: number) => `${whole(value)}/s`;
+/** The mean of a depth is often far below one. */
+const depth = (value: number) => (value < 1 ? value.toFixed(2) : count(value));
 const ratio = (value: number) => `${(value * 100).toFixed(1)} %`;
 
 /** A chart of a figure, and of one beside it. */
@@ -68,7 +70,7 @@ const OPERATIONS: readonly Chart[] = [
   { ...two("Throughput", ["read_bytes", "write_bytes"], ["reads", "writes"], perSecond), binary: true },
   percentiles("Read latency", "read"),
   percentiles("Write latency", "write"),
-  one("Queue depth", "queue_depth", "operations", count),
+  one("Queue depth", "queue_depth", "operations", depth),
 ];
 
 const TIERS: readonly Line[] = [

@@ -7,13 +7,13 @@ export interface Confirmation {
   title: string;
   /** The consequences. */
   what: string;
-  /** The name that has to be typed, as on the command line. */
-  name: string;
+  /** The name that has to be typed, as on the command line; a button is enough where nothing is lost without it. */
+  name?: string;
   action: string;
   run: () => Promise<unknown>;
 }
 
-/** Asks for the name before something is lost, as the command line does. */
+/** Asks before something is done, and for the name where something is lost, as the command line does. */
 export function Confirm({ of, onClose }: { of: Confirmation; onClose: () => void }) {
   const [typed, setTyped] = useState("");
   return (
@@ -21,20 +21,22 @@ export function Confirm({ of, onClose }: { of: Confirmation; onClose: () => void
       <Form
         action={of.action}
         danger
-        disabled={typed.trim() !== of.name}
+        disabled={of.name !== undefined && typed.trim() !== of.name}
         onSubmit={async () => {
           await of.run();
           onClose();
         }}
       >
         <p>{of.what}</p>
-        <TextField
-          label={`Type ${of.name} to confirm`}
-          value={typed}
-          onChange={setTyped}
-          autoFocus
-          className="mono"
-        />
+        {of.name !== undefined && (
+          <TextField
+            label={`Type ${of.name} to confirm`}
+            value={typed}
+            onChange={setTyped}
+            autoFocus
+            className="mono"
+          />
+        )}
       </Form>
     </Dialog>
   );

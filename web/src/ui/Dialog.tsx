@@ -7,13 +7,17 @@ interface Props {
   children: ReactNode;
 }
 
-/** A modal dialog: the browser keeps the focus in it, and Escape closes it. */
+/** A modal dialog: its first field has the focus, the browser keeps it in the dialog, and Escape closes it. */
 export function Dialog({ title, onClose, wide, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
     const shown = dialog.current;
-    if (shown && !shown.open) shown.showModal();
+    if (shown && !shown.open) {
+      shown.showModal();
+      // The browser chooses the button that closes it, and React's autoFocus came before it was visible.
+      shown.querySelector<HTMLElement>("input:not([type=checkbox]), select, textarea")?.focus();
+    }
     return () => shown?.close();
   }, []);
   return (

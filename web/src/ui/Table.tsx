@@ -9,6 +9,20 @@ export interface Column<T> {
   /** Left out on narrow screens. */
   wide?: boolean;
   cell: (row: T) => ReactNode;
+  /** What rows are sorted by; a column without it cannot be sorted by. */
+  by?: (row: T) => string | number;
+}
+
+/** The column that rows are sorted by. */
+export interface Order {
+  name: string;
+  descending: boolean;
+}
+
+/** Rows that are selected, by their keys. */
+export interface Selection {
+  keys: ReadonlySet<string>;
+  onChange: (keys: ReadonlySet<string>) => void;
 }
 
 interface Props<T> {
@@ -21,9 +35,89 @@ interface Props<T> {
   rowClass?: (row: T) => string | undefined;
   /** Rows that are visible before the table scrolls. */
   tall?: number;
+  order?: Order | undefined;
+  onOrder?: ((order: Order) => void) | undefined;
+  selection?: Selection | undefined;
 }
 
 const ROW = 36;
+
+/** Rows in an order; those that are equal keep theirs. */
+export function sorted<T>(rows: readonly T[], columns: readonly Column<T>[], order: Order): readonly T[] {
+  const by = columns.find((column) => column.name === order.name)?.by;
+  if (!by) return rows;
+  const sign = order.descending ? -1 : 1;
+  const compare = (a: string | number, b: string | number) =>
+    typeof a === "number" && typeof b === "number"
+      ? a - b
+      : String(a).localeCompare(String(b), "en", { numeric: true });
+  return rows
+    .map((row) => ({ row, value: by(row) }))
+    .sort((a, b) => sign * compare(a.value, b.value))
+    .map(({ row }) => row);
+}
+
+/** The order after a click on a column's head: ascending, then descending; figures the other way round. */
+export function orderAfter(before: Order | undefined, name: string, right: boolean): Order {
+  return { name, descending: before?.name === name ? !before.descending : right };
+}
+
+function checkColumn<T>(
+  { keys, onChange }: Selection,
+  label: string,
+  rows: readonly T[],
+  rowKey: (row: T) => string,
+): { head: ReactNode; column: Column<T> } {
+  const all = rows.length > 0 && rows.every((row) => keys.has(rowKey(row)));
+  const head = (
+    <input
+      type="checkbox"
+      aria-label={`Select all ${label.toLowerCase()}`}
+      checked={all}
+      onChange={() => onChange(new Set(all ? [] : rows.map(rowKey)))}
+    />
+  );
+  const cell = (row: T) => {
+    const key = rowKey(row);
+    return (
+      <input
+        type="checkbox"
+        aria-label={`Select ${key}`}
+        checked={keys.has(key)}
+        onChange={() => {
+          const next = new Set(keys);
+          if (!next.delete(key)) next.add(key);
+          onChange(next);
+        }}
+      />
+    );
+  };
+  return { head, column: { name: "", width: "1.2rem", cell } };
+}
+
+function Head<T>({ column, order, onOrder }: { column: Column<T> } & Pick<Props<T>, "order" | "onOrder">) {
+  const isOrdered = order?.name === column.name;
+  const direction = order?.descending ? "descending" : "ascending";
+  if (!column.by || !onOrder) {
+    return (
+      <div className={cellClass(column)} role="columnheader">
+        {column.name}
+      </div>
+    );
+  }
+  return (
+    <div className={cellClass(column)} role="columnheader" aria-sort={isOrdered ? direction : "none"}>
+      <button
+        type="button"
+        className="sort"
+        onClick={() => onOrder(orderAfter(order, column.name, column.right ?? false))}
+      >
+        {column.name}
+        {isOrdered && <span aria-hidden="true">{order.descending ? "▾" : "▴"}</span>}
+      </button>
+    </div>
+  );
+}
 
 function tracks<T>(columns: Column<T>[]): string {
   return columns.map((column) => column.width).join(" ");
@@ -34,7 +128,10 @@ function cellClass<T>(column: Column<T>): string {
 }
 
 /** A table of any length: only the rows that are seen are in the document. */
-export function Table<T>({ label, columns, rows, rowKey, empty, rowClass, tall = 16 }: Props<T>) {
+export function Table<T>(props: Props<T>) {
+  const { label, rows, rowKey, empty, rowClass, tall = 16, order, onOrder, selection } = props;
+  const check = selection && checkColumn(selection, label, rows, rowKey);
+  const columns = check ? [check.column, ...props.columns] : props.columns;
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -50,10 +147,13 @@ export function Table<T>({ label, columns, rows, rowKey, empty, rowClass, tall =
     <div className="table" role="table" aria-label={label} aria-rowcount={rows.length + 1} style={style}>
       <div role="rowgroup">
         <div className="row head" role="row">
-          {columns.map((column) => (
-            <div key={column.name} className={cellClass(column)} role="columnheader">
-              {column.name}
+          {check && (
+            <div className="cell" role="columnheader">
+              {check.head}
             </div>
+          )}
+          {props.columns.map((column) => (
+            <Head key={column.name} column={column} order={order} onOrder={onOrder} />
           ))}
         </div>
       </div>

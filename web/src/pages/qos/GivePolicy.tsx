@@ -4,7 +4,7 @@ import type { QosGroup, QosPolicy } from "../../api/types";
 import { Dialog } from "../../ui/Dialog";
 import { CheckField, SelectField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
-import { choiceOf, guaranteed } from "./policies";
+import { choiceOf, choicesOf } from "./policies";
 
 interface Props {
   pool: string;
@@ -41,13 +41,7 @@ export function GivePolicy({ pool, volumes, policies, groups, onClose }: Props) 
         <SelectField
           label="Policy"
           value={chosen}
-          options={[
-            ["policy none", "none"] as const,
-            ...policies.map(
-              (known) => [`policy ${known.name}`, `${known.name} (${guaranteed(known)})`] as const,
-            ),
-            ...groups.map((known) => [`group ${known.name}`, `that of group ${known.name}`] as const),
-          ]}
+          options={choicesOf(policies, groups)}
           onChange={setChosen}
         />
         <CheckField

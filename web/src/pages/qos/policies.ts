@@ -1,5 +1,5 @@
 // Policies as people read and write them.
-import type { PolicyChange, QosPolicy, QosStatus, VolumeQos } from "../../api/types";
+import type { PolicyChange, QosGroup, QosPolicy, QosStatus, VolumeQos } from "../../api/types";
 import { bytes, count, milliseconds, parseBytes } from "../../format";
 
 /** Form data of a policy; an empty figure means none. */
@@ -82,6 +82,15 @@ export function changeOf(figures: Figures): (PolicyChange & { level: number }) |
 export function choiceOf(chosen: string): { policy: string } | { group: string } {
   const [kind, name] = chosen.split(" ") as [string, string];
   return kind === "group" ? { group: name } : { policy: name };
+}
+
+/** What a volume can be given: nothing, a policy of its own, or that of a group. */
+export function choicesOf(policies: QosPolicy[], groups: QosGroup[]): (readonly [string, string])[] {
+  return [
+    ["policy none", "none"],
+    ...policies.map((known) => [`policy ${known.name}`, `${known.name} (${guaranteed(known)})`] as const),
+    ...groups.map((known) => [`group ${known.name}`, `that of group ${known.name}`] as const),
+  ];
 }
 
 /** A policy's guarantees, in one line. */

@@ -70,7 +70,7 @@ export function CreateVolume({ pools, onClose }: { pools: Pool[]; onClose: () =>
       });
     } catch (problem) {
       const why = problem instanceof Error ? problem.message : String(problem);
-      throw new Error(`The volume was created, but not exported: ${why}`);
+      throw new Error(`The volume was created, but not exported: ${why}`, { cause: problem });
     }
     onClose();
     go("exports", name);

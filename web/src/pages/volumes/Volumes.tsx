@@ -1,17 +1,16 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { api } from "../../api/client";
 import type { Volume } from "../../api/types";
-import { bytes, count, milliseconds } from "../../format";
-import { IDLE, type VolumeLive } from "../../live/load";
 import { useLive } from "../../live/stream";
 import { useData } from "../../live/useData";
-import { href } from "../../router";
 import { useMay } from "../../session";
-import { Bar } from "../../ui/Bar";
+import { Dialog } from "../../ui/Dialog";
+import { CheckField } from "../../ui/Field";
 import { Page } from "../../ui/Page";
-import { State } from "../../ui/State";
-import { Table, type Column } from "../../ui/Table";
+import { type Column, type Order, sorted, Table } from "../../ui/Table";
 import { ReceiveStream } from "../snapshots/ReceiveStream";
+import { BulkActions } from "./BulkActions";
+import { columnsOf, storedHidden, storeHidden } from "./columns";
 import { CreateVolume } from "./CreateVolume";
 
 async function look(signal: AbortSignal) {
@@ -22,63 +21,33 @@ async function look(signal: AbortSignal) {
   return { volumes: volumes.items, pools: pools.items };
 }
 
-function columns(live: ReadonlyMap<string, VolumeLive>): Column<Volume>[] {
-  const load = (row: Volume) => live.get(`${row.pool}/${row.name}`)?.load ?? IDLE;
-  return [
-    {
-      name: "Volume",
-      width: "minmax(8rem, 2fr)",
-      cell: (row) => (
-        <a href={href("volumes", row.pool, row.name)}>
-          <span className="about">{row.pool}/</span>
-          {row.name}
-        </a>
-      ),
-    },
-    { name: "Size", width: "5.5rem", right: true, cell: (row) => bytes(row.size) },
-    {
-      name: "Written",
-      width: "minmax(8rem, 1.5fr)",
-      wide: true,
-      cell: (row) => (
-        <Bar
-          label={`Written of ${row.name}: ${bytes(row.mapped)}`}
-          whole={row.size}
-          parts={[
-            { name: "fast", value: Math.min(row.fast ?? 0, row.mapped), tone: "fast" },
-            { name: "slow", value: Math.max(row.mapped - (row.fast ?? 0), 0), tone: "slow" },
-          ]}
-        />
-      ),
-    },
-    {
-      name: "Read IOPS",
-      width: "5.5rem",
-      right: true,
-      cell: (row) => count(load(row).readIops),
-    },
-    {
-      name: "Write IOPS",
-      width: "5.5rem",
-      right: true,
-      wide: true,
-      cell: (row) => count(load(row).writeIops),
-    },
-    {
-      name: "Read time",
-      width: "5.5rem",
-      right: true,
-      wide: true,
-      cell: (row) => milliseconds(load(row).readMs),
-    },
-    {
-      name: "Exports",
-      width: "minmax(6rem, 1fr)",
-      wide: true,
-      cell: (row) => row.exports.join(", ") || <span className="about">none</span>,
-    },
-    { name: "State", width: "6rem", wide: true, cell: (row) => <State of={row.state} /> },
-  ];
+const keyOf = (row: Volume) => `${row.pool}/${row.name}`;
+
+interface ChooseProps {
+  columns: Column<Volume>[];
+  hidden: string[];
+  onChange: (hidden: string[]) => void;
+  onClose: () => void;
+}
+
+/** Which columns are shown; the browser remembers it. */
+function ChooseColumns({ columns, hidden, onChange, onClose }: ChooseProps) {
+  return (
+    <Dialog title="Columns" onClose={onClose}>
+      <div className="grid">
+        {columns.slice(1).map(({ name }) => (
+          <CheckField
+            key={name}
+            label={name}
+            checked={!hidden.includes(name)}
+            onChange={(shown) =>
+              onChange(shown ? hidden.filter((known) => known !== name) : [...hidden, name])
+            }
+          />
+        ))}
+      </div>
+    </Dialog>
+  );
 }
 
 export function Volumes() {
@@ -86,12 +55,20 @@ export function Volumes() {
   const live = useLive().volumes;
   const operator = useMay("operator");
   const [find, setFind] = useState("");
-  const [making, setMaking] = useState(false);
-  const [receiving, setReceiving] = useState(false);
+  const [open, setOpen] = useState<"create" | "receive" | "columns">();
+  const [order, setOrder] = useState<Order>({ name: "Volume", descending: false });
+  const [hidden, setHidden] = useState(storedHidden);
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const columns = useMemo(() => columnsOf(live), [live]);
+  const shown = columns.filter((column) => !hidden.includes(column.name));
   const wanted = find.toLowerCase();
-  const rows = (value?.volumes ?? []).filter((row) =>
-    `${row.pool}/${row.name}`.toLowerCase().includes(wanted),
-  );
+  const rows = useMemo(() => {
+    const found = (value?.volumes ?? []).filter((row) => keyOf(row).toLowerCase().includes(wanted));
+    return sorted(found, columns, order);
+  }, [value, wanted, columns, order]);
+  // Only what is seen is acted on: neither what the filter hides nor what is gone.
+  const selected = rows.filter((row) => chosen.has(keyOf(row)));
+  const close = () => setOpen(undefined);
   return (
     <Page
       title="Volumes"
@@ -105,12 +82,15 @@ export function Volumes() {
             value={find}
             onChange={(event) => setFind(event.target.value)}
           />
+          <button type="button" onClick={() => setOpen("columns")}>
+            Columns
+          </button>
           {operator && value && value.pools.length > 0 && (
             <>
-              <button type="button" onClick={() => setReceiving(true)}>
+              <button type="button" onClick={() => setOpen("receive")}>
                 Receive
               </button>
-              <button type="button" className="primary" onClick={() => setMaking(true)}>
+              <button type="button" className="primary" onClick={() => setOpen("create")}>
                 New volume
               </button>
             </>
@@ -118,20 +98,35 @@ export function Volumes() {
         </>
       }
     >
+      {operator && <BulkActions volumes={selected} onClear={() => setChosen(new Set())} />}
       {value && (
         <Table
           label="Volumes"
-          columns={columns(live)}
+          columns={shown}
           rows={rows}
-          rowKey={(row) => `${row.pool}/${row.name}/${row.id}`}
+          rowKey={keyOf}
           empty={find ? "No matching volumes." : "No volumes yet."}
           tall={20}
+          order={order}
+          onOrder={setOrder}
+          selection={operator ? { keys: chosen, onChange: setChosen } : undefined}
         />
       )}
-      {receiving && value && (
-        <ReceiveStream pools={value.pools.map((pool) => pool.name)} onClose={() => setReceiving(false)} />
+      {open === "receive" && value && (
+        <ReceiveStream pools={value.pools.map((pool) => pool.name)} onClose={close} />
       )}
-      {making && value && <CreateVolume pools={value.pools} onClose={() => setMaking(false)} />}
+      {open === "create" && value && <CreateVolume pools={value.pools} onClose={close} />}
+      {open === "columns" && (
+        <ChooseColumns
+          columns={columns}
+          hidden={hidden}
+          onChange={(names) => {
+            setHidden(names);
+            storeHidden(names);
+          }}
+          onClose={close}
+        />
+      )}
     </Page>
   );
 }
