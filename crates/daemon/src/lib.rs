@@ -33,6 +33,7 @@ mod off;
 mod placement;
 mod playback;
 mod promises;
+mod protection;
 mod qos;
 mod ram;
 mod remote_paths;

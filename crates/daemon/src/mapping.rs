@@ -1,5 +1,6 @@
 //! Conversions between types of the engine and types of the API.
 
+use crate::protection;
 use api::v1;
 
 /// Conversion to the API's type.
@@ -205,6 +206,7 @@ impl ToApi for engine::VdriveStatus {
     type Api = v1::Vdrive;
     fn to_api(self) -> v1::Vdrive {
         v1::Vdrive {
+            protection: Some(protection::of_vdrive(&self)),
             id: self.id,
             tier: self.tier.to_api(),
             layout: self.layout.to_api(),
@@ -220,6 +222,7 @@ impl ToApi for engine::VdriveStatus {
 pub fn pool(status: engine::PoolStatus, fills: Vec<v1::Fill>) -> v1::Pool {
     let promised = u128::from(status.promised) * 100 / u128::from(status.capacity.max(1));
     v1::Pool {
+        protection: Some(protection::of_vdrives(&status.vdrives)),
         id: status.id,
         name: status.name,
         state: status.state,
@@ -318,9 +321,14 @@ pub fn percent(state: v1::JobState, done: u64, total: u64) -> f64 {
     }
 }
 
-/// A volume with the names of its exports.
-pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume {
+/// A volume with the names of its exports and the protection of its pool.
+pub fn volume(
+    status: engine::VolumeStatus,
+    exports: Vec<String>,
+    protection: Option<v1::Protection>,
+) -> v1::Volume {
     v1::Volume {
+        protection,
         id: status.id,
         name: status.name,
         pool: status.pool,

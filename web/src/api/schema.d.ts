@@ -192,6 +192,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/exports/{export}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Disable an export: it is no longer offered, but keeps its parameters; refused while hosts are connected.
+         * @description Requires the role operator or higher.
+         */
+        post: operations["ExportDisable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/exports/{export}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Enable an export again, with the same parameters.
+         * @description Requires the role operator or higher.
+         */
+        post: operations["ExportEnable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/exports/{export}/parameters": {
         parameters: {
             query?: never;
@@ -463,7 +503,7 @@ export interface paths {
         put: operations["PoolChange"];
         post?: never;
         /**
-         * Destroy a pool and all data in it.
+         * Destroy a pool and all data in it; refused while volumes of it are exported.
          * @description Requires the role admin or higher.
          */
         delete: operations["PoolDestroy"];
@@ -582,7 +622,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Close a pool: stop its exports and close its drives, so that another host can import it. A pool that could not be opened is forgotten.
+         * Close a pool: stop its exports and close its drives, so that another host can import it; refused while hosts are connected. A pool that could not be opened is forgotten.
          * @description Requires the role admin or higher.
          */
         post: operations["PoolExport"];
@@ -1099,7 +1139,7 @@ export interface paths {
         put: operations["SnapshotChange"];
         post?: never;
         /**
-         * Delete a snapshot; its space is freed in the background.
+         * Delete a snapshot, with `force` also its exports; its space is freed in the background.
          * @description Requires the role operator or higher.
          */
         delete: operations["SnapshotDelete"];
@@ -1319,7 +1359,7 @@ export interface paths {
         put: operations["VolumeChange"];
         post?: never;
         /**
-         * Delete a volume; the job frees its space.
+         * Delete a volume, with `force` also its exports; the job frees its space.
          * @description Requires the role operator or higher.
          */
         delete: operations["VolumeDelete"];
@@ -1478,7 +1518,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Grow a volume, or shrink it with `shrink`.
+         * Grow a volume, or shrink it with `shrink`; shrinking is refused while hosts are connected.
          * @description Requires the role operator or higher.
          */
         post: operations["VolumeResize"];
@@ -1498,7 +1538,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Roll a volume back to a snapshot.
+         * Roll a volume back to a snapshot; refused while it is offered by an export.
          * @description Requires the role operator or higher.
          */
         post: operations["VolumeRollBack"];
@@ -2008,7 +2048,7 @@ export interface components {
          *     target, `hosts_collide` two hosts with the same initiator name.
          * @enum {string}
          */
-        EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "drive_old" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "target_unmet" | "promise_unmet" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "hosts_collide" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "state_unwritten" | "state_damaged" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
+        EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "drive_old" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "target_unmet" | "promise_unmet" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "export_disabled" | "export_enabled" | "hosts_collide" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "state_unwritten" | "state_damaged" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
         /** @description A page of events. */
         EventList: {
             /** @description Events, newest first. */
@@ -2088,7 +2128,7 @@ export interface components {
              * @description Connected hosts.
              */
             sessions: number;
-            /** @description `online` or `failed`. */
+            /** @description `online`, `failed`, or `disabled` by a user. */
             state: string;
             /** @description Exported volume, or snapshot. */
             volume: string;
@@ -2880,6 +2920,7 @@ export interface components {
             promotion_budget?: components["schemas"]["PromotionBudget"] | null;
             /** @description Promotion is paused by a user. */
             promotion_held: boolean;
+            protection?: components["schemas"]["Protection"] | null;
             /**
              * Format: int64
              * @description Memory used by the RAM cache, in bytes.
@@ -3020,6 +3061,20 @@ export interface components {
              *     budget was set.
              */
             today: number;
+        };
+        /** @description Drive failures that data survives. */
+        Protection: {
+            /**
+             * Format: int32
+             * @description The same when all members of mirrors are up to date. 0: no redundancy.
+             */
+            by_design: number;
+            /**
+             * Format: int32
+             * @description Number of drives that may fail now, whichever they are, without loss of data. 0: the failure
+             *     of one drive may lose data. Members of mirrors that are not up to date do not count.
+             */
+            survives_failures: number;
         };
         /**
          * @description Where operations spend most of their time. `own_maximum`: queued at the gate because of the
@@ -4068,6 +4123,7 @@ export interface components {
             id: number;
             /** @description Layout. */
             layout: components["schemas"]["Layout"];
+            protection?: components["schemas"]["Protection"] | null;
             /** @description `online`, `degraded`, `failed` or `evacuating`. */
             state: string;
             /** @description Tier. */
@@ -4152,6 +4208,7 @@ export interface components {
             placement?: components["schemas"]["Placement"] | null;
             /** @description The pool. */
             pool: string;
+            protection?: components["schemas"]["Protection"] | null;
             qos?: components["schemas"]["VolumeQos"] | null;
             /**
              * Format: int64
@@ -4391,6 +4448,8 @@ export interface components {
         };
         /** @description A new size for a volume. */
         VolumeResize: {
+            /** @description Shrink the volume although hosts are connected to it. */
+            force?: boolean;
             /** @description Allow shrinking: data beyond the new size is lost. */
             shrink?: boolean;
             /**
@@ -4401,6 +4460,11 @@ export interface components {
         };
         /** @description A rollback of a volume. */
         VolumeRollBack: {
+            /**
+             * @description Roll back although the volume is exported: its hosts are disconnected, and may connect again
+             *     afterwards.
+             */
+            force?: boolean;
             /** @description Name of the snapshot to roll back to. */
             snapshot: string;
         };
@@ -4923,6 +4987,86 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    ExportDisable: {
+        parameters: {
+            query?: {
+                /** @description Continue although hosts are connected, or the object is exported: they are disconnected. */
+                force?: boolean;
+                /** @description Only objects of this pool. */
+                pool?: string;
+            };
+            header?: {
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
+                "If-Match"?: string;
+            };
+            path: {
+                export: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description Represents the configuration of the object; for If-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Export"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    ExportEnable: {
+        parameters: {
+            query?: {
+                /** @description Only objects of this pool. */
+                pool?: string;
+            };
+            header?: {
+                /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
+                "If-Match"?: string;
+            };
+            path: {
+                export: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description Represents the configuration of the object; for If-Match. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Export"];
+                };
             };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
@@ -5498,7 +5642,10 @@ export interface operations {
     };
     PoolDestroy: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Continue although hosts are connected, or the object is exported: they are disconnected. */
+                force?: boolean;
+            };
             header?: {
                 /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
@@ -5694,7 +5841,10 @@ export interface operations {
     };
     PoolExport: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Continue although hosts are connected, or the object is exported: they are disconnected. */
+                force?: boolean;
+            };
             header?: never;
             path: {
                 pool: string;
@@ -6888,7 +7038,10 @@ export interface operations {
     };
     SnapshotDelete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Continue although hosts are connected, or the object is exported: they are disconnected. */
+                force?: boolean;
+            };
             header?: {
                 /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;
@@ -7377,7 +7530,10 @@ export interface operations {
     };
     VolumeDelete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Continue although hosts are connected, or the object is exported: they are disconnected. */
+                force?: boolean;
+            };
             header?: {
                 /** @description ETag that the object must have, or several separated by commas; otherwise nothing is changed (412). `*` matches any. An ETag represents the configuration of an object; statistics do not change it. */
                 "If-Match"?: string;

@@ -53,8 +53,8 @@ pub use placement::{Bypass, Pin, PinChange, PinTo, Placement, Reaction, WriteBud
 pub use playback::{MapFrame, MapFrames};
 pub use pools::{
     AbsentPool, Counters, Drive, HoldPromotion, Importable, ImportableList, Layout, Pool,
-    PoolCreate, PoolImport, PoolList, PoolScan, SpacePolicy, Tier, Vdrive, VdriveAdd, VdriveList,
-    VdriveRef, VdriveSpec,
+    PoolCreate, PoolImport, PoolList, PoolScan, Protection, SpacePolicy, Tier, Vdrive, VdriveAdd,
+    VdriveList, VdriveRef, VdriveSpec,
 };
 pub use problem::{Problem, ProblemCode, Version};
 pub use qos::{

@@ -183,6 +183,16 @@ pub struct Drive {
     pub health: Option<super::DriveHealth>,
 }
 
+/// Drive failures that data survives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct Protection {
+    /// Number of drives that may fail now, whichever they are, without loss of data. 0: the failure
+    /// of one drive may lose data. Members of mirrors that are not up to date do not count.
+    pub survives_failures: u32,
+    /// The same when all members of mirrors are up to date. 0: no redundancy.
+    pub by_design: u32,
+}
+
 /// A vdrive of a pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Vdrive {
@@ -198,6 +208,9 @@ pub struct Vdrive {
     pub capacity: u64,
     /// Used bytes.
     pub used: u64,
+    /// Failures of its drives that its data survives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protection: Option<Protection>,
     /// Its drives.
     pub drives: Vec<Drive>,
 }
@@ -220,6 +233,10 @@ pub struct Pool {
     pub state: String,
     /// Conditions that need attention, and what to do; empty if there are none.
     pub messages: Vec<String>,
+    /// Drive failures that all of its data survives: the least of its vdrives, as the loss of one
+    /// affects all volumes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protection: Option<Protection>,
     /// Write-back policy.
     pub policy: SpacePolicy,
     /// Number of shards.

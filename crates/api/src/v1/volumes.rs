@@ -145,6 +145,10 @@ pub struct Volume {
     pub lba_size: u32,
     /// The full size is reserved.
     pub thick: bool,
+    /// Drive failures that its data survives: those of its pool, over all vdrives of which it is
+    /// spread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protection: Option<super::Protection>,
     /// Bytes written and not discarded.
     pub mapped: u64,
     /// Bytes that the volume and its snapshots store.

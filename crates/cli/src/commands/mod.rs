@@ -19,6 +19,7 @@ mod offline;
 mod placement;
 mod pool;
 mod pool_show;
+mod protection;
 mod qos;
 mod schedule;
 mod scrub;

@@ -3,7 +3,7 @@
 use super::job::follow;
 use super::volume::limit;
 use super::watch::ReportInterval;
-use super::{explain, pool_show, scrub, what_if};
+use super::{explain, pool_show, protection, scrub, what_if};
 use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, Switch};
 use crate::confirm::{confirm, query_of};
 use crate::iostat::LOAD_HEAD;
@@ -12,8 +12,8 @@ use crate::{Client, Failure, Load, drive_spec, load_line, search_folders, vdrive
 use api::Operation;
 use api::v1::{
     Counters, DriveOffline, DriveOnline, DriveReplace, HoldPromotion, ImportableList, Pool,
-    PoolChange, PoolCreate, PoolImport, PoolList, PoolScan, PoolWarnings, SpacePolicy, VdriveAdd,
-    VdriveRef,
+    PoolChange, PoolCreate, PoolImport, PoolList, PoolScan, PoolWarnings, SpacePolicy, Vdrive,
+    VdriveAdd, VdriveList, VdriveRef,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,6 +33,13 @@ fn print_done(json: bool, text: String) -> Result<(), Failure> {
     }
 }
 
+/// Warns about vdrives without redundancy.
+fn warn(pool: &str, vdrives: &[Vdrive]) {
+    if let Some(warning) = protection::warning(pool, vdrives) {
+        eprintln!("warning: {warning}");
+    }
+}
+
 fn create(client: &Client, json: bool, with: &CreateArguments) -> Result<(), Failure> {
     let request = PoolCreate {
         name: with.name.clone(),
@@ -49,7 +56,10 @@ fn create(client: &Client, json: bool, with: &CreateArguments) -> Result<(), Fai
         let what = "all data on the drives of the new pool is lost";
         confirm(what, &with.name, with.yes)?;
     }
-    print_pool(json, &client.send(Operation::PoolCreate, &[], &request)?)
+    let answer = client.send(Operation::PoolCreate, &[], &request)?;
+    let pool: Pool = read(&answer)?;
+    warn(&pool.name, &pool.vdrives);
+    print_pool(json, &answer)
 }
 
 fn import(
@@ -130,6 +140,12 @@ fn add(
         return print_json(&answer, true);
     }
     let added: VdriveRef = read(&answer)?;
+    // The vdrive exists whether or not this succeeds.
+    if let Ok(known) = client.get(Operation::VdriveList, &[name]) {
+        let mut vdrives = read::<VdriveList>(&known)?.items;
+        vdrives.retain(|vdrive| vdrive.id == added.vdrive);
+        warn(name, &vdrives);
+    }
     print(&format!("vdrive {} added to pool {name}\n", added.vdrive))
 }
 

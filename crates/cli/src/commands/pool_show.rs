@@ -1,7 +1,7 @@
 //! Pools and vdrives as text.
 
 use super::fill::{full_in, lines, overcommit, share};
-use super::{scrub, wear};
+use super::{protection, scrub, wear};
 use crate::arguments::Vdrive as Command;
 use crate::show::{facts, print_json, print_styled, read, table};
 use crate::{Client, Failure};
@@ -41,6 +41,7 @@ fn rows(vdrive: &Vdrive) -> Vec<Vec<String>> {
         tier(vdrive).to_owned(),
         layout(vdrive),
         vdrive.state.clone(),
+        protection::number(vdrive.protection),
         format_bytes(vdrive.capacity),
         format_bytes(vdrive.used),
         String::new(),
@@ -52,6 +53,7 @@ fn rows(vdrive: &Vdrive) -> Vec<Vec<String>> {
             String::new(),
             format!("  {}", drive.spec),
             drive_state(drive),
+            String::new(),
             format_bytes(drive.size),
             String::new(),
             drive.errors.to_string(),
@@ -67,6 +69,7 @@ fn vdrive_table(vdrives: &[Vdrive]) -> String {
         "TIER",
         "LAYOUT",
         "STATE",
+        ">SURVIVES",
         ">SIZE",
         ">USED",
         ">ERRORS",
@@ -89,7 +92,8 @@ pub fn status(pool: &Pool) -> String {
     let mut told = vec![
         ("pool", pool.name.clone()),
         ("id", pool.id.clone()),
-        ("state", pool.state.clone()),
+        ("state", protection::state(pool)),
+        ("protection", protection::line(pool.protection)),
         ("policy", format!("{policy}{held}")),
         ("shards", pool.shards.to_string()),
         (
@@ -151,6 +155,7 @@ pub fn list(pools: &PoolList) -> String {
         vec![
             pool.name.clone(),
             pool.state.clone(),
+            protection::number(pool.protection),
             format_bytes(pool.capacity),
             format_bytes(pool.used),
             share(pool.used, pool.capacity),
@@ -162,12 +167,13 @@ pub fn list(pools: &PoolList) -> String {
     });
     let absent = pools.absent.iter().map(|pool| {
         let mut row = vec![pool.name.clone(), "absent".to_owned()];
-        row.extend(std::iter::repeat_n("-".to_owned(), 7));
+        row.extend(std::iter::repeat_n("-".to_owned(), 8));
         row
     });
     let head = [
         "POOL",
         "STATE",
+        ">SURVIVES",
         ">SIZE",
         ">USED",
         ">",
@@ -181,6 +187,9 @@ pub fn list(pools: &PoolList) -> String {
         text.push_str(&format!("note: {}\n", pool.message));
     }
     for pool in &pools.items {
+        if let Some(warning) = protection::warning(&pool.name, &pool.vdrives) {
+            text.push_str(&format!("note: {warning}\n"));
+        }
         for message in &pool.messages {
             text.push_str(&format!("note: pool {}: {message}\n", pool.name));
         }

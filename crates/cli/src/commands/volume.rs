@@ -2,7 +2,7 @@
 
 use super::job::follow;
 use super::watch::{ReportInterval, clear};
-use super::{expected, placement, qos};
+use super::{expected, placement, protection, qos};
 use crate::arguments::Volume as Command;
 use crate::confirm::{confirm, query_of};
 use crate::map_arguments::Map;
@@ -109,6 +109,7 @@ fn show(volume: &Volume) -> String {
         ("LBA", format!("{} B", volume.lba_size)),
         ("serial", volume.serial.clone()),
         ("state", volume.state.clone()),
+        ("protection", protection::line(volume.protection)),
         ("exports", volume.exports.join(", ")),
         ("receive", receiving),
     ];

@@ -205,3 +205,48 @@ fn promoted_clone_lists_its_snapshots() {
     assert_eq!((said.code, said.out.as_str()), (0, expected), "{said:?}");
     assert_eq!(daemon.convect("volume promote copy").code, 2);
 }
+
+/// The pool with a protection and vdrives.
+fn with_protection(survives: u32, by_design: u32) -> String {
+    let protection =
+        format!(r#""protection":{{"survives_failures":{survives},"by_design":{by_design}}}"#);
+    let vdrive = format!(
+        r#""vdrives":[{{"id":2,"tier":"slow","layout":{{"kind":"concat"}},"state":"online",
+            "capacity":9,"used":0,{protection},"drives":[]}}]"#
+    );
+    let pool = POOL.replace(r#""vdrives":[]"#, &vdrive);
+    pool.replacen('{', &format!("{{{protection},"), 1)
+}
+
+#[test]
+fn pool_without_redundancy_is_never_only_online() {
+    let bare = with_protection(0, 0);
+    let list = format!(r#"{{"items":[{bare}],"absent":[]}}"#);
+    let daemon = Scripted::new()
+        .on("POST /v1/pools", 201, &bare)
+        .on("GET /v1/pools", 200, &list)
+        .on("GET /v1/pools/tank", 200, &bare);
+    let shown = daemon.convect("pool status tank").out;
+    assert!(shown.contains("online, no redundancy\n"), "{shown}");
+    assert!(
+        shown.contains("the failure of a drive loses data\n"),
+        "{shown}"
+    );
+    let warning = "vdrive 2 of pool tank has no redundancy";
+    let listed = daemon.convect("pool list").out;
+    assert!(listed.contains(&format!("note: {warning}")), "{listed}");
+    let made = daemon.convect("pool create tank slow /dev/sda");
+    assert!(
+        made.error.contains(&format!("warning: {warning}")),
+        "{made:?}"
+    );
+
+    let mirrored = with_protection(1, 1);
+    let daemon = Scripted::new().on("POST /v1/pools", 201, &mirrored);
+    let made = daemon.convect("pool create tank slow mirror /dev/sda /dev/sdb");
+    assert_eq!((made.code, made.error.as_str()), (0, ""));
+    assert!(
+        made.out.contains("survives the failure of any drive\n"),
+        "{made:?}"
+    );
+}

@@ -208,20 +208,21 @@ impl Exports {
             }
         };
         for record in records {
-            self.start_one(pool, record);
+            let other = self.taken(&record.name);
+            self.start_one(pool, record, other);
         }
     }
 
-    /// Starts a stored export unless it is disabled.
-    fn start_one(&self, pool: &str, record: ExportRecord) {
-        let offer = match self.taken(&record.name) {
+    /// Starts a stored export unless it is disabled. `other`: a pool that has its name, too.
+    fn start_one(&self, pool: &str, record: ExportRecord, other: Option<String>) {
+        let offer = match other {
             _ if record.disabled => Err(NotOffered::Disabled),
-            Some(other) if other != pool => Err(NotOffered::Failed(format!(
+            Some(other) => Err(NotOffered::Failed(format!(
                 "pool {other} already has an export {}: delete one of them with `convect export \
                  delete POOL/{}`",
                 record.name, record.name
             ))),
-            _ => self
+            None => self
                 .offer(pool, &record)
                 .map_err(|problem| NotOffered::Failed(problem.message)),
         };

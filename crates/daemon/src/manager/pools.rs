@@ -329,10 +329,7 @@ impl Pools {
         let _changes = self.registry.begin_change();
         let status = self.registry.pool_status(pool)?;
         let name = &status.name;
-        match force {
-            true => self.exports.check_not_moving(name, None)?,
-            false => self.exports.check_unused(name, None)?,
-        }
+        self.exports.check_unused_unless(force, name, None)?;
         self.exports.stop(name);
         if let Err(error) = self.control.pool_destroy(name) {
             self.exports.start(name);

@@ -211,10 +211,8 @@ impl Snapshots {
         request: &v1::VolumeRollBack,
     ) -> Result<v1::Volume> {
         let _changes = self.registry.begin_change();
-        match request.force {
-            true => self.exports.check_not_moving(pool, Some(volume))?,
-            false => self.exports.check_not_offered(pool, Some(volume))?,
-        }
+        self.exports
+            .check_not_offered_unless(request.force, pool, volume)?;
         let stopped = self.exports.stop_offers(pool, volume);
         let done = self
             .registry

@@ -8,7 +8,7 @@ use super::registry::PoolRegistry;
 use crate::control::PoolCalls;
 use crate::mapping::{self, ToApi, ToEngine};
 use crate::names::check_name;
-use crate::qos;
+use crate::{protection, qos};
 use api::v1::{self, Problem};
 use std::sync::Arc;
 
@@ -39,10 +39,25 @@ impl Volumes {
         }
     }
 
+    /// Drive failures that the volumes of a pool survive; none if it was closed meanwhile.
+    fn protection(&self, pool: &str) -> Option<v1::Protection> {
+        let status = self.registry.pool_status(pool).ok()?;
+        Some(protection::of_vdrives(&status.vdrives))
+    }
+
     pub(super) fn shown(&self, status: engine::VolumeStatus) -> v1::Volume {
+        let protection = self.protection(&status.pool);
+        self.shown_with(status, protection)
+    }
+
+    fn shown_with(
+        &self,
+        status: engine::VolumeStatus,
+        protection: Option<v1::Protection>,
+    ) -> v1::Volume {
         let exports = self.exports.names_of(&status.pool, Some(&status.name));
         let (pool, name) = (status.pool.clone(), status.name.clone());
-        let mut volume = mapping::volume(status, exports);
+        let mut volume = mapping::volume(status, exports, protection);
         if let Some(qos) = &mut volume.qos {
             self.bottlenecks.tell(&pool, &name, qos);
         }
@@ -57,7 +72,9 @@ impl Volumes {
         let mut items = Vec::new();
         for pool in self.registry.one_or_all(pool)? {
             let volumes = self.registry.volume_list(&pool)?;
-            items.extend(volumes.into_iter().map(|volume| self.shown(volume)));
+            let protection = self.protection(&pool);
+            let shown = |volume| self.shown_with(volume, protection);
+            items.extend(volumes.into_iter().map(shown));
         }
         Ok(v1::VolumeList { items })
     }

@@ -132,6 +132,9 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
     let of = &[name];
     states(page, the::POOL_STATE, of, POOL_STATES, &pool.state);
     page.add(the::POOL_MESSAGES, of, pool.messages.len());
+    if let Some(protection) = &pool.protection {
+        page.add(the::POOL_SURVIVES, of, protection.survives_failures);
+    }
     page.add(the::POOL_CAPACITY, of, pool.capacity);
     page.add(the::POOL_USED, of, pool.used);
     page.add(the::POOL_RESERVED, of, pool.reserved);
@@ -245,6 +248,9 @@ fn vdrives(page: &mut Page, pool: &str, vdrives: &[v1::Vdrive], times: &BTreeMap
         let id = vdrive.id.to_string();
         let of = [pool, tier_name(vdrive.tier), id.as_str()];
         states(page, the::VDRIVE_STATES, &of, VDRIVE_STATES, &vdrive.state);
+        if let Some(protection) = &vdrive.protection {
+            page.add(the::VDRIVE_SURVIVES, &of, protection.survives_failures);
+        }
         page.add(the::VDRIVE_CAPACITY, &of, vdrive.capacity);
         page.add(the::VDRIVE_USED, &of, vdrive.used);
         for known in &vdrive.drives {

@@ -227,6 +227,7 @@ fn unknown_states_are_exported_and_drives_at_one_path_are_distinguished() {
         state: "dreaming".to_owned(),
         capacity: 1,
         used: 1,
+        protection: None,
         drives: vec![drive("x"), drive("y")],
     };
     let mut page = Page::default();

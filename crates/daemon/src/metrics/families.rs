@@ -48,6 +48,7 @@ families! {
     POOL_ABSENT Gauge "convect_pool_absent" POOL "1 for a pool that should be open and is not."
     POOL_STATE Gauge "convect_pool_state" STATE "1 for the pool's current state, 0 for the others."
     POOL_MESSAGES Gauge "convect_pool_messages" POOL "Messages of the pool that need attention; 0 when all is well."
+    POOL_SURVIVES Gauge "convect_pool_survives_failures" POOL "Drive failures that all of its data survives now."
     POOL_CAPACITY Gauge "convect_pool_capacity_bytes" POOL "Usable bytes of all tiers."
     POOL_USED Gauge "convect_pool_used_bytes" POOL "Bytes stored, without clean copies."
     POOL_RESERVED Gauge "convect_pool_reserved_bytes" POOL "Space reserved for volumes and not used yet."
@@ -98,6 +99,7 @@ families! {
     SCRUB_LOST Gauge "convect_scrub_lost_blocks" POOL "Blocks and pages without any good copy."
 
     VDRIVE_STATES Gauge "convect_vdrive_state" VDRIVE_STATE "1 for the vdrive's current state, 0 for the others."
+    VDRIVE_SURVIVES Gauge "convect_vdrive_survives_failures" VDRIVE "Failures of its drives that its data survives now."
     VDRIVE_CAPACITY Gauge "convect_vdrive_capacity_bytes" VDRIVE "Usable bytes."
     VDRIVE_USED Gauge "convect_vdrive_used_bytes" VDRIVE "Used bytes."
 

@@ -14,6 +14,41 @@ fn names(manager: &Manager) -> Vec<String> {
 }
 
 #[test]
+fn pools_vdrives_and_volumes_show_how_many_failures_they_survive() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let manager = manager(&world, folder.path());
+    let shown = |pool: &str| {
+        let pool = manager.pools.show(pool).unwrap();
+        let volume = manager.volumes.show(&pool.name, "v").unwrap();
+        let all = [
+            pool.protection,
+            pool.vdrives[0].protection,
+            volume.protection,
+        ];
+        all.map(|known| {
+            let known = known.unwrap();
+            (known.survives_failures, known.by_design)
+        })
+    };
+    for (name, drives, mirror) in [
+        ("safe", &["ram:a", "ram:b"][..], true),
+        ("plain", &["ram:c", "ram:d"][..], false),
+    ] {
+        let pool = pool_request(name, drives, mirror);
+        manager.pools.create(pool).unwrap();
+        manager.volumes.create(volume_request(name, "v")).unwrap();
+    }
+    assert_eq!(shown("safe"), [(1, 1); 3]);
+    assert_eq!(shown("plain"), [(0, 0); 3]);
+    let lose = |pool: &mut engine::PoolStatus| {
+        "missing".clone_into(&mut pool.vdrives[0].drives[1].state);
+    };
+    world.pools().get_mut("safe").unwrap().alter = Some(lose);
+    assert_eq!(shown("safe"), [(0, 1); 3]);
+}
+
+#[test]
 fn open_pools_are_reopened_after_restart() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();

@@ -11,6 +11,10 @@ const LEAVING: Duration = Duration::from_millis(500);
 const CHECK: Duration = Duration::from_millis(20);
 /// Maximum number of exports, and of hosts of each, that a message names.
 const TOLD_MAX: usize = 8;
+/// What to do about exports.
+const DELETE: &str = "delete the export first with `convect export delete NAME`";
+const DISABLE: &str = "disable the export first with `convect export disable NAME`";
+const OR_FORCE: &str = "or use --force (`force` in the API)";
 
 fn subject(pool: &str, volume: Option<&str>) -> String {
     match volume {
@@ -116,23 +120,47 @@ impl Exports {
 
     /// Refuses volumes that are exported, or have a stream in progress.
     pub(in crate::manager) fn check_unused(&self, pool: &str, volume: Option<&str>) -> Result<()> {
-        self.check_not_exported(
-            pool,
-            volume,
-            &|_| true,
-            "delete the export first with `convect export delete NAME`",
-        )
+        self.check_not_exported(pool, volume, &|_| true, DELETE)
     }
 
-    /// Refuses volumes that an export offers, or is to offer, or that have a stream in progress.
-    /// Disabled exports do not count.
-    pub(in crate::manager) fn check_not_offered(
+    /// The same; with `force` only a stream in progress counts.
+    pub(in crate::manager) fn check_unused_unless(
         &self,
+        force: bool,
         pool: &str,
         volume: Option<&str>,
     ) -> Result<()> {
-        let advice = "disable the export first with `convect export disable NAME`";
-        self.check_not_exported(pool, volume, &|running| !running.record.disabled, advice)
+        match force {
+            true => self.check_not_moving(pool, volume),
+            false => {
+                let advice = format!("{DELETE}, {OR_FORCE}");
+                self.check_not_exported(pool, volume, &|_| true, &advice)
+            }
+        }
+    }
+
+    /// Refuses a volume that an export offers, or is to offer, or that has a stream in progress.
+    /// Disabled exports do not count.
+    pub(in crate::manager) fn check_not_offered(&self, pool: &str, volume: &str) -> Result<()> {
+        let offers = |running: &Running| !running.record.disabled;
+        self.check_not_exported(pool, Some(volume), &offers, DISABLE)
+    }
+
+    /// The same; with `force` only a stream in progress counts.
+    pub(in crate::manager) fn check_not_offered_unless(
+        &self,
+        force: bool,
+        pool: &str,
+        volume: &str,
+    ) -> Result<()> {
+        match force {
+            true => self.check_not_moving(pool, Some(volume)),
+            false => {
+                let offers = |running: &Running| !running.record.disabled;
+                let advice = format!("{DISABLE}, {OR_FORCE}");
+                self.check_not_exported(pool, Some(volume), &offers, &advice)
+            }
+        }
     }
 
     fn check_not_exported(
@@ -148,16 +176,11 @@ impl Exports {
                 && volume.is_none_or(|volume| running.record.volume == volume)
                 && counts(running)
         };
-        let names: Vec<String> = {
-            let exports = lock(&self.running);
-            let mut names = Vec::new();
-            for ((pool, name), running) in &*exports {
-                if of(pool, name, running) {
-                    names.push(name.clone());
-                }
-            }
-            names
-        };
+        let names: Vec<String> = lock(&self.running)
+            .iter()
+            .filter(|((pool, name), running)| of(pool, name, running))
+            .map(|((_, name), _)| name.clone())
+            .collect();
         if names.is_empty() {
             return Ok(());
         }
@@ -167,7 +190,7 @@ impl Exports {
             false => format!(", and in use by {}", listed(&connected, "; ")),
         };
         Err(busy(format!(
-            "{} exported as {}{used}: {advice}, or use --force (`force` in the API)",
+            "{} exported as {}{used}: {advice}",
             subject(pool, volume),
             listed(&names, ", "),
         )))

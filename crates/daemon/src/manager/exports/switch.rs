@@ -136,7 +136,7 @@ impl Exports {
     /// Starts exports that were stopped again.
     pub(in crate::manager) fn restart(&self, pool: &str, stopped: Vec<ExportRecord>) {
         for record in stopped {
-            self.start_one(pool, record);
+            self.start_one(pool, record, None);
         }
     }
 
@@ -152,11 +152,7 @@ impl Exports {
         force: bool,
         delete: &dyn Fn() -> Result<T>,
     ) -> Result<T> {
-        if !force {
-            self.check_unused(pool, Some(volume))?;
-            return delete();
-        }
-        self.check_not_moving(pool, Some(volume))?;
+        self.check_unused_unless(force, pool, Some(volume))?;
         if self.names_of(pool, Some(volume)).is_empty() {
             return delete();
         }

@@ -109,7 +109,7 @@ impl Receiving {
         };
         let transfers = &self.transfers;
         let _changes = transfers.registry.begin_change();
-        transfers.exports.check_not_offered(pool, Some(volume))?;
+        transfers.exports.check_not_offered(pool, volume)?;
         let registry = &transfers.registry;
         let done = registry.receive_begin(pool, volume, &spec, self.force)?;
         let device = registry.volume_open(pool, volume, None)?;

@@ -51,7 +51,10 @@ impl Fake {
             vdrives: vec![VdriveStatus {
                 id: 1,
                 tier: Tier::Slow,
-                layout: LayoutSpec::Concat,
+                layout: match pool.mirrored {
+                    true => LayoutSpec::Mirror,
+                    false => LayoutSpec::Concat,
+                },
                 state: "online".to_owned(),
                 capacity: 1 << 30,
                 used: 0,
