@@ -1,5 +1,6 @@
 //! Arguments of `convect token` and `convect audit`.
 
+use crate::list_arguments::{ListOptions, NamedList};
 use api::v1::Role;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
@@ -19,7 +20,7 @@ pub enum Token {
         expires: String,
     },
     /// List the tokens
-    List,
+    List(NamedList),
     /// Revoke a token and its sessions
     Revoke {
         /// Name of the token
@@ -36,6 +37,9 @@ pub struct Audit {
     /// Number of entries to show
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     pub limit: usize,
+    /// How to print it.
+    #[command(flatten)]
+    pub options: ListOptions,
 }
 
 fn role(text: String) -> Role {

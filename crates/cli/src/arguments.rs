@@ -6,6 +6,7 @@ use crate::drive_arguments::Drive;
 use crate::event_arguments::{Alert, Event, History};
 use crate::export_arguments::{Export, Session};
 use crate::job_arguments::Job;
+use crate::list_arguments::{ListOptions, NamedList};
 use crate::map_arguments::{EXPLAIN_AFTER, Explain, Map, Moves};
 use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
@@ -110,6 +111,7 @@ pub enum Command {
     /// Show metrics of a pool, tier, drive, volume or export over time
     History(History),
     /// Show live load of pools and volumes, full screen; with --json one line a second
+    #[command(after_help = TOP_AFTER)]
     Top,
     /// Create, list and revoke API tokens
     #[command(subcommand)]
@@ -164,6 +166,10 @@ const REIDENTIFY_AFTER: &str = "\
 Only the identities (and with --name the name) change. To finish an interrupted run, repeat the command.";
 const CHECK_AFTER: &str = "\
 Needs no daemon; no daemon may have the drives open.";
+
+const TOP_AFTER: &str = "\
+Keys: q quit, ? help, s sort by the next figure, S reverse, / filter by name, a show idle volumes too, \
+arrows and PgUp, PgDn scroll.";
 
 const DIFF_AFTER: &str = "\
 Offsets and lengths are in bytes, multiples of 4 KiB blocks; no data is read. A block that was rewritten \
@@ -322,6 +328,8 @@ pub enum Vdrive {
     List {
         /// The pool
         pool: String,
+        #[command(flatten)]
+        options: ListOptions,
     },
 }
 
@@ -376,12 +384,13 @@ pub enum Pool {
     /// Create a pool
     Create(PoolCreate),
     /// List the pools
-    List,
-    /// Show a pool, its vdrives and its drives
+    List(NamedList),
+    /// Show pools, their vdrives and their drives
     #[command(visible_alias = "show")]
     Status {
-        /// The pool
-        name: String,
+        /// Pools, or patterns like 'ta*' [default: all]
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
     },
     /// Close a pool, so that another host can import it
     Export {
@@ -579,10 +588,7 @@ pub enum Volume {
         policy: FirstPolicy,
     },
     /// List the volumes of a pool, or all
-    List {
-        /// The pool
-        pool: Option<String>,
-    },
+    List(NamedList),
     /// Show a volume
     Show {
         /// The volume
@@ -667,9 +673,8 @@ pub enum Snapshot {
         /// Seconds to spend on computing UNIQUE, at most 20
         #[arg(long, value_name = "SECONDS", default_value_t = 1)]
         wait: u64,
-        /// Pool or volume [default: all]
-        #[arg(value_name = "POOL[/VOL]")]
-        of: Option<String>,
+        #[command(flatten)]
+        list: NamedList,
     },
     /// Rename a snapshot
     Rename {
@@ -756,11 +761,7 @@ pub enum Schedule {
         keep: u32,
     },
     /// List snapshot schedules
-    List {
-        /// Pool or volume [default: all]
-        #[arg(value_name = "POOL[/VOL]")]
-        of: Option<String>,
-    },
+    List(NamedList),
     /// Remove volumes from schedules; existing snapshots stay
     Remove {
         /// Volumes and the schedule's name

@@ -179,7 +179,7 @@ impl Client {
         operation: Operation,
         segments: &[&str],
         query: &[(&str, &str)],
-    ) -> Result<impl Read, Failure> {
+    ) -> Result<impl Read + use<>, Failure> {
         let answer = self.exchange(
             (operation, segments, query),
             Patience::Each(CHANGE_TIME, LOOK_TIME),

@@ -62,19 +62,12 @@ fn colour_of(state: &str) -> Option<u8> {
     known.map(|(_, colour)| *colour)
 }
 
-/// A line of a table with its cell in `column` in the colour of the state that it contains; nothing
-/// if that has no colour.
-pub fn coloured(line: &str, cells: &[String], column: usize) -> Option<String> {
-    let state = cells.get(column)?;
-    let colour = colour_of(state)?;
-    let mut at = 0;
-    for cell in &cells[..column] {
-        at += line[at..].find(cell.as_str())? + cell.len();
+/// A cell as it is shown, in the colour of the state that it contains, if that has one.
+pub fn of_state(shown: &str, state: &str) -> String {
+    match colour_of(state) {
+        Some(colour) => format!("\x1b[{colour}m{shown}\x1b[0m"),
+        None => shown.to_owned(),
     }
-    at += line[at..].find(state.as_str())?;
-    let (before, rest) = line.split_at(at);
-    let (shown, after) = rest.split_at(state.len());
-    Some(format!("{before}\x1b[{colour}m{shown}\x1b[0m{after}"))
 }
 
 #[cfg(test)]
@@ -97,12 +90,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_cell_in_its_column_is_coloured() {
-        let cells = ["online", "4 GiB", "", "online"].map(str::to_owned);
-        let line = "online  4 GiB    online";
-        let expected = "online  4 GiB    \x1b[32monline\x1b[0m";
-        assert_eq!(coloured(line, &cells, 3).as_deref(), Some(expected));
-        assert_eq!(coloured(line, &cells, 1), None);
-        assert_eq!(coloured(line, &cells, 4), None);
+    fn cut_cell_has_the_colour_of_the_whole_state() {
+        assert_eq!(of_state("3 fai…", "3 failures: a"), "\x1b[31m3 fai…\x1b[0m");
+        assert_eq!(of_state("running", "running"), "running");
     }
 }

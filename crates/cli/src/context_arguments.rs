@@ -1,5 +1,6 @@
 //! Arguments of `convect context`.
 
+use crate::list_arguments::ListOptions;
 use clap::Subcommand;
 
 /// Subcommands of `convect context`.
@@ -18,7 +19,7 @@ pub enum Context {
         yes: bool,
     },
     /// List contexts; an asterisk marks the current one
-    List,
+    List(ListOptions),
     /// Set the current context; `local` is the Unix socket of this host
     Use {
         /// Name of the context

@@ -1,5 +1,6 @@
 //! Arguments of `convect event`, `history` and `alert`.
 
+use crate::list_arguments::{ListOptions, NamedList};
 use api::Secret;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub enum Event {
         /// Only events before this event number
         #[arg(long, value_name = "NUMBER")]
         before: Option<u64>,
+        #[command(flatten)]
+        options: ListOptions,
     },
     /// Follow new events until Ctrl-C
     Watch,
@@ -74,8 +77,8 @@ pub struct History {
 /// Subcommands of `convect alert`.
 #[derive(Subcommand, Debug)]
 pub enum Alert {
-    /// List the open alerts
-    List,
+    /// List the open alerts with what to do; as a table with -o, -H, -p or --sort
+    List(ListOptions),
     /// Manage notification targets: webhooks and e-mail
     #[command(subcommand)]
     Target(Box<Target>),
@@ -88,7 +91,7 @@ pub enum Target {
     #[command(subcommand)]
     Create(Create),
     /// List the targets and the state of their deliveries
-    List,
+    List(NamedList),
     /// Delete a target
     Delete {
         /// Name of the target

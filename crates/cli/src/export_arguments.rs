@@ -1,5 +1,6 @@
 //! Arguments of `convect export` and `convect session`.
 
+use crate::list_arguments::NamedList;
 use clap::Subcommand;
 
 /// Subcommands of `convect export`.
@@ -50,7 +51,7 @@ pub enum Export {
         parameters: Vec<String>,
     },
     /// List the exports
-    List,
+    List(NamedList),
     /// Show an export and how to use it
     Show {
         /// The export
@@ -90,8 +91,8 @@ convect export create [OPTIONS] <NAME> <POOL/VOL[@SNAPSHOT]> <PROTOCOL>
 /// Subcommands of `convect session`.
 #[derive(Subcommand, Debug)]
 pub enum Session {
-    /// List the sessions of hosts
-    List,
+    /// List the sessions of hosts; named by their initiators
+    List(NamedList),
     /// Disconnect a session; the host may reconnect unless its access is revoked
     End {
         /// Number of the session

@@ -1,12 +1,13 @@
 //! Arguments of `convect job`.
 
+use crate::list_arguments::ListOptions;
 use clap::Subcommand;
 
 /// Subcommands of `convect job`.
 #[derive(Subcommand, Debug)]
 pub enum Job {
     /// List jobs, newest first
-    List,
+    List(ListOptions),
     /// Show a job
     Show {
         /// Number of the job

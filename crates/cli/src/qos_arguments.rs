@@ -1,5 +1,6 @@
 //! Arguments of `convect qos`, and QoS options of `convect volume`.
 
+use crate::list_arguments::ListOptions;
 use crate::placement_arguments::Reaction;
 use clap::{Args, Subcommand};
 
@@ -44,6 +45,8 @@ pub enum QosGroup {
     List {
         /// The pool
         pool: String,
+        #[command(flatten)]
+        options: ListOptions,
     },
     /// Show a group and the combined performance of its volumes
     Show {
@@ -92,6 +95,8 @@ pub enum QosPolicy {
     List {
         /// The pool
         pool: String,
+        #[command(flatten)]
+        options: ListOptions,
     },
     /// Show a policy
     Show {

@@ -157,7 +157,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Qos(command) => commands::qos(&client()?, json, command),
         Command::Latency { name } => commands::latency(&client()?, json, name),
         Command::Map(command) => commands::map(&client()?, json, command),
-        Command::Top => commands::top(&client()?, json),
+        Command::Top => commands::top(client()?, json),
         Command::Server(command) => commands::server(&client()?, json, command),
         Command::Token(command) => commands::token(&client()?, json, command),
         Command::Audit(command) => commands::audit(&client()?, json, command),

@@ -1,5 +1,6 @@
 //! Arguments of `convect server`.
 
+use crate::list_arguments::NamedList;
 use clap::Subcommand;
 use std::path::PathBuf;
 
@@ -25,7 +26,7 @@ pub enum Server {
         trust: Option<PathBuf>,
     },
     /// List this daemon and the monitored ones
-    List,
+    List(NamedList),
     /// Remove a monitored daemon and its token
     Remove {
         /// Name of the server

@@ -1,8 +1,7 @@
 //! Output: tables, or JSON of the API.
 
-use crate::{Failure, colour, visible};
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
+use crate::terminal::{self, fold};
+use crate::{Failure, visible};
 use serde::de::DeserializeOwned;
 use std::io::Write;
 
@@ -62,52 +61,15 @@ pub fn print_json(answer: &[u8], indented: bool) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Headers of the columns with states.
-const STATES: [&str; 3] = ["STATE", "HEALTH", "SEVERITY"];
-
-/// A table without borders; columns whose header begins with `>` are right-aligned. A table with
-/// states may have colours: it is printed by [`print_styled`].
-pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let rows: Vec<Vec<String>> = rows.into_iter().collect();
-    let mut table = Table::new();
-    table.load_style(NOTHING);
-    table.set_header(head.iter().map(|name| name.trim_start_matches('>')));
-    table.add_rows(&rows);
-    for (index, name) in head.iter().enumerate() {
-        if let Some(column) = table.column_mut(index) {
-            column.set_padding((0, 2));
-            if name.starts_with('>') {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-    }
-    let text = format!("{}\n", table.trim_fmt());
-    match head.iter().position(|name| STATES.contains(name)) {
-        Some(column) if colour::is_enabled() => with_colours(&text, &rows, column),
-        _ => text,
-    }
-}
-
-/// A table, its first line the header, with the states in `column` coloured.
-fn with_colours(text: &str, rows: &[Vec<String>], column: usize) -> String {
-    let head = std::iter::once(None);
-    let cells = head
-        .chain(rows.iter().map(Some))
-        .chain(std::iter::repeat(None));
-    let lines = text.lines().zip(cells);
-    let coloured = lines.map(|(line, cells)| {
-        let coloured = cells.and_then(|cells| colour::coloured(line, cells, column));
-        coloured.unwrap_or_else(|| line.to_owned()) + "\n"
-    });
-    coloured.collect()
-}
-
-/// Name-value pairs, one per line.
+/// Name-value pairs, one per line; on a terminal long values continue below themselves.
 pub fn facts(lines: &[(&str, String)]) -> String {
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 1;
     lines
         .iter()
         .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| format!("{:<width$} {value}\n", format!("{name}:")))
+        .map(|(name, value)| {
+            let line = format!("{:<width$} {value}", format!("{name}:"));
+            fold(&line, width + 1, terminal::width()) + "\n"
+        })
         .collect()
 }

@@ -32,6 +32,11 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c == '\n')
 }
 
+/// A cell of a table safe for a terminal and without line ends or tabs.
+pub fn cell(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| false)
+}
+
 /// Escapes the texts of a response, including line ends.
 pub fn answer(value: &mut Value) {
     match value {

@@ -3,7 +3,8 @@
 use super::scrub::date;
 use crate::access_arguments::{Audit, Token as Command};
 use crate::confirm::confirm;
-use crate::show::{print, print_json, read, table};
+use crate::show::{print, print_json, read};
+use crate::table::{Column, Listing, Value};
 use crate::{Client, Failure};
 use api::Operation;
 use api::v1::{AuditEntry, AuditList, Role, Token, TokenCreate, TokenList, TokenMade};
@@ -17,16 +18,19 @@ fn role(role: Role) -> &'static str {
     }
 }
 
-fn row(token: &Token) -> Vec<String> {
-    let expires = date(token.expires_s);
+fn columns() -> Vec<Column<Token>> {
     vec![
-        token.name.clone(),
-        role(token.role).to_owned(),
-        date(token.created_s),
-        match token.expired {
-            true => format!("{expires} (expired)"),
-            false => expires,
-        },
+        Column::text("TOKEN", |token: &Token| Value::text(&token.name)),
+        Column::text("ROLE", |token| Value::text(role(token.role))),
+        Column::text("CREATED", |token| Value::date(token.created_s)),
+        Column::text("EXPIRES", |token| {
+            let expires = date(token.expires_s);
+            let shown = match token.expired {
+                true => format!("{expires} (expired)"),
+                false => expires,
+            };
+            Value::whole(token.expires_s, shown)
+        }),
     ]
 }
 
@@ -61,14 +65,13 @@ pub fn token(client: &Client, json: bool, command: &Command) -> Result<(), Failu
             };
             create(client, json, &request)
         }
-        Command::List => {
+        Command::List(list) => {
+            let listing = Listing::new(columns(), &list.options, &list.names, json)?;
             let answer = client.get(Operation::TokenList, &[])?;
-            if json {
-                return print_json(&answer, true);
-            }
-            let list: TokenList = read(&answer)?;
-            let head = ["TOKEN", "ROLE", "CREATED", "EXPIRES"];
-            print(&table(&head, list.items.iter().map(row)))
+            let Some(list) = listing.read::<TokenList>(&answer)? else {
+                return Ok(());
+            };
+            listing.print(&answer, &list.items)
         }
         Command::Revoke { name, yes } => {
             confirm(
@@ -85,37 +88,30 @@ pub fn token(client: &Client, json: bool, command: &Command) -> Result<(), Failu
     }
 }
 
-fn entry(entry: &AuditEntry) -> Vec<String> {
-    let of = entry.of.map(|of| format!(" (of {of})"));
+fn entries() -> Vec<Column<AuditEntry>> {
     vec![
-        entry.number.to_string(),
-        date(entry.at_s),
-        entry.who.clone(),
-        entry.from.clone(),
-        entry.operation.clone(),
-        format!("{}{}", entry.outcome, of.unwrap_or_default()),
-        entry.subject.clone(),
+        Column::text("NUMBER", |entry: &AuditEntry| Value::count(entry.number)),
+        Column::text("TIME", |entry| Value::date(entry.at_s)),
+        Column::text("USER", |entry| Value::text(&entry.who)),
+        Column::text("FROM", |entry| Value::text(&entry.from)),
+        Column::text("OPERATION", |entry| Value::text(&entry.operation)),
+        Column::text("OUTCOME", |entry| {
+            let of = entry.of.map(|of| format!(" (of {of})"));
+            Value::text(format!("{}{}", entry.outcome, of.unwrap_or_default()))
+        }),
+        Column::text("SUBJECT", |entry| Value::text(&entry.subject)),
     ]
 }
 
 /// Runs `convect audit`.
 pub fn audit(client: &Client, json: bool, command: &Audit) -> Result<(), Failure> {
+    let listing = Listing::new(entries(), &command.options, &[], json)?;
     let limit = command.limit.to_string();
     let answer = client.call(Operation::AuditList, &[], &[("limit", &limit)], None)?;
-    if json {
-        return print_json(&answer, true);
-    }
-    let list: AuditList = read(&answer)?;
-    let head = [
-        "NUMBER",
-        "TIME",
-        "USER",
-        "FROM",
-        "OPERATION",
-        "OUTCOME",
-        "SUBJECT",
-    ];
-    print(&table(&head, list.items.iter().map(entry)))?;
+    let Some(list) = listing.read::<AuditList>(&answer)? else {
+        return Ok(());
+    };
+    listing.print(&answer, &list.items)?;
     match list.broken_at {
         None => Ok(()),
         Some(number) => Err(Failure::Failed(format!(

@@ -3,7 +3,9 @@
 use crate::Failure;
 use crate::confirm::confirm;
 use crate::context_arguments::Context as Command;
-use crate::show::{print, print_json, table};
+use crate::list_arguments::ListOptions;
+use crate::show::print;
+use crate::table::{Column, Listing, Value};
 use crate::transport::{Context, Contexts, DaemonSelection, Environment, LOCAL};
 use remote::{Address, Trust, fingerprint};
 use std::path::PathBuf;
@@ -55,39 +57,55 @@ fn add(
     Contexts::change(environment.folder()?, |all| all.add(name, context))
 }
 
-fn list(environment: &Environment, json: bool) -> Result<(), Failure> {
+/// A context as it is listed.
+struct Row {
+    current: bool,
+    name: String,
+    server: String,
+    certificate: String,
+    token: String,
+}
+
+fn columns() -> Vec<Column<Row>> {
+    vec![
+        Column::text("CURRENT", |row: &Row| {
+            Value::text(if row.current { "*" } else { "" })
+        }),
+        Column::text("CONTEXT", |row: &Row| Value::text(&row.name)).key(),
+        Column::text("SERVER", |row: &Row| Value::text(&row.server)),
+        Column::text("CERTIFICATE", |row: &Row| Value::text(&row.certificate)),
+        Column::text("TOKEN", |row: &Row| Value::text(&row.token)),
+    ]
+}
+
+fn list(environment: &Environment, json: bool, options: &ListOptions) -> Result<(), Failure> {
+    let listing = Listing::new(columns(), options, &[], json)?;
     let all = Contexts::load(environment.folder()?)?;
-    if json {
-        let text = serde_json::to_vec(&all);
-        let text = text.map_err(|error| Failure::Failed(error.to_string()))?;
-        return print_json(&text, true);
-    }
+    let answer = serde_json::to_vec(&all);
+    let answer = answer.map_err(|error| Failure::Failed(error.to_string()))?;
     let current = all.current.as_deref().unwrap_or(LOCAL);
-    let row = |name: &str, [server, certificate, token]: [String; 3]| {
-        let star = if name == current { "*" } else { "" };
-        vec![star.to_owned(), name.to_owned(), server, certificate, token]
-    };
-    let local = row(
-        LOCAL,
-        [
-            "Unix socket of this host".to_owned(),
-            String::new(),
-            String::new(),
-        ],
-    );
     let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    let others = all.contexts.iter().map(|(name, context)| {
-        let certificate = context.pin.clone().or_else(|| shown(&context.ca));
-        let token = shown(&context.token_file).unwrap_or_else(|| "CONVECT_TOKEN".to_owned());
-        let cells = [
-            context.server.clone(),
-            certificate.unwrap_or_default(),
-            token,
-        ];
-        row(name, cells)
-    });
-    let head = ["", "CONTEXT", "SERVER", "CERTIFICATE", "TOKEN"];
-    print(&table(&head, std::iter::once(local).chain(others)))
+    let mut rows = vec![Row {
+        current: current == LOCAL,
+        name: LOCAL.to_owned(),
+        server: "Unix socket of this host".to_owned(),
+        certificate: String::new(),
+        token: String::new(),
+    }];
+    rows.extend(all.contexts.iter().map(|(name, context)| {
+        Row {
+            current: name == current,
+            name: name.clone(),
+            server: context.server.clone(),
+            certificate: context
+                .pin
+                .clone()
+                .or_else(|| shown(&context.ca))
+                .unwrap_or_default(),
+            token: shown(&context.token_file).unwrap_or_else(|| "CONVECT_TOKEN".to_owned()),
+        }
+    }));
+    listing.print(&answer, &rows)
 }
 
 /// Runs `convect context`. Contacts no daemon, except to read a certificate.
@@ -113,7 +131,7 @@ pub fn context(
                 "context {name} added: use it with `convect context use {name}` or --context {name}\n"
             ))
         }
-        Command::List => list(environment, json),
+        Command::List(options) => list(environment, json, options),
         Command::Use { name } => {
             Contexts::change(environment.folder()?, |all| all.use_one(name))?;
             told(format!("current context: {name}\n"))

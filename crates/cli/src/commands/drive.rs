@@ -2,7 +2,8 @@
 
 use super::wear;
 use crate::drive_arguments::Drive;
-use crate::show::{facts, print, print_json, read, table};
+use crate::show::{facts, print, print_json, read};
+use crate::table::{Column, Listing, Value};
 use crate::{Client, Failure, drive_spec};
 use api::Operation;
 use api::v1::{DriveHealth, DriveList, DriveLocate, DriveProbe, DriveReport, HealthState};
@@ -64,10 +65,45 @@ fn smart_values(health: &DriveHealth) -> String {
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+fn columns() -> Vec<Column<DriveReport>> {
+    vec![
+        Column::text("DRIVE", |drive: &DriveReport| Value::text(&drive.spec)),
+        Column::number("SIZE", |drive: &DriveReport| Value::bytes(drive.size)),
+        Column::text("MEDIUM", |drive: &DriveReport| Value::text(&drive.rotation)),
+        Column::text("CONTENT", |drive: &DriveReport| Value::text(content(drive))),
+        Column::number("WRITTEN", |drive: &DriveReport| {
+            Value::or(drive.wear.map(|wear| Value::bytes(wear.total)), "")
+        }),
+        Column::number("DWPD", |drive: &DriveReport| {
+            let Some(wear) = drive.wear else {
+                return Value::nothing("");
+            };
+            let shown = wear::drive_writes(wear.daily, drive.size);
+            match wear.daily {
+                Some(daily) if drive.size > 0 => {
+                    Value::real(daily as f64 / drive.size as f64, shown)
+                }
+                _ => Value::nothing(&shown),
+            }
+        }),
+        Column::text("POOL", |drive: &DriveReport| {
+            Value::or(drive.pool.as_ref().map(Value::text), "")
+        })
+        .hidden(),
+    ]
+}
+
 /// Runs `convect drive`.
 pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure> {
     let answer = match command {
-        Drive::List => client.get(Operation::DriveList, &[])?,
+        Drive::List(list) => {
+            let listing = Listing::new(columns(), &list.options, &list.names, json)?;
+            let answer = client.get(Operation::DriveList, &[])?;
+            let Some(list) = listing.read::<DriveList>(&answer)? else {
+                return Ok(());
+            };
+            return listing.print(&answer, &list.items);
+        }
         Drive::Show { spec } => {
             let spec = drive_spec(spec, client.folder().as_deref())?;
             client.send(Operation::DriveProbe, &[], &DriveProbe { spec })?
@@ -77,50 +113,27 @@ pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure
     if json {
         return print_json(&answer, true);
     }
-    match command {
-        Drive::List => {
-            let list: DriveList = read(&answer)?;
-            let rows = list.items.iter().map(|drive| {
-                vec![
-                    drive.spec.clone(),
-                    format_bytes(drive.size),
-                    drive.rotation.clone(),
-                    content(drive),
-                    drive
-                        .wear
-                        .map_or_else(String::new, |wear| format_bytes(wear.total)),
-                    drive.wear.map_or_else(String::new, |wear| {
-                        wear::drive_writes(wear.daily, drive.size)
-                    }),
-                ]
-            });
-            let head = ["DRIVE", ">SIZE", "MEDIUM", "CONTENT", ">WRITTEN", ">DWPD"];
-            print(&table(&head, rows))
-        }
-        _ => {
-            let drive: DriveReport = read(&answer)?;
-            let written = drive.wear.map(|wear| wear::line(&wear, drive.size));
-            print(&facts(&[
-                ("drive", drive.spec.clone()),
-                ("size", format_bytes(drive.size)),
-                ("logical sector", format!("{} B", drive.logical_sector)),
-                ("physical sector", format!("{} B", drive.physical_sector)),
-                ("medium", drive.rotation.clone()),
-                (
-                    "write cache",
-                    if drive.write_cache { "yes" } else { "no" }.to_owned(),
-                ),
-                ("content", content(&drive)),
-                ("written", written.unwrap_or_default()),
-                (
-                    "health",
-                    drive.health.as_ref().map(health).unwrap_or_default(),
-                ),
-                (
-                    "SMART values",
-                    drive.health.as_ref().map(smart_values).unwrap_or_default(),
-                ),
-            ]))
-        }
-    }
+    let drive: DriveReport = read(&answer)?;
+    let written = drive.wear.map(|wear| wear::line(&wear, drive.size));
+    print(&facts(&[
+        ("drive", drive.spec.clone()),
+        ("size", format_bytes(drive.size)),
+        ("logical sector", format!("{} B", drive.logical_sector)),
+        ("physical sector", format!("{} B", drive.physical_sector)),
+        ("medium", drive.rotation.clone()),
+        (
+            "write cache",
+            if drive.write_cache { "yes" } else { "no" }.to_owned(),
+        ),
+        ("content", content(&drive)),
+        ("written", written.unwrap_or_default()),
+        (
+            "health",
+            drive.health.as_ref().map(health).unwrap_or_default(),
+        ),
+        (
+            "SMART values",
+            drive.health.as_ref().map(smart_values).unwrap_or_default(),
+        ),
+    ]))
 }

@@ -2,7 +2,9 @@
 
 use super::scrub::date;
 use crate::event_arguments::{Alert as AlertCommand, Event as Command, EventFilter};
-use crate::show::{print, print_json, print_styled, read, table};
+use crate::list_arguments::ListOptions;
+use crate::show::{print, print_json};
+use crate::table::{Column, Listing, Value};
 use crate::top::told;
 use crate::{Client, Failure};
 use api::Operation;
@@ -23,15 +25,20 @@ fn state(event: &Event) -> &'static str {
     }
 }
 
-fn row(event: &Event) -> Vec<String> {
+fn columns() -> Vec<Column<Event>> {
     vec![
-        event.number.to_string(),
-        date(event.at_s),
-        event.severity.as_str().to_owned(),
-        event.code.as_str().to_owned(),
-        state(event).to_owned(),
-        subject(&event.subject),
-        event.message.clone(),
+        Column::number("NUMBER", |event: &Event| Value::count(event.number)),
+        Column::text("TIME", |event: &Event| Value::date(event.at_s)),
+        Column::text("SEVERITY", |event: &Event| {
+            Value::text(event.severity.as_str())
+        }),
+        Column::text("CODE", |event: &Event| Value::text(event.code.as_str())),
+        Column::text("STATE", |event: &Event| Value::text(state(event))),
+        Column::text("SUBJECT", |event: &Event| {
+            Value::text(subject(&event.subject))
+        }),
+        Column::text("MESSAGE", |event: &Event| Value::text(&event.message)),
+        Column::text("ADVICE", |event: &Event| Value::text(&event.advice)).hidden(),
     ]
 }
 
@@ -39,9 +46,10 @@ fn list(
     client: &Client,
     json: bool,
     which: &EventFilter,
-    limit: usize,
-    before: Option<u64>,
+    (limit, before): (usize, Option<u64>),
+    options: &ListOptions,
 ) -> Result<(), Failure> {
+    let listing = Listing::new(columns(), options, &[], json)?;
     let (limit, before) = (limit.to_string(), before.map(|before| before.to_string()));
     let asked = [
         ("limit", Some(limit.as_str())),
@@ -55,16 +63,12 @@ fn list(
         .filter_map(|(name, value)| Some((name, value?)))
         .collect();
     let answer = client.call(Operation::EventList, &[], &query, None)?;
-    if json {
-        return print_json(&answer, true);
-    }
-    let list: EventList = read(&answer)?;
-    let head = [
-        ">NUMBER", "TIME", "SEVERITY", "CODE", "", "SUBJECT", "MESSAGE",
-    ];
-    print_styled(&table(&head, list.items.iter().map(row)))?;
+    let Some(list) = listing.read::<EventList>(&answer)? else {
+        return Ok(());
+    };
+    listing.print(&answer, &list.items)?;
     match list.next {
-        Some(next) => print(&format!("more: --before {next}\n")),
+        Some(next) => listing.note(&format!("more: --before {next}\n")),
         None => Ok(()),
     }
 }
@@ -107,7 +111,8 @@ pub fn event(client: &Client, json: bool, command: &Command) -> Result<(), Failu
             which,
             limit,
             before,
-        } => list(client, json, which, *limit, *before),
+            options,
+        } => list(client, json, which, (*limit, *before), options),
         Command::Watch => watch(client, json),
     }
 }
@@ -125,15 +130,35 @@ fn alert_text(alert: &Alert) -> String {
     )
 }
 
+fn alerts() -> Vec<Column<Alert>> {
+    vec![
+        Column::number("NUMBER", |alert: &Alert| Value::count(alert.number)),
+        Column::text("SINCE", |alert: &Alert| Value::date(alert.since_s)),
+        Column::text("SEVERITY", |alert: &Alert| {
+            Value::text(alert.severity.as_str())
+        }),
+        Column::text("CODE", |alert: &Alert| Value::text(alert.code.as_str())),
+        Column::text("SUBJECT", |alert: &Alert| {
+            Value::text(subject(&alert.subject))
+        }),
+        Column::text("MESSAGE", |alert: &Alert| Value::text(&alert.message)),
+        Column::text("ADVICE", |alert: &Alert| Value::text(&alert.advice)).hidden(),
+        Column::text("RUNBOOK", |alert: &Alert| Value::text(&alert.runbook)).hidden(),
+    ]
+}
+
 /// Runs `convect alert`.
 pub fn alert(client: &Client, json: bool, command: &AlertCommand) -> Result<(), Failure> {
     match command {
-        AlertCommand::List => {
+        AlertCommand::List(options) => {
+            let listing = Listing::new(alerts(), options, &[], json)?;
             let answer = client.get(Operation::AlertList, &[])?;
-            if json {
-                return print_json(&answer, true);
+            let Some(list) = listing.read::<AlertList>(&answer)? else {
+                return Ok(());
+            };
+            if json || options.is_any() {
+                return listing.print(&answer, &list.items);
             }
-            let list: AlertList = read(&answer)?;
             print(&list.items.iter().map(alert_text).collect::<String>())
         }
         AlertCommand::Target(command) => super::target::target(client, json, command),

@@ -2,7 +2,8 @@
 
 use super::watch::{ReportInterval, clear};
 use crate::map_arguments::{Explain, Moves};
-use crate::show::{facts, print, print_json, read, table};
+use crate::show::{facts, print, print_json, read};
+use crate::table::table;
 use crate::{Client, Failure, object};
 use api::Operation;
 use api::v1::{

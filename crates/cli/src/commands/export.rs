@@ -2,7 +2,8 @@
 
 use crate::confirm::{confirm, query_of};
 use crate::export_arguments::Export as Command;
-use crate::show::{facts, print, print_json, print_styled, read, table};
+use crate::show::{facts, print, print_json, read};
+use crate::table::{Column, Listing, Value};
 use crate::{Client, Failure, front_end_parameters, object};
 use api::Operation;
 use api::v1::{Export, ExportChange, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
@@ -41,16 +42,23 @@ fn show(export: &Export) -> String {
     text
 }
 
-fn row(export: &Export) -> Vec<String> {
-    let place = export.address.clone().or_else(|| export.error.clone());
+fn columns() -> Vec<Column<Export>> {
     vec![
-        export.name.clone(),
-        format!("{}/{}", export.pool, export.volume),
-        export.kind.clone(),
-        export.initiator.clone().unwrap_or_default(),
-        export.state.clone(),
-        export.sessions.to_string(),
-        place.unwrap_or_default(),
+        Column::text("EXPORT", |export: &Export| Value::text(&export.name)),
+        Column::text("VOLUME", |export: &Export| {
+            Value::text(format!("{}/{}", export.pool, export.volume))
+        })
+        .matched(),
+        Column::text("PROTOCOL", |export: &Export| Value::text(&export.kind)),
+        Column::text("INITIATOR", |export: &Export| {
+            Value::or(export.initiator.as_ref().map(Value::text), "")
+        }),
+        Column::text("STATE", |export: &Export| Value::text(&export.state)),
+        Column::number("SESSIONS", |export: &Export| Value::count(export.sessions)),
+        Column::text("ADDRESS", |export: &Export| {
+            let place = export.address.as_ref().or(export.error.as_ref());
+            Value::or(place.map(Value::text), "")
+        }),
     ]
 }
 
@@ -183,22 +191,13 @@ pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             create(client, json, what, kind, given, parameters)
         }
         Command::Set { name, parameters } => set(client, json, name, parameters),
-        Command::List => {
+        Command::List(list) => {
+            let listing = Listing::new(columns(), &list.options, &list.names, json)?;
             let answer = client.get(Operation::ExportList, &[])?;
-            if json {
-                return print_json(&answer, true);
-            }
-            let list: ExportList = read(&answer)?;
-            let head = [
-                "EXPORT",
-                "VOLUME",
-                "PROTOCOL",
-                "INITIATOR",
-                "STATE",
-                ">SESSIONS",
-                "ADDRESS",
-            ];
-            print_styled(&table(&head, list.items.iter().map(row)))
+            let Some(list) = listing.read::<ExportList>(&answer)? else {
+                return Ok(());
+            };
+            listing.print(&answer, &list.items)
         }
         Command::Show { name } => {
             let (pool, name) = export_name(name)?;

@@ -80,8 +80,12 @@ pub fn lines(pool: &Pool) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// Seconds until a pool's space will be full.
+pub fn seconds_to_full(pool: &Pool) -> Option<u64> {
+    part(pool, FillPart::Space).and_then(|fill| fill.seconds_to_full)
+}
+
 /// When a pool's space will be full, abbreviated for a table.
 pub fn full_in(pool: &Pool) -> String {
-    let left = part(pool, FillPart::Space).and_then(|fill| fill.seconds_to_full);
-    left.map(roughly).unwrap_or_default()
+    seconds_to_full(pool).map(roughly).unwrap_or_default()
 }

@@ -2,7 +2,8 @@
 
 use super::scrub::date;
 use crate::event_arguments::History as Arguments;
-use crate::show::{print, print_json, read, table};
+use crate::show::{print, print_json, read};
+use crate::table::table;
 use crate::{Client, Failure};
 use api::Operation;
 use api::v1::History;

@@ -2,7 +2,8 @@
 
 use crate::job_arguments::Job as Command;
 use crate::progress::{duration, pace, wait};
-use crate::show::{facts, print, print_json, print_styled, read, table};
+use crate::show::{facts, print, print_json, read};
+use crate::table::{Column, Listing, Value};
 use crate::{Client, Failure};
 use api::Operation;
 use api::v1::{Job, JobList, JobRef, JobState};
@@ -32,18 +33,25 @@ pub fn follow(
     print(&format!("{done}\n"))
 }
 
-fn row(job: &Job) -> Vec<String> {
-    let running = job.state == JobState::Running;
+fn columns() -> Vec<Column<Job>> {
     vec![
-        job.id.to_string(),
-        job.kind.clone(),
-        job.subject.clone(),
-        job.state.name().to_owned(),
-        format!("{:.1} %", job.percent),
-        match running {
-            true => pace(job),
-            false => job.message.clone(),
-        },
+        Column::number("JOB", |job: &Job| Value::count(job.id)),
+        Column::text("KIND", |job: &Job| Value::text(&job.kind)),
+        Column::text("SUBJECT", |job: &Job| Value::text(&job.subject)),
+        Column::text("STATE", |job: &Job| Value::text(job.state.name())),
+        Column::number("DONE", |job: &Job| Value::percent(job.percent)),
+        Column::text("INFO", |job: &Job| {
+            Value::text(match job.state == JobState::Running {
+                true => pace(job),
+                false => job.message.clone(),
+            })
+        }),
+        Column::number("RATE", |job: &Job| Value::rate(job.rate)).hidden(),
+        Column::text("BEGAN", |job: &Job| Value::date(job.began_s)).hidden(),
+        Column::text("ENDED", |job: &Job| {
+            Value::or(job.ended_s.map(Value::date), "")
+        })
+        .hidden(),
     ]
 }
 
@@ -71,14 +79,13 @@ fn show(job: &Job) -> String {
 /// Runs `convect job`.
 pub fn job(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
-        Command::List => {
+        Command::List(options) => {
+            let listing = Listing::new(columns(), options, &[], json)?;
             let answer = client.get(Operation::JobList, &[])?;
-            if json {
-                return print_json(&answer, true);
-            }
-            let list: JobList = read(&answer)?;
-            let head = [">JOB", "KIND", "SUBJECT", "STATE", ">DONE", ""];
-            print_styled(&table(&head, list.items.iter().map(row)))
+            let Some(list) = listing.read::<JobList>(&answer)? else {
+                return Ok(());
+            };
+            listing.print(&answer, &list.items)
         }
         Command::Show { id } => {
             let answer = client.get(Operation::JobShow, &[&id.to_string()])?;

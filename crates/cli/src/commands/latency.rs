@@ -1,6 +1,7 @@
 //! `convect latency`.
 
-use crate::show::{print, print_json, read, table};
+use crate::show::{print, print_json, read};
+use crate::table::table;
 use crate::{Client, Failure, object};
 use api::Operation;
 use api::v1::{Latency, SourceLatency};

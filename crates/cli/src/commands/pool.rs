@@ -7,7 +7,8 @@ use super::{explain, pool_show, protection, scrub, what_if};
 use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, Switch};
 use crate::confirm::{confirm, query_of};
 use crate::iostat::LOAD_HEAD;
-use crate::show::{print, print_json, print_styled, read, table};
+use crate::show::{print, print_json, print_styled, read};
+use crate::table::table;
 use crate::{Client, Failure, Load, drive_spec, load_line, search_folders, vdrives};
 use api::Operation;
 use api::v1::{
@@ -247,16 +248,10 @@ fn iostat_watch(
 pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Create(with) => create(client, json, with),
-        Command::List => {
-            let answer = client.get(Operation::PoolList, &[])?;
-            match json {
-                true => print_json(&answer, true),
-                false => print_styled(&pool_show::list(&read(&answer)?)),
-            }
-        }
+        Command::List(with) => pool_show::list(client, json, with),
         Command::Moves(with) => explain::moves(client, json, with),
         Command::WhatIf { name } => what_if::what_if(client, json, name),
-        Command::Status { name } => print_pool(json, &client.get(Operation::PoolShow, &[name])?),
+        Command::Status { names } => pool_show::show(client, json, names),
         Command::Export { name, force } => {
             client.call(Operation::PoolExport, &[name], query_of(*force), None)?;
             print_done(json, format!("pool {name} closed"))

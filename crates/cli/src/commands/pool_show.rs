@@ -1,12 +1,15 @@
 //! Pools and vdrives as text.
 
-use super::fill::{full_in, lines, overcommit, share};
+use super::fill::{full_in, lines, overcommit, seconds_to_full, share};
 use super::{protection, scrub, wear};
 use crate::arguments::Vdrive as Command;
-use crate::show::{facts, print_json, print_styled, read, table};
+use crate::list_arguments::NamedList;
+use crate::show::{facts, print, print_json, print_styled, read};
+use crate::table::{Column, Listing, Pattern, Value, table};
+use crate::terminal::{fold, width};
 use crate::{Client, Failure};
 use api::Operation;
-use api::v1::{Drive, Layout, Pool, PoolList, SpacePolicy, Tier, Vdrive, VdriveList};
+use api::v1::{AbsentPool, Drive, Layout, Pool, PoolList, SpacePolicy, Tier, Vdrive, VdriveList};
 use units::format_bytes;
 
 fn layout(vdrive: &Vdrive) -> String {
@@ -140,7 +143,7 @@ pub fn status(pool: &Pool) -> String {
     let mut text = facts(&told);
     text.push_str(&scrub::faults(&pool.scrub));
     for message in &pool.messages {
-        text.push_str(&format!("note: {message}\n"));
+        text += &(fold(&format!("note: {message}"), 0, width()) + "\n");
     }
     text.push('\n');
     text.push_str(&vdrive_table(&pool.vdrives));
@@ -149,62 +152,194 @@ pub fn status(pool: &Pool) -> String {
     text
 }
 
-/// The list of pools, with the problems of those that are not open.
-pub fn list(pools: &PoolList) -> String {
-    let rows = pools.items.iter().map(|pool| {
-        vec![
-            pool.name.clone(),
-            pool.state.clone(),
-            protection::number(pool.protection),
-            format_bytes(pool.capacity),
-            format_bytes(pool.used),
-            share(pool.used, pool.capacity),
-            full_in(pool),
-            overcommit(pool),
-            format_bytes(pool.fast_capacity),
-            pool.volumes.to_string(),
-        ]
-    });
-    let absent = pools.absent.iter().map(|pool| {
-        let mut row = vec![pool.name.clone(), "absent".to_owned()];
-        row.extend(std::iter::repeat_n("-".to_owned(), 8));
-        row
-    });
-    let head = [
-        "POOL",
-        "STATE",
-        ">SURVIVES",
-        ">SIZE",
-        ">USED",
-        ">",
-        ">FULL IN",
-        ">OVERCOMMIT",
-        ">FAST",
-        ">VOLUMES",
-    ];
-    let mut text = table(&head, rows.chain(absent));
+/// A pool of the list: an open one, or one that should be open.
+enum Row<'a> {
+    Open(&'a Pool),
+    Absent(&'a AbsentPool),
+}
+
+impl Row<'_> {
+    /// A value of an open pool; `-` for the others.
+    fn open(&self, value: impl FnOnce(&Pool) -> Value) -> Value {
+        match self {
+            Self::Open(pool) => value(pool),
+            Self::Absent(_) => Value::nothing("-"),
+        }
+    }
+}
+
+fn columns<'a>() -> Vec<Column<Row<'a>>> {
+    vec![
+        Column::text("POOL", |row: &Row| match row {
+            Row::Open(pool) => Value::text(&pool.name),
+            Row::Absent(pool) => Value::text(&pool.name),
+        }),
+        Column::text("STATE", |row: &Row| match row {
+            Row::Open(pool) => Value::text(&pool.state),
+            Row::Absent(_) => Value::text("absent"),
+        }),
+        Column::number("SURVIVES", |row: &Row| {
+            row.open(|pool| protection::value(pool.protection))
+        }),
+        Column::number("SIZE", |row: &Row| {
+            row.open(|pool| Value::bytes(pool.capacity))
+        }),
+        Column::number("USED", |row: &Row| row.open(|pool| Value::bytes(pool.used))),
+        Column::number("FILL", |row: &Row| {
+            let percent = |pool: &Pool| 100.0 * pool.used as f64 / pool.capacity.max(1) as f64;
+            row.open(|pool| Value::percent(percent(pool)))
+        }),
+        Column::number("FULL IN", |row: &Row| {
+            row.open(|pool| match seconds_to_full(pool) {
+                Some(seconds) => Value::whole(seconds, full_in(pool)),
+                None => Value::nothing(""),
+            })
+        }),
+        Column::number("OVERCOMMIT", |row: &Row| {
+            let ratio = |pool: &Pool| pool.promised as f64 / pool.capacity.max(1) as f64;
+            row.open(|pool| Value::real(ratio(pool), overcommit(pool)))
+        }),
+        Column::number("FAST", |row: &Row| {
+            row.open(|pool| Value::bytes(pool.fast_capacity))
+        }),
+        Column::number("VOLUMES", |row: &Row| {
+            row.open(|pool| Value::count(pool.volumes))
+        }),
+        Column::number("DIRTY", |row: &Row| {
+            row.open(|pool| Value::bytes(pool.fast_dirty))
+        })
+        .hidden(),
+        Column::text("ID", |row: &Row| match row {
+            Row::Open(pool) => Value::text(&pool.id),
+            Row::Absent(pool) => Value::text(&pool.id),
+        })
+        .hidden(),
+    ]
+}
+
+/// Lists the pools, with the problems of those that are not open.
+pub fn list(client: &Client, json: bool, with: &NamedList) -> Result<(), Failure> {
+    let listing = Listing::new(columns(), &with.options, &with.names, json)?;
+    let answer = client.get(Operation::PoolList, &[])?;
+    let Some(pools) = listing.read::<PoolList>(&answer)? else {
+        return Ok(());
+    };
+    let absent = pools.absent.iter().map(Row::Absent);
+    let rows: Vec<Row> = pools.items.iter().map(Row::Open).chain(absent).collect();
+    listing.print(&answer, &rows)?;
+    let mut notes = String::new();
     for pool in &pools.absent {
-        text.push_str(&format!("note: {}\n", pool.message));
+        notes.push_str(&format!("note: {}\n", pool.message));
     }
     for pool in &pools.items {
         if let Some(warning) = protection::warning(&pool.name, &pool.vdrives) {
             text.push_str(&format!("note: {warning}\n"));
         }
         for message in &pool.messages {
-            text.push_str(&format!("note: pool {}: {message}\n", pool.name));
+            notes.push_str(&format!("note: pool {}: {message}\n", pool.name));
         }
     }
-    text
+    listing.note(&notes)
+}
+
+/// Shows the full status of the pools with these names, or of all.
+pub fn show(client: &Client, json: bool, names: &[String]) -> Result<(), Failure> {
+    if let [name] = names
+        && !Pattern::new(name).is_wild()
+    {
+        let answer = client.get(Operation::PoolShow, &[name])?;
+        return match json {
+            true => print_json(&answer, true),
+            false => print_styled(&status(&read::<Pool>(&answer)?)),
+        };
+    }
+    let every = NamedList {
+        names: names.to_vec(),
+        ..NamedList::default()
+    };
+    if json {
+        return list(client, json, &every);
+    }
+    let pools: PoolList = read(&client.get(Operation::PoolList, &[])?)?;
+    let listing = Listing::new(columns(), &every.options, &every.names, json)?;
+    let open: Vec<Row> = pools.items.iter().map(Row::Open).collect();
+    let wanted = listing.wanted(&open)?;
+    let texts = wanted.iter().filter_map(|row| match row {
+        Row::Open(pool) => Some(status(pool)),
+        Row::Absent(_) => None,
+    });
+    print_styled(&texts.collect::<Vec<_>>().join("\n"))?;
+    if !names.is_empty() {
+        return Ok(());
+    }
+    for pool in &pools.absent {
+        print(&format!("note: {}\n", pool.message))?;
+    }
+    match pools.items.is_empty() && pools.absent.is_empty() {
+        true => print("no pools: create one with `convect pool create`\n"),
+        false => Ok(()),
+    }
+}
+
+/// A vdrive, or a drive of it.
+enum Part<'a> {
+    Vdrive(&'a Vdrive),
+    Drive(&'a Vdrive, &'a Drive),
+}
+
+fn parts<'a>() -> Vec<Column<Part<'a>>> {
+    vec![
+        Column::number("VDRIVE", |part: &Part| match part {
+            Part::Vdrive(vdrive) => Value::count(vdrive.id),
+            Part::Drive(vdrive, _) => Value::whole(vdrive.id.into(), ""),
+        }),
+        Column::text("TIER", |part| match part {
+            Part::Vdrive(vdrive) => Value::text(tier(vdrive)),
+            Part::Drive(..) => Value::nothing(""),
+        }),
+        Column::text("LAYOUT", |part| match part {
+            Part::Vdrive(vdrive) => Value::text(layout(vdrive)),
+            Part::Drive(_, drive) => Value::named(&drive.spec, format!("  {}", drive.spec)),
+        }),
+        Column::text("STATE", |part| match part {
+            Part::Vdrive(vdrive) => Value::text(&vdrive.state),
+            Part::Drive(_, drive) => Value::text(drive_state(drive)),
+        }),
+        Column::number("SIZE", |part| match part {
+            Part::Vdrive(vdrive) => Value::bytes(vdrive.capacity),
+            Part::Drive(_, drive) => Value::bytes(drive.size),
+        }),
+        Column::number("USED", |part| match part {
+            Part::Vdrive(vdrive) => Value::bytes(vdrive.used),
+            Part::Drive(..) => Value::nothing(""),
+        }),
+        Column::number("ERRORS", |part| match part {
+            Part::Vdrive(_) => Value::nothing(""),
+            Part::Drive(_, drive) => Value::count(drive.errors),
+        }),
+        Column::number("REPAIRED", |part| match part {
+            Part::Vdrive(_) => Value::nothing(""),
+            Part::Drive(_, drive) => Value::count(drive.repaired),
+        }),
+    ]
 }
 
 /// Runs `convect vdrive`.
 pub fn vdrive(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
-    let Command::List { pool } = command;
+    let Command::List { pool, options } = command;
+    let listing = Listing::new(parts(), options, &[], json)?;
     let answer = client.get(Operation::VdriveList, &[pool])?;
-    if json {
-        return print_json(&answer, true);
+    let Some(list) = listing.read::<VdriveList>(&answer)? else {
+        return Ok(());
+    };
+    let parts = list.items.iter().flat_map(|vdrive| {
+        let drives = vdrive.drives.iter();
+        std::iter::once(Part::Vdrive(vdrive))
+            .chain(drives.map(move |drive| Part::Drive(vdrive, drive)))
+    });
+    listing.print(&answer, &parts.collect::<Vec<_>>())?;
+    match options.is_any() {
+        true => Ok(()),
+        false => listing.note(&format!("\n{}", wear::drives(&list.items))),
     }
-    let list: VdriveList = read(&answer)?;
-    let written = wear::drives(&list.items);
-    print_styled(&format!("{}\n{written}", vdrive_table(&list.items)))
 }

@@ -1,5 +1,6 @@
 //! How many drive failures data survives, as text.
 
+use crate::table::Value;
 use api::v1::{Pool, Protection, Vdrive};
 
 fn failures(count: u32) -> String {
@@ -44,6 +45,12 @@ pub fn state(pool: &Pool) -> String {
 /// The number of failures for a table.
 pub fn number(protection: Option<Protection>) -> String {
     protection.map_or("-".to_owned(), |known| known.survives_failures.to_string())
+}
+
+/// The same with its exact value.
+pub fn value(protection: Option<Protection>) -> Value {
+    let count = protection.map(|known| Value::count(known.survives_failures));
+    Value::or(count, "-")
 }
 
 /// A warning about vdrives without redundancy, of a new pool or a new vdrive; none if there are

@@ -6,7 +6,8 @@ use super::expected::{iops, latency};
 use super::placement;
 use super::volume::limit;
 use crate::qos_arguments::{Figures, Qos as Command, QosPolicy as PolicyCommand};
-use crate::show::{facts, print, print_json, read, table};
+use crate::show::{facts, print, print_json, read};
+use crate::table::{Column, Listing, Value, table};
 use crate::{Client, Failure, object};
 use api::Operation;
 use api::v1::{
@@ -65,17 +66,28 @@ fn percent(value: Option<f64>) -> String {
     some(value.map(|value| format!("{value:.1} %")))
 }
 
-fn policy_row(policy: &QosPolicy) -> Vec<String> {
+fn columns() -> Vec<Column<QosPolicy>> {
     vec![
-        policy.id.to_string(),
-        policy.name.clone(),
-        policy.level.to_string(),
-        some(policy.min_iops),
-        bandwidth(policy.min_bandwidth),
-        milliseconds(policy.max_latency_ns),
-        some(policy.max_iops),
-        bandwidth(policy.max_bandwidth),
-        policy.weight.to_string(),
+        Column::number("ID", |policy: &QosPolicy| Value::count(policy.id)),
+        Column::text("POLICY", |policy: &QosPolicy| Value::text(&policy.name)).key(),
+        Column::number("LEVEL", |policy: &QosPolicy| Value::count(policy.level)),
+        Column::number("MIN IOPS", |policy: &QosPolicy| {
+            Value::or(policy.min_iops.map(Value::count), "-")
+        }),
+        Column::number("MIN BANDWIDTH", |policy: &QosPolicy| {
+            Value::or(policy.min_bandwidth.map(Value::rate), "-")
+        }),
+        Column::number("MAX LATENCY", |policy: &QosPolicy| {
+            let shown = milliseconds(policy.max_latency_ns);
+            Value::or(policy.max_latency_ns.map(|ns| Value::whole(ns, shown)), "-")
+        }),
+        Column::number("MAX IOPS", |policy: &QosPolicy| {
+            Value::or(policy.max_iops.map(Value::count), "-")
+        }),
+        Column::number("MAX BANDWIDTH", |policy: &QosPolicy| {
+            Value::or(policy.max_bandwidth.map(Value::rate), "-")
+        }),
+        Column::number("WEIGHT", |policy: &QosPolicy| Value::count(policy.weight)),
     ]
 }
 
@@ -118,6 +130,14 @@ fn shown(json: bool, answer: &[u8]) -> Result<(), Failure> {
 fn met(qos: &VolumeQos) -> String {
     let part = |windows: u64| format!("{:.1} %", 100.0 * qos.met as f64 / windows as f64);
     some(Some(qos.windows).filter(|windows| *windows > 0).map(part))
+}
+
+/// Share of the time with demand in which the minimums were met, in a list.
+fn met_value(qos: &VolumeQos) -> Value {
+    match qos.windows {
+        0 => Value::nothing("-"),
+        windows => Value::percent(100.0 * qos.met as f64 / windows as f64),
+    }
 }
 
 /// A volume's policy in one line, for `volume show`.
@@ -241,24 +261,13 @@ pub fn slowed(qos: &VolumeQos) -> String {
 
 fn policy(client: &Client, json: bool, command: &PolicyCommand) -> Result<(), Failure> {
     match command {
-        PolicyCommand::List { pool } => {
+        PolicyCommand::List { pool, options } => {
+            let listing = Listing::new(columns(), options, &[], json)?;
             let answer = client.get(Operation::QosPolicyList, &[pool])?;
-            if json {
-                return print_json(&answer, true);
-            }
-            let list: QosPolicyList = read(&answer)?;
-            let head = [
-                ">ID",
-                "POLICY",
-                ">LEVEL",
-                ">MIN IOPS",
-                ">MIN BANDWIDTH",
-                ">MAX LATENCY",
-                ">MAX IOPS",
-                ">MAX BANDWIDTH",
-                ">WEIGHT",
-            ];
-            print(&table(&head, list.items.iter().map(policy_row)))
+            let Some(list) = listing.read::<QosPolicyList>(&answer)? else {
+                return Ok(());
+            };
+            listing.print(&answer, &list.items)
         }
         PolicyCommand::Show { policy } => {
             let (pool, name) = object(policy)?;

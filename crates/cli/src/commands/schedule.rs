@@ -1,9 +1,11 @@
 //! `convect snapshot schedule`.
 
 use super::scrub::date;
-use super::snapshot::{Group, filter, group, named};
+use super::snapshot::{Group, filter, group, named, selection};
 use crate::arguments::Schedule as Command;
-use crate::show::{print, print_json, read, table};
+use crate::list_arguments::NamedList;
+use crate::show::{print, print_json, read};
+use crate::table::{Column, Listing, Value};
 use crate::{Client, Failure};
 use api::Operation;
 use api::v1::{Schedule, ScheduleList, ScheduleSet};
@@ -15,20 +17,33 @@ fn span(seconds: u64) -> String {
     Span(Duration::from_secs(seconds)).to_string()
 }
 
-fn row(schedule: &Schedule) -> Vec<String> {
-    let missed = match schedule.missed_since_s {
-        None => String::new(),
-        Some(since) => format!("{} since {}", schedule.missed, date(since)),
-    };
+fn columns() -> Vec<Column<Schedule>> {
     vec![
-        schedule.pool.clone(),
-        schedule.name.clone(),
-        span(schedule.every_s),
-        schedule.keep.to_string(),
-        schedule.last_s.map(date).unwrap_or_default(),
-        date(schedule.next_s),
-        missed,
-        schedule.volumes.join(", "),
+        Column::text("POOL", |schedule: &Schedule| Value::text(&schedule.pool)).matched(),
+        Column::text("SCHEDULE", |schedule: &Schedule| {
+            Value::text(&schedule.name)
+        })
+        .key(),
+        Column::number("EVERY", |schedule: &Schedule| {
+            Value::whole(schedule.every_s, span(schedule.every_s))
+        }),
+        Column::number("KEEP", |schedule: &Schedule| Value::count(schedule.keep)),
+        Column::text("LAST", |schedule: &Schedule| {
+            Value::or(schedule.last_s.map(Value::date), "")
+        }),
+        Column::text("NEXT", |schedule: &Schedule| Value::date(schedule.next_s)),
+        Column::text("MISSED", |schedule: &Schedule| {
+            match schedule.missed_since_s {
+                None => Value::nothing(""),
+                Some(since) => Value::whole(
+                    schedule.missed,
+                    format!("{} since {}", schedule.missed, date(since)),
+                ),
+            }
+        }),
+        Column::text("VOLUMES", |schedule: &Schedule| {
+            Value::text(schedule.volumes.join(", "))
+        }),
     ]
 }
 
@@ -40,20 +55,16 @@ fn failure(schedule: &Schedule) -> Option<String> {
     Some(format!("{pool}, {name}: failed at {at}: {error}\n"))
 }
 
-fn list(client: &Client, json: bool, of: Option<&str>) -> Result<(), Failure> {
+fn list(client: &Client, json: bool, list: &NamedList) -> Result<(), Failure> {
+    let (of, names) = selection(&list.names);
+    let listing = Listing::new(columns(), &list.options, names, json)?;
     let answer = client.call(Operation::ScheduleList, &[], &filter(of), None)?;
-    if json {
-        return print_json(&answer, true);
-    }
-    let list: ScheduleList = read(&answer)?;
-    let head = [
-        "POOL", "SCHEDULE", ">EVERY", ">KEEP", "LAST", "NEXT", "MISSED", "VOLUMES",
-    ];
+    let Some(list) = listing.read::<ScheduleList>(&answer)? else {
+        return Ok(());
+    };
+    listing.print(&answer, &list.items)?;
     let failures: String = list.items.iter().filter_map(failure).collect();
-    print(&format!(
-        "{}{failures}",
-        table(&head, list.items.iter().map(row))
-    ))
+    listing.note(&failures)
 }
 
 fn set(
@@ -111,7 +122,7 @@ pub fn schedule(client: &Client, json: bool, command: &Command) -> Result<(), Fa
             every,
             keep,
         } => set(client, json, schedules, (every, *keep)),
-        Command::List { of } => list(client, json, of.as_deref()),
+        Command::List(with) => list(client, json, with),
         Command::Remove { schedules } => remove(client, json, schedules),
     }
 }

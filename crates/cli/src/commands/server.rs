@@ -3,14 +3,14 @@
 use super::target::text_of;
 use crate::confirm::confirm;
 use crate::server_arguments::Server as Command;
-use crate::show::{print, print_json, print_styled, read, table};
+use crate::show::{print, print_json, read};
+use crate::table::{Column, Listing, Value};
 use crate::transport::token;
 use crate::{Client, Failure};
 use api::v1::{Server, ServerCreate, ServerList, ServerState};
 use api::{Operation, Secret};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use units::format_bytes;
 
 /// How long to wait for the first responses of servers, and how often to poll.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,20 +32,27 @@ fn health(server: &Server) -> String {
     }
 }
 
-fn row(server: &Server) -> Vec<String> {
-    let sum = |of: fn(&api::v1::ServerPool) -> u64| server.pools.iter().map(of).sum::<u64>();
-    let (used, capacity) = (sum(|pool| pool.used), sum(|pool| pool.capacity));
-    let name = match server.name.as_str() {
-        "" => "(this one)",
-        name => name,
-    };
+fn sum(server: &Server, of: fn(&api::v1::ServerPool) -> u64) -> Value {
+    Value::bytes(server.pools.iter().map(of).sum())
+}
+
+fn columns() -> Vec<Column<Server>> {
     vec![
-        name.to_owned(),
-        health(server),
-        server.pools.len().to_string(),
-        format!("{} of {}", format_bytes(used), format_bytes(capacity)),
-        server.jobs_running.to_string(),
-        server.error.clone().unwrap_or_else(|| server.url.clone()),
+        Column::text("NAME", |server: &Server| {
+            Value::text(match server.name.as_str() {
+                "" => "(this one)",
+                name => name,
+            })
+        }),
+        Column::text("HEALTH", |server| Value::text(health(server))),
+        Column::number("POOLS", |server| Value::count(server.pools.len() as u64)),
+        Column::number("SIZE", |server| sum(server, |pool| pool.capacity)),
+        Column::number("USED", |server| sum(server, |pool| pool.used)),
+        Column::number("JOBS", |server| Value::count(server.jobs_running)),
+        Column::text("ADDRESS", |server| Value::text(&server.url)),
+        Column::text("ERROR", |server| {
+            Value::or(server.error.as_ref().map(Value::text), "")
+        }),
     ]
 }
 
@@ -89,22 +96,16 @@ pub fn server(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 false => print(&format!("server {name} added\n")),
             }
         }
-        Command::List => {
+        Command::List(with) => {
+            let listing = Listing::new(columns(), &with.options, &with.names, json)?;
             let answer = list(client)?;
-            if json {
-                return print_json(&answer, true);
+            let Some(list) = listing.read::<ServerList>(&answer)? else {
+                return Ok(());
+            };
+            match json {
+                true => listing.print(&answer, &list.items),
+                false => listing.print(&answer, std::iter::once(&list.this).chain(&list.items)),
             }
-            let list: ServerList = read(&answer)?;
-            let all = std::iter::once(&list.this).chain(&list.items);
-            let head = [
-                "NAME",
-                "HEALTH",
-                ">POOLS",
-                ">USED",
-                ">JOBS",
-                "WHERE, OR WHY NOT",
-            ];
-            print_styled(&table(&head, all.map(row)))
         }
         Command::Remove { name, yes } => {
             let what = format!("server {name} is no longer monitored, and its token is deleted");

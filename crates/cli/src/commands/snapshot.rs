@@ -2,16 +2,16 @@
 
 use super::diff::diff;
 use super::schedule::schedule;
-use super::scrub::date;
 use crate::arguments::Snapshot as Command;
 use crate::confirm::{confirm, query_of};
-use crate::show::{print, print_json, read, table};
+use crate::list_arguments::NamedList;
+use crate::show::{print, print_json, read};
+use crate::table::{Column, Listing, Value};
 use crate::{Client, Failure, object};
 use api::Operation;
 use api::v1::{
     Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotList, Volume, VolumeRollBack,
 };
-use units::format_bytes;
 
 /// Parses POOL/VOL@NAME.
 pub(super) fn named(text: &str) -> Result<(&str, &str, &str), Failure> {
@@ -66,38 +66,53 @@ pub(super) fn filter(of: Option<&str>) -> Vec<(&str, &str)> {
     }
 }
 
-fn row(snapshot: &Snapshot) -> Vec<String> {
+/// What of a list's names the daemon selects (one pool or volume), and what is matched here.
+pub(super) fn selection(names: &[String]) -> (Option<&str>, &[String]) {
+    match names {
+        [one] if !one.contains(['*', '?', '@']) => (Some(one), &[]),
+        _ => (None, names),
+    }
+}
+
+fn columns() -> Vec<Column<Snapshot>> {
     vec![
-        format!("{}/{}@{}", snapshot.pool, snapshot.volume, snapshot.name),
-        date(snapshot.created_s),
-        format_bytes(snapshot.size),
-        format_bytes(snapshot.stored),
-        snapshot.unique.map_or("?".to_owned(), format_bytes),
-        if snapshot.held { "held" } else { "" }.to_owned(),
-        snapshot.clones.join(", "),
-        snapshot.schedule.clone().unwrap_or_default(),
+        Column::text("SNAPSHOT", |snapshot: &Snapshot| {
+            let (pool, volume) = (&snapshot.pool, &snapshot.volume);
+            Value::text(format!("{pool}/{volume}@{}", snapshot.name))
+        }),
+        Column::text("CREATED", |snapshot| Value::date(snapshot.created_s)),
+        Column::number("SIZE", |snapshot| Value::bytes(snapshot.size)),
+        Column::number("STORED", |snapshot| Value::bytes(snapshot.stored)),
+        Column::number("UNIQUE", |snapshot| {
+            Value::or(snapshot.unique.map(Value::bytes), "?")
+        }),
+        Column::text("HELD", |snapshot| {
+            Value::text(if snapshot.held { "held" } else { "" })
+        }),
+        Column::text("CLONES", |snapshot| Value::text(snapshot.clones.join(", "))),
+        Column::text("SCHEDULE", |snapshot| {
+            Value::or(snapshot.schedule.as_ref().map(Value::text), "")
+        }),
     ]
 }
 
-fn list(client: &Client, json: bool, of: Option<&str>, wait_s: u64) -> Result<(), Failure> {
+fn list(client: &Client, json: bool, list: &NamedList, wait_s: u64) -> Result<(), Failure> {
+    let (of, names) = selection(&list.names);
+    let listing = Listing::new(columns(), &list.options, names, json)?;
     let wait = wait_s.to_string();
     let mut query = filter(of);
     query.push(("wait_s", &wait));
     let answer = client.call(Operation::SnapshotList, &[], &query, None)?;
-    if json {
-        return print_json(&answer, true);
-    }
-    let list: SnapshotList = read(&answer)?;
-    let head = [
-        "SNAPSHOT", "CREATED", ">SIZE", ">STORED", ">UNIQUE", "HELD", "CLONES", "SCHEDULE",
-    ];
-    print(&table(&head, list.items.iter().map(row)))?;
-    if list.items.iter().any(|snapshot| snapshot.unique.is_none()) {
-        print(&format!(
+    let Some(list) = listing.read::<SnapshotList>(&answer)? else {
+        return Ok(());
+    };
+    listing.print(&answer, &list.items)?;
+    match list.items.iter().any(|snapshot| snapshot.unique.is_none()) {
+        true => listing.note(&format!(
             "?: not computed within {wait_s} s; try --wait 20\n"
-        ))?;
+        )),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 fn create(client: &Client, json: bool, snapshots: &[String]) -> Result<(), Failure> {
@@ -160,7 +175,7 @@ fn change(
 pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Create { snapshots } => create(client, json, snapshots),
-        Command::List { of, wait } => list(client, json, of.as_deref(), *wait),
+        Command::List { wait, list: with } => list(client, json, with, *wait),
         Command::Schedule(command) => schedule(client, json, command),
         Command::Rename { snapshot, name } => {
             let request = SnapshotChange {

@@ -2,7 +2,8 @@
 
 use crate::confirm::confirm;
 use crate::event_arguments::{Common, Create, Target as Command};
-use crate::show::{print, print_json, print_styled, read, table};
+use crate::show::{print, print_json, read};
+use crate::table::{Column, Listing, Value};
 use crate::{Client, Failure};
 use api::v1::{MailSecurity, Severity, Target, TargetCreate, TargetList, TargetTo};
 use api::{Operation, Secret};
@@ -91,20 +92,21 @@ fn wanted(create: &Create) -> Result<TargetCreate, Failure> {
     }
 }
 
-fn row(target: &Target) -> Vec<String> {
-    let state = match &target.error {
-        None => "ok".to_owned(),
-        Some(error) => format!("{} failures: {error}", target.failures),
-    };
+fn columns() -> Vec<Column<Target>> {
     vec![
-        target.name.clone(),
-        target.kind.clone(),
-        target.severity.as_str().to_owned(),
-        target.delivered.to_string(),
-        target.waiting.to_string(),
-        target.lost.to_string(),
-        target.address.clone(),
-        state,
+        Column::text("TARGET", |target: &Target| Value::text(&target.name)),
+        Column::text("KIND", |target| Value::text(&target.kind)),
+        Column::text("FROM", |target| Value::text(target.severity.as_str())),
+        Column::number("DELIVERED", |target| Value::count(target.delivered)),
+        Column::number("WAITING", |target| Value::count(target.waiting)),
+        Column::number("LOST", |target| Value::count(target.lost)),
+        Column::text("ADDRESS", |target| Value::text(&target.address)),
+        Column::text("STATE", |target| {
+            Value::text(match &target.error {
+                None => "ok".to_owned(),
+                Some(error) => format!("{} failures: {error}", target.failures),
+            })
+        }),
     ]
 }
 
@@ -121,23 +123,13 @@ pub fn target(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 "target {name} created; test it with `convect alert target test {name}`\n"
             ))
         }
-        Command::List => {
+        Command::List(list) => {
+            let listing = Listing::new(columns(), &list.options, &list.names, json)?;
             let answer = client.get(Operation::TargetList, &[])?;
-            if json {
-                return print_json(&answer, true);
-            }
-            let list: TargetList = read(&answer)?;
-            let head = [
-                "TARGET",
-                "KIND",
-                "FROM",
-                ">DELIVERED",
-                ">WAITING",
-                ">LOST",
-                "ADDRESS",
-                "STATE",
-            ];
-            print_styled(&table(&head, list.items.iter().map(row)))
+            let Some(list) = listing.read::<TargetList>(&answer)? else {
+                return Ok(());
+            };
+            listing.print(&answer, &list.items)
         }
         Command::Delete { name, yes } => {
             confirm(

@@ -5,8 +5,10 @@ use super::watch::{ReportInterval, clear};
 use super::{expected, placement, protection, qos};
 use crate::arguments::Volume as Command;
 use crate::confirm::{confirm, query_of};
+use crate::list_arguments::NamedList;
 use crate::map_arguments::Map;
-use crate::show::{facts, print, print_json, print_styled, read, table};
+use crate::show::{facts, print, print_json, print_styled, read};
+use crate::table::{Column, Listing, Value};
 use crate::{Client, Failure, Paint, cells_then, colour, legend, object, strip};
 use api::Operation;
 use api::v1::{
@@ -121,15 +123,38 @@ fn show(volume: &Volume) -> String {
     facts(&shown)
 }
 
-fn row(volume: &Volume) -> Vec<String> {
+fn columns() -> Vec<Column<Volume>> {
     vec![
-        format!("{}/{}", volume.pool, volume.name),
-        format_bytes(volume.size),
-        format_bytes(volume.mapped),
-        if volume.thick { "thick" } else { "thin" }.to_owned(),
-        volume.lba_size.to_string(),
-        volume.state.clone(),
-        volume.exports.join(", "),
+        Column::text("VOLUME", |volume: &Volume| {
+            Value::text(format!("{}/{}", volume.pool, volume.name))
+        }),
+        Column::number("SIZE", |volume: &Volume| Value::bytes(volume.size)),
+        Column::number("WRITTEN", |volume: &Volume| Value::bytes(volume.mapped)),
+        Column::text("SPACE", |volume: &Volume| {
+            Value::text(if volume.thick { "thick" } else { "thin" })
+        }),
+        Column::number("LBA", |volume: &Volume| Value::count(volume.lba_size)),
+        Column::text("STATE", |volume: &Volume| Value::text(&volume.state)),
+        Column::text("EXPORTS", |volume: &Volume| {
+            Value::text(volume.exports.join(", "))
+        }),
+        Column::text("POOL", |volume: &Volume| Value::text(&volume.pool)).hidden(),
+        Column::number("STORED", |volume: &Volume| Value::bytes(volume.held)).hidden(),
+        Column::number("FAST", |volume: &Volume| Value::bytes(volume.fast)).hidden(),
+        Column::number("QUOTA", |volume: &Volume| {
+            Value::or(volume.quota.map(Value::bytes), "-")
+        })
+        .hidden(),
+        Column::number("RESERVATION", |volume: &Volume| {
+            Value::or(volume.reservation.map(Value::bytes), "-")
+        })
+        .hidden(),
+        Column::text("POLICY", |volume: &Volume| {
+            let policy = volume.qos.as_ref().map(|qos| &qos.policy.name);
+            Value::or(policy.map(Value::text), "-")
+        })
+        .hidden(),
+        Column::text("SERIAL", |volume: &Volume| Value::text(&volume.serial)).hidden(),
     ]
 }
 
@@ -140,17 +165,18 @@ fn print_volume(json: bool, answer: &[u8]) -> Result<(), Failure> {
     }
 }
 
-fn list(client: &Client, json: bool, pool: Option<&str>) -> Result<(), Failure> {
-    let query = pool.map(|pool| ("pool", pool));
-    let answer = client.call(Operation::VolumeList, &[], query.as_slice(), None)?;
-    if json {
-        return print_json(&answer, true);
-    }
-    let list: VolumeList = read(&answer)?;
-    let head = [
-        "VOLUME", ">SIZE", ">WRITTEN", "SPACE", ">LBA", "STATE", "EXPORTS",
-    ];
-    print_styled(&table(&head, list.items.iter().map(row)))
+fn list(client: &Client, json: bool, list: &NamedList) -> Result<(), Failure> {
+    // One pool is selected by the daemon, which says so if there is none.
+    let (pool, names) = match list.names.as_slice() {
+        [pool] if !pool.contains(['*', '?', '/']) => (Some(("pool", pool.as_str())), &[][..]),
+        names => (None, names),
+    };
+    let listing = Listing::new(columns(), &list.options, names, json)?;
+    let answer = client.call(Operation::VolumeList, &[], pool.as_slice(), None)?;
+    let Some(list) = listing.read::<VolumeList>(&answer)? else {
+        return Ok(());
+    };
+    listing.print(&answer, &list.items)
 }
 
 /// Runs `convect volume`.
@@ -182,7 +208,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             let answer = client.send(Operation::VolumeCreate, &[], &request)?;
             print_change(json, &answer, &limits)
         }
-        Command::List { pool } => list(client, json, pool.as_deref()),
+        Command::List(with) => list(client, json, with),
         Command::Show { volume } => {
             let (pool, name) = object(volume)?;
             print_volume(json, &client.get(Operation::VolumeShow, &[pool, name])?)

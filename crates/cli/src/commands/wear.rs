@@ -1,6 +1,6 @@
 //! Bytes written to drives and the promotion budget, as text.
 
-use crate::show::table;
+use crate::table::table;
 use api::v1::{PromotionBudget, Vdrive, Wear};
 use units::format_bytes;
 

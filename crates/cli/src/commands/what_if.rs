@@ -1,6 +1,7 @@
 //! `convect pool what-if`.
 
-use crate::show::{facts, print, print_json, read, table};
+use crate::show::{facts, print, print_json, read};
+use crate::table::table;
 use crate::{Client, Failure};
 use api::Operation;
 use api::v1::{Forecast, ForecastPoint, WhatIf};

@@ -1,7 +1,7 @@
 //! State of `convect top`: the last event and the load between events. Pure functions.
 
 use crate::Load;
-use api::v1::{Counters, Job, LivePolicy, LivePool, LiveState, LiveVolume};
+use api::v1::{Alert, Counters, Job, LivePolicy, LivePool, LiveState, LiveVolume};
 use std::collections::BTreeMap;
 
 /// A pool with its load since the previous event.
@@ -36,6 +36,7 @@ pub struct LiveView {
     volumes: BTreeMap<(String, String), (Counters, Load)>,
     policies: Vec<PolicyNow>,
     jobs: Vec<Job>,
+    alerts: Option<Vec<Alert>>,
 }
 
 /// Performance of a policy's volumes between two events.
@@ -130,6 +131,16 @@ impl LiveView {
         if let Some(jobs) = event.jobs {
             self.jobs = jobs;
         }
+    }
+
+    /// Applies the open alerts.
+    pub fn take_alerts(&mut self, alerts: Vec<Alert>) {
+        self.alerts = Some(alerts);
+    }
+
+    /// The open alerts; nothing while they are not known.
+    pub fn alerts(&self) -> Option<&[Alert]> {
+        self.alerts.as_deref()
     }
 
     /// The pools, by name.

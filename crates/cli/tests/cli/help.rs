@@ -79,12 +79,32 @@ fn help_is_80_columns_wide() {
 }
 
 #[test]
+fn every_list_has_the_options_of_lists() {
+    let mut lists = 0;
+    for (path, command) in all() {
+        let is_list = path == "audit" || path.ends_with("list");
+        let has = |short| {
+            command
+                .get_arguments()
+                .any(|option| option.get_short() == Some(short))
+        };
+        let mut options = command.get_arguments();
+        let has_sort = options.any(|option| option.get_long() == Some("sort"));
+        let found = [has('o'), has('H'), has('p'), has_sort];
+        assert_eq!(found, [is_list; 4], "convect {path}");
+        lists += usize::from(is_list);
+    }
+    assert!(lists >= 17, "{lists}");
+}
+
+#[test]
 fn global_options_have_headings_of_their_own() {
     for (path, command) in all() {
         for option in command.get_arguments() {
             let heading = match option.get_long() {
                 Some("socket" | "server" | "ca" | "token-file" | "context") => Some("Connection"),
                 Some("json" | "color") => Some("Output"),
+                Some("columns" | "no-header" | "exact" | "sort") => Some("Output"),
                 Some("pin") if path.is_empty() => Some("Connection"),
                 _ => None,
             };

@@ -6,6 +6,7 @@ mod explain;
 mod figures;
 mod help;
 mod lab;
+mod lists;
 mod manual;
 mod scripted;
 mod serve;

@@ -1,23 +1,40 @@
 //! `convect qos group`: volumes that share a policy.
 
-use super::{met, slowed, some};
+use super::{met, met_value, slowed};
 use crate::qos_arguments::QosGroup as Command;
-use crate::show::{facts, print, print_json, read, table};
+use crate::show::{facts, print, print_json, read};
+use crate::table::{Column, Listing, Value};
 use crate::{Client, Failure, object};
 use api::Operation;
 use api::v1::{QosGroup, QosGroupChange, QosGroupCreate, QosGroupList};
 use units::format_bytes;
 
-fn row(group: &QosGroup) -> Vec<String> {
-    let qos = group.qos.as_ref();
+fn columns() -> Vec<Column<QosGroup>> {
     vec![
-        group.name.clone(),
-        some(qos.map(|qos| &qos.policy.name)),
-        some(qos.map(|qos| qos.policy.level)),
-        group.volumes.len().to_string(),
-        some(qos.and_then(|qos| qos.policy.min_iops)),
-        some(qos.map(|qos| qos.iops)),
-        qos.map_or_else(|| "-".to_owned(), met),
+        Column::text("GROUP", |group: &QosGroup| Value::text(&group.name)),
+        Column::text("POLICY", |group| {
+            let qos = group.qos.as_ref();
+            Value::or(qos.map(|qos| Value::text(&qos.policy.name)), "-")
+        }),
+        Column::number("LEVEL", |group| {
+            let qos = group.qos.as_ref();
+            Value::or(qos.map(|qos| Value::count(qos.policy.level)), "-")
+        }),
+        Column::number("VOLUMES", |group| Value::count(group.volumes.len() as u64)),
+        Column::number("MIN IOPS", |group| {
+            let least = group.qos.as_ref().and_then(|qos| qos.policy.min_iops);
+            Value::or(least.map(Value::count), "-")
+        }),
+        Column::number("IOPS", |group| {
+            let qos = group.qos.as_ref();
+            Value::or(qos.map(|qos| Value::count(qos.iops)), "-")
+        }),
+        Column::number("MET", |group| {
+            group
+                .qos
+                .as_ref()
+                .map_or_else(|| Value::nothing("-"), met_value)
+        }),
     ]
 }
 
@@ -52,22 +69,13 @@ fn print_group(json: bool, answer: &[u8]) -> Result<(), Failure> {
 /// Runs `convect qos group`.
 pub fn group(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
-        Command::List { pool } => {
+        Command::List { pool, options } => {
+            let listing = Listing::new(columns(), options, &[], json)?;
             let answer = client.get(Operation::QosGroupList, &[pool])?;
-            if json {
-                return print_json(&answer, true);
-            }
-            let list: QosGroupList = read(&answer)?;
-            let head = [
-                "GROUP",
-                "POLICY",
-                ">LEVEL",
-                ">VOLUMES",
-                ">MIN IOPS",
-                ">IOPS",
-                ">MET",
-            ];
-            print(&table(&head, list.items.iter().map(row)))
+            let Some(list) = listing.read::<QosGroupList>(&answer)? else {
+                return Ok(());
+            };
+            listing.print(&answer, &list.items)
         }
         Command::Show { group } => {
             let (pool, name) = object(group)?;
