@@ -305,6 +305,10 @@ fn parts<'a>() -> Vec<Column<Part<'a>>> {
             Part::Vdrive(vdrive) => Value::text(&vdrive.state),
             Part::Drive(_, drive) => Value::text(drive_state(drive)),
         }),
+        Column::number("SURVIVES", |part| match part {
+            Part::Vdrive(vdrive) => protection::value(vdrive.protection),
+            Part::Drive(..) => Value::nothing(""),
+        }),
         Column::number("SIZE", |part| match part {
             Part::Vdrive(vdrive) => Value::bytes(vdrive.capacity),
             Part::Drive(_, drive) => Value::bytes(drive.size),
