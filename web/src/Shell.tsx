@@ -102,10 +102,11 @@ export function Shell({ onLogOut }: { onLogOut: () => void }) {
         <button
           type="button"
           className="quiet"
+          aria-label="Search"
           aria-keyshortcuts="Control+K"
           onClick={() => setOpen("search")}
         >
-          <span aria-hidden="true">⌕</span> Search
+          <span aria-hidden="true">⌕</span> <span className="word">Search</span>
         </button>
         <button
           type="button"

@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useRef, type ReactNode } from "react";
+import { useEffect, useRef, useState, type ReactNode } from "react";
 
 export interface Column<T> {
   name: string;
@@ -139,13 +139,21 @@ export function Table<T>(props: Props<T>) {
     estimateSize: () => ROW,
     overscan: 8,
   });
+  // On a narrow screen columns may be wider than the table, which then scrolls sideways, with its head.
+  const head = useRef<HTMLDivElement>(null);
+  const [overflows, setOverflows] = useState(false);
+  const width = virtual.scrollRect?.width;
+  const template = tracks(columns);
+  useEffect(() => {
+    if (scroller.current) setOverflows(scroller.current.scrollWidth > scroller.current.clientWidth);
+  }, [width, template, rows.length]);
   if (rows.length === 0) return <div className="empty">{empty}</div>;
   const narrow = columns.filter((column) => !column.wide);
-  const style = { "--tracks": tracks(columns), "--narrow-tracks": tracks(narrow) } as React.CSSProperties;
-  const scrolls = rows.length > tall;
+  const style = { "--tracks": template, "--narrow-tracks": tracks(narrow) } as React.CSSProperties;
+  const scrolls = rows.length > tall || overflows;
   return (
     <div className="table" role="table" aria-label={label} aria-rowcount={rows.length + 1} style={style}>
-      <div role="rowgroup">
+      <div ref={head} className="heads" role="rowgroup">
         <div className="row head" role="row">
           {check && (
             <div className="cell" role="columnheader">
@@ -162,6 +170,7 @@ export function Table<T>(props: Props<T>) {
         className="rows"
         role="rowgroup"
         tabIndex={scrolls ? 0 : undefined}
+        onScroll={(event) => head.current?.scrollTo(event.currentTarget.scrollLeft, 0)}
         aria-label={scrolls ? `${label}, rows` : undefined}
         style={{ height: Math.min(rows.length, tall) * ROW }}
       >

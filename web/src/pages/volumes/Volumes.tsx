@@ -105,6 +105,7 @@ export function Volumes() {
           columns={shown}
           rows={rows}
           rowKey={keyOf}
+          rowClass={(row) => (operator && chosen.has(keyOf(row)) ? "chosen" : undefined)}
           empty={find ? "No matching volumes." : "No volumes yet."}
           tall={20}
           order={order}

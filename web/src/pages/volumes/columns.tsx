@@ -29,7 +29,7 @@ export function columnsOf(live: ReadonlyMap<string, VolumeLive>): Column<Volume>
   return [
     {
       name: "Volume",
-      width: "minmax(8rem, 2fr)",
+      width: "minmax(6rem, 2fr)",
       by: (row) => `${row.pool}/${row.name}`,
       cell: (row) => (
         <a href={href("volumes", row.pool, row.name)}>
