@@ -2,7 +2,7 @@
 
 use super::scrub::date;
 use super::snapshot::{Group, filter, group, named};
-use crate::arguments::Schedule as Command;
+use crate::schedule_arguments::Schedule as Command;
 use crate::show::{print, print_json, read, table};
 use crate::{Client, Failure};
 use api::Operation;
