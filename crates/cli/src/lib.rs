@@ -30,6 +30,7 @@ mod pool_arguments;
 mod progress;
 mod qos_arguments;
 mod run;
+mod schedule_arguments;
 mod serve_arguments;
 mod server_arguments;
 mod show;

@@ -3,7 +3,7 @@
 use crate::Failure;
 use api::v1::{FrontEnd, Layout, Tier, VdriveSpec};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Default stripe chunk: bytes on one drive before the next.
 const CHUNK_DEFAULT: u64 = 64 << 10;

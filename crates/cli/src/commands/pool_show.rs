@@ -233,7 +233,7 @@ pub fn list(client: &Client, json: bool, with: &NamedList) -> Result<(), Failure
     }
     for pool in &pools.items {
         if let Some(warning) = protection::warning(&pool.name, &pool.vdrives) {
-            text.push_str(&format!("note: {warning}\n"));
+            notes.push_str(&format!("note: {warning}\n"));
         }
         for message in &pool.messages {
             notes.push_str(&format!("note: pool {}: {message}\n", pool.name));

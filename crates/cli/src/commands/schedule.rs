@@ -2,8 +2,8 @@
 
 use super::scrub::date;
 use super::snapshot::{Group, filter, group, named, selection};
-use crate::arguments::Schedule as Command;
 use crate::list_arguments::NamedList;
+use crate::schedule_arguments::Schedule as Command;
 use crate::show::{print, print_json, read};
 use crate::table::{Column, Listing, Value};
 use crate::{Client, Failure};
