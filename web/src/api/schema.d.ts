@@ -1568,6 +1568,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/volumes/{pool}/{volume}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Explain why a volume is slow, or was at an earlier time: causes by the latency that they explain, with evidence and what to do.
+         * @description Requires the role viewer or higher.
+         */
+        get: operations["VolumeWhy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -4533,6 +4553,110 @@ export interface components {
             /** @description Forecasts for volumes with recent I/O and data on the fast tier, by name. */
             volumes: components["schemas"]["Forecast"][];
         };
+        /** @description Why a volume is, or was, slow. */
+        Why: {
+            /** @description Causes, by the latency that they explain; those without a figure last, except a failed pool. */
+            findings: components["schemas"]["WhyFinding"][];
+            /**
+             * Format: int64
+             * @description Start of the examined time, in seconds since 1970.
+             */
+            from_s: number;
+            /** @description The answer in a sentence. */
+            headline: string;
+            /** @description The examined time includes now: figures that are not recorded were used as well. */
+            live: boolean;
+            load?: components["schemas"]["WhyLoad"] | null;
+            /** @description What could not be examined, and why. */
+            missing: string[];
+            /**
+             * Format: int64
+             * @description Its end (exclusive).
+             */
+            to_s: number;
+            /** @description Whether it is slow. */
+            verdict: components["schemas"]["WhyVerdict"];
+            /** @description The volume, as POOL/VOLUME. */
+            volume: string;
+        };
+        /** @description A recommended action. */
+        WhyAction: {
+            /** @description The command for it; absent if there is none. */
+            command?: string | null;
+            /** @description What to do, as a sentence. */
+            text: string;
+        };
+        /**
+         * @description Cause of latency. `policy_limit`: the maximum of its own policy; `other_volumes`: volumes that
+         *     quality of service served first; `slow_tier_reads`: data that neither RAM nor the fast tier had;
+         *     `slow_tier_queue`: waiting for the slow tier's drives; `fast_tier_reads`; `writes`: the drives
+         *     that writes go to; `write_queue`: waiting before these; `fast_tier_full`: a fast tier full of
+         *     dirty data; `drive_slow`; `drive_failing`; `background_work`: a scrub, resync or evacuation;
+         *     `pool_full`; `pool_failed`; `other`: the engine itself, for example loading maps.
+         * @enum {string}
+         */
+        WhyCause: "policy_limit" | "other_volumes" | "slow_tier_reads" | "slow_tier_queue" | "fast_tier_reads" | "writes" | "write_queue" | "fast_tier_full" | "drive_slow" | "drive_failing" | "background_work" | "pool_full" | "pool_failed" | "other";
+        /** @description A cause of the latency, with its evidence. */
+        WhyFinding: {
+            /** @description What to do; empty if nothing. */
+            actions: components["schemas"]["WhyAction"][];
+            /** @description The cause. */
+            cause: components["schemas"]["WhyCause"];
+            /** @description Figures that show it. */
+            evidence: string[];
+            /**
+             * Format: double
+             * @description Latency that it explains, in microseconds an I/O on average; absent likewise.
+             */
+            explained_us?: number | null;
+            /**
+             * Format: double
+             * @description Share of the mean latency that it explains, in percent; absent where it cannot be measured.
+             */
+            share_percent?: number | null;
+            /** @description The cause in words. */
+            title: string;
+        };
+        /** @description Load and latency of a volume in the examined time. */
+        WhyLoad: {
+            /**
+             * Format: double
+             * @description Bytes read and written per second.
+             */
+            bandwidth: number;
+            /**
+             * Format: double
+             * @description Reads and writes per second.
+             */
+            iops: number;
+            /**
+             * Format: double
+             * @description Mean latency of reads and writes in microseconds, with waits for policies.
+             */
+            mean_us: number;
+            /**
+             * Format: double
+             * @description p99 latency of reads in microseconds, without waits for policies; absent without reads.
+             */
+            read_p99_us?: number | null;
+            /**
+             * Format: double
+             * @description Mean latency of the day before, in microseconds; absent without I/O in it.
+             */
+            usual_us?: number | null;
+            /**
+             * Format: double
+             * @description p99 latency of writes, likewise.
+             */
+            write_p99_us?: number | null;
+        };
+        /**
+         * @description Whether a volume is slow. `slow`: it misses its latency target, or without one is above 1 ms on
+         *     average, above 20 ms at p99, twice as slow as usual, or held back by a policy; `not_slow`;
+         *     `unknown`: there are too few I/Os or no records.
+         * @enum {string}
+         */
+        WhyVerdict: "slow" | "not_slow" | "unknown";
         /** @description Write budget of promotion for a volume. */
         WriteBudget: {
             /**
@@ -7915,6 +8039,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Received"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    VolumeWhy: {
+        parameters: {
+            query?: {
+                /** @description Start of the examined time, in seconds since 1970; five minutes before `to` by default. */
+                from?: number;
+                /** @description End (exclusive), in seconds since 1970; now by default. */
+                to?: number;
+            };
+            header?: never;
+            path: {
+                pool: string;
+                volume: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Why"];
                 };
             };
             401: components["responses"]["Problem401"];

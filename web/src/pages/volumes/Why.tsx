@@ -31,7 +31,7 @@ function Cause({ of }: { of: Answer["findings"][number] }) {
 }
 
 function Load({ of }: { of: NonNullable<Answer["load"]> }) {
-  const usual = of.usual_us === undefined ? "" : `, usually ${milliseconds((of.usual_us ?? 0) / 1000)}`;
+  const usual = typeof of.usual_us === "number" ? `, usually ${milliseconds(of.usual_us / 1000)}` : "";
   return (
     <p>
       {count(Math.round(of.iops))} IOPS, {bytes(Math.round(of.bandwidth))}/s; mean{" "}

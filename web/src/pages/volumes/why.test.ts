@@ -22,5 +22,5 @@ test("the examined time ends now, or is around a time that has passed", () => {
 test("a cause says its share, unless it cannot be measured", () => {
   const cause = { share_percent: 98.2, explained_us: 3200 } as Why["findings"][number];
   expect(shareOf(cause)).toBe(": 98 %, 3.20 ms an I/O");
-  expect(shareOf({ ...cause, share_percent: undefined })).toBe("");
+  expect(shareOf({ ...cause, share_percent: null })).toBe("");
 });
