@@ -72,3 +72,29 @@ pub fn load_line(pool: &str, load: &Load) -> String {
         load.shares[2]
     )
 }
+
+/// Columns of a line of load without the shares by tier.
+pub const LOAD_SHORT: usize = 78;
+
+/// A line of load, or its head, without the shares by tier where the terminal is too narrow for
+/// them.
+pub fn fitting(line: &str, columns: Option<usize>) -> String {
+    match columns.is_some_and(|columns| columns < LOAD_HEAD.len()) {
+        true => line.chars().take(LOAD_SHORT).collect(),
+        false => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_of_load_fits_80_columns_without_cut_figures() {
+        assert!(LOAD_HEAD[LOAD_SHORT..].starts_with("  RAM%"));
+        let line = load_line("tank", &Load::default());
+        assert!(fitting(&line, Some(80)).ends_with(" 0.000"));
+        assert_eq!(fitting(&line, Some(LOAD_HEAD.len())), line);
+        assert_eq!(fitting(&line, None), line);
+    }
+}

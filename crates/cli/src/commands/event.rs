@@ -5,6 +5,7 @@ use crate::event_arguments::{Alert as AlertCommand, Event as Command, EventFilte
 use crate::list_arguments::ListOptions;
 use crate::show::{print, print_json};
 use crate::table::{Column, Listing, Value};
+use crate::terminal::{fold, width};
 use crate::top::told;
 use crate::{Client, Failure};
 use api::Operation;
@@ -159,7 +160,9 @@ pub fn alert(client: &Client, json: bool, command: &AlertCommand) -> Result<(), 
             if json || options.is_any() {
                 return listing.print(&answer, &list.items);
             }
-            print(&list.items.iter().map(alert_text).collect::<String>())
+            let text: String = list.items.iter().map(alert_text).collect();
+            let folded = text.lines().map(|line| fold(line, 2, width()) + "\n");
+            print(&folded.collect::<String>())
         }
         AlertCommand::Target(command) => super::target::target(client, json, command),
     }

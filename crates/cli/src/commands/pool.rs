@@ -6,9 +6,10 @@ use super::watch::ReportInterval;
 use super::{explain, pool_show, protection, scrub, what_if};
 use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, Switch};
 use crate::confirm::{confirm, query_of};
-use crate::iostat::LOAD_HEAD;
+use crate::iostat::{LOAD_HEAD, fitting};
 use crate::show::{print, print_json, print_styled, read};
 use crate::table::table;
+use crate::terminal::width;
 use crate::{Client, Failure, Load, drive_spec, load_line, search_folders, vdrives};
 use api::Operation;
 use api::v1::{
@@ -221,7 +222,7 @@ fn iostat_watch(
 ) -> Result<(), Failure> {
     let mut before: BTreeMap<String, (Counters, Instant)> = BTreeMap::new();
     if !json {
-        print(&format!("{LOAD_HEAD}\n"))?;
+        print(&format!("{}\n", fitting(LOAD_HEAD, width())))?;
     }
     let mut periods = 0;
     loop {
@@ -234,7 +235,8 @@ fn iostat_watch(
             let (now, at) = (read::<Counters>(&answer)?, Instant::now());
             if let Some((then, since)) = before.insert(pool.clone(), (now, at)) {
                 let load = Load::between(&then, &now, (at - since).as_secs_f64());
-                print(&format!("{}\n", load_line(&pool, &load)))?;
+                let line = fitting(&load_line(&pool, &load), width());
+                print(&format!("{line}\n"))?;
             }
         }
         if count.is_some_and(|count| periods >= count) || !pace.next() {

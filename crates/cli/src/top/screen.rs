@@ -3,7 +3,7 @@
 use super::view::{Extent, View};
 use super::watched::{LiveView, PolicyNow, PoolNow};
 use crate::Load;
-use crate::iostat::{LOAD_HEAD, load_line};
+use crate::iostat::{LOAD_HEAD, LOAD_SHORT, load_line};
 use crate::map::{Paint, bar};
 use crate::progress::pace;
 use units::format_bytes;
@@ -86,7 +86,7 @@ struct Fit {
 
 impl Fit {
     fn new(columns: usize) -> Self {
-        let volume = LOAD_HEAD.find("  RAM%").unwrap_or(LOAD_HEAD.len());
+        let volume = LOAD_SHORT;
         let pool = match columns < LOAD_HEAD.len() {
             true => volume,
             false => LOAD_HEAD.len(),
