@@ -3017,8 +3017,13 @@ export interface components {
             accept_old?: boolean;
             /** @description Open the pool although drives are missing. */
             degraded?: boolean;
-            /** @description Drive specifications. */
-            drives: string[];
+            /**
+             * @description Drive specifications. Without `degraded`, the pool's other drives are found by the labels of
+             *     these.
+             */
+            drives?: string[];
+            /** @description Directories whose files and block devices are searched besides. */
+            folders?: string[];
         };
         /** @description Open pools, and pools that should be open. */
         PoolList: {
@@ -3030,7 +3035,12 @@ export interface components {
         /** @description Drives to search for pools. */
         PoolScan: {
             /** @description Drive specifications. */
-            drives: string[];
+            drives?: string[];
+            /**
+             * @description Directories whose files and block devices are searched, without their subdirectories, for
+             *     example `/dev/disk/by-id`.
+             */
+            folders?: string[];
         };
         /** @description Usage levels at which a warning is raised. */
         PoolWarnings: {

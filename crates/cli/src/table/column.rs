@@ -2,6 +2,9 @@
 
 use super::Value;
 
+/// What a column shows of a row.
+pub type Get<T> = fn(&T) -> Value;
+
 /// A column of a list of `T`. The first one declared names the objects unless another is
 /// [`Column::key`]; the later a column is declared, the sooner a narrow terminal omits it.
 pub struct Column<T> {
@@ -16,12 +19,12 @@ pub struct Column<T> {
     /// Whether it is shown only when it is chosen.
     pub hidden: bool,
     /// The object's value.
-    pub value: fn(&T) -> Value,
+    pub value: Get<T>,
 }
 
 impl<T> Column<T> {
     /// A column of texts.
-    pub fn text(header: &'static str, value: fn(&T) -> Value) -> Self {
+    pub fn text(header: &'static str, value: Get<T>) -> Self {
         Self {
             header,
             right: false,
@@ -33,7 +36,7 @@ impl<T> Column<T> {
     }
 
     /// A column of numbers.
-    pub fn number(header: &'static str, value: fn(&T) -> Value) -> Self {
+    pub fn number(header: &'static str, value: Get<T>) -> Self {
         Self {
             right: true,
             ..Self::text(header, value)

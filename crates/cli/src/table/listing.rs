@@ -1,6 +1,6 @@
 //! A list as it was requested: columns, order, names, form.
 
-use super::{Column, Head, Pattern, STATES, Value, layout};
+use super::{Column, Get, Head, Pattern, STATES, Value, layout};
 use crate::list_arguments::ListOptions;
 use crate::show::{print, print_json, print_styled, read};
 use crate::terminal::{fold, width};
@@ -12,8 +12,8 @@ use std::cmp::Ordering;
 /// A list of `T` as it was requested on the command line.
 pub struct Listing<T> {
     columns: Vec<Column<T>>,
-    keys: Vec<fn(&T) -> Value>,
-    order: Option<(fn(&T) -> Value, bool)>,
+    keys: Vec<Get<T>>,
+    order: Option<(Get<T>, bool)>,
     patterns: Vec<Pattern>,
     /// Whether the columns were chosen: then none is omitted.
     chosen: bool,

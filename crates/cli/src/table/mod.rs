@@ -13,7 +13,7 @@ mod pattern;
 mod plain;
 mod value;
 
-pub use column::Column;
+pub use column::{Column, Get};
 pub use layout::{Head, layout};
 pub use listing::Listing;
 pub use pattern::Pattern;

@@ -67,11 +67,14 @@ export function ImportPool({ drives: known, onClose }: { drives: string[]; onClo
         }}
       >
         <p>Open a pool that another host or this one has closed, from its drives.</p>
-        <LinesField label="Drives, one per line; without any, /dev/disk/by-id is searched" value={text} onChange={setText} placeholder="/dev/nvme0n1" />
+        <LinesField
+          label="Drives, one per line; without any, /dev/disk/by-id is searched"
+          value={text}
+          onChange={setText}
+          placeholder="/dev/nvme0n1"
+        />
       </Form>
-      {found?.length === 0 && (
-        <p className="empty">These drives contain no pool that can be opened.</p>
-      )}
+      {found?.length === 0 && <p className="empty">These drives contain no pool that can be opened.</p>}
       {found?.map((pool) => (
         <Found key={pool.id} pool={pool} onDone={onClose} />
       ))}

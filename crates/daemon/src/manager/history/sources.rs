@@ -49,9 +49,12 @@ impl Totals {
     }
 }
 
+/// Totals of a volume with the seconds in which they were read, oldest first.
+type Marks = VecDeque<(u64, Totals)>;
+
 /// Marks of volumes, by pool and name: when, in seconds since 1970, and totals. Locked briefly.
 #[derive(Default)]
-pub struct RecentSources(Mutex<BTreeMap<(String, String), VecDeque<(u64, Totals)>>>);
+pub struct RecentSources(Mutex<BTreeMap<(String, String), Marks>>);
 
 impl RecentSources {
     /// Records the totals of all volumes at `at_s`.
