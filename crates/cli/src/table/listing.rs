@@ -1,6 +1,6 @@
 //! A list as it was requested: columns, order, names, form.
 
-use super::{Column, Get, Head, Pattern, STATES, Value, layout};
+use super::{Column, Get, Head, Pattern, STATES, layout};
 use crate::list_arguments::ListOptions;
 use crate::show::{print, print_json, print_styled, read};
 use crate::terminal::{fold, width};
@@ -250,6 +250,7 @@ impl<T> Listing<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Value;
 
     type Item = (&'static str, u64);
 

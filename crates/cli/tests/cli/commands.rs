@@ -60,7 +60,6 @@ fn wrong_usage_exits_with_2_and_sends_nothing() {
         "volume create tank/v --size lots",
         "volume create tank/v",
         "pool iostat --watch 0",
-        "pool import",
         "drive show sda",
         "completions tcsh",
         "send tank/v",
@@ -418,6 +417,30 @@ fn absent_pool_is_listed_with_advice() {
     let said = daemon.convect("pool list");
     assert!(said.out.contains("absent"), "{said:?}");
     assert!(said.out.contains("its drive x is missing"), "{said:?}");
+}
+
+#[test]
+fn import_searches_the_block_devices_of_the_host_unless_it_is_told_where() {
+    let listed = r#"{"items":[{"id":"1","name":"tank","found":["file:/dev/disk/by-id/a"],"missing":[]}],
+        "passed_over":["drive /dev/disk/by-id/b is in use"]}"#;
+    let daemon = Scripted::new().on("POST /v1/importable", 200, listed);
+    let said = daemon.convect("pool import");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("tank"), "{said:?}");
+    assert!(
+        said.error
+            .contains("skipped: drive /dev/disk/by-id/b is in use"),
+        "{said:?}"
+    );
+    daemon.convect("pool import -d /a --dir /b");
+    daemon.convect("pool import --drive /dev/sda");
+    let bodies: Vec<String> = daemon.asked().into_iter().map(|(_, body)| body).collect();
+    let expected = [
+        r#"{"drives":[],"folders":["/dev/disk/by-id"]}"#,
+        r#"{"drives":[],"folders":["/a","/b"]}"#,
+        r#"{"drives":["file:/dev/sda"],"folders":[]}"#,
+    ];
+    assert_eq!(bodies, expected);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::scripted::Scripted;
 
-const TOLD: &str = r#"{"volume":"tank/vm7","from_s":1796137200,"to_s":1796137800,"live":false,
+const TOLD: &str = r#"{"volume":"tank/vm7","from_s":1764601200,"to_s":1764601800,"live":false,
     "verdict":"slow","headline":"tank/vm7 was slow: 3.26 ms an I/O, p99 30.0 ms (1.10 ms is usual). 98 % of it: reads that miss RAM and the fast tier.",
     "load":{"iops":1000.0,"bandwidth":4096000.0,"mean_us":3260.0,"read_p99_us":30000.0,"usual_us":1100.0},
     "findings":[
@@ -25,7 +25,7 @@ fn answer_comes_first_and_fits_80_columns() {
         "{text}"
     );
     for line in [
-        "Time:  2026-12-01 15:00 UTC to 2026-12-01 15:10 UTC",
+        "Time:  2025-12-01 15:00 UTC to 2025-12-01 15:10 UTC",
         "Load:  1000 IOPS, 3.9 MiB/s; mean 3.26 ms, usually 1.10 ms, read p99 30.00 ms",
         "1. reads that miss RAM and the fast tier: 98 %, 3.20 ms an I/O",
         "   - reads by tier: slow 40 %, fast 60 %, RAM 0 %, never written 0 %",
@@ -51,13 +51,13 @@ fn answer_comes_first_and_fits_80_columns() {
 
 #[test]
 fn time_is_sent_in_seconds() {
-    let request = "GET /v1/volumes/tank/vm7/why?from=1796136900&to=1796137500";
+    let request = "GET /v1/volumes/tank/vm7/why?from=1764600900&to=1764601500";
     let daemon = Scripted::new().on(request, 200, TOLD);
-    let told = daemon.convect("why tank/vm7 --at 1796137200");
+    let told = daemon.convect("why tank/vm7 --at 1764601200");
     assert_eq!(told.code, 0, "{told:?}");
-    let request = "GET /v1/volumes/tank/vm7/why?from=1796133600&to=1796137200";
+    let request = "GET /v1/volumes/tank/vm7/why?from=1764597600&to=1764601200";
     let daemon = Scripted::new().on(request, 200, TOLD);
-    let told = daemon.convect("why tank/vm7 --at 2026-12-01T15:00 --since 1h");
+    let told = daemon.convect("why tank/vm7 --at 2025-12-01T15:00 --since 1h");
     assert_eq!(told.code, 0, "{told:?}");
     Scripted::new().is_never_asked(&[
         "why tank/vm7 --at noon",

@@ -36,7 +36,7 @@ use api::v1;
 use reactor::FrontEnd;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Where the kernel lists block devices.
 const SYS_BLOCK: &str = "/sys/block";
@@ -105,7 +105,6 @@ pub struct Manager {
     pub volumes: Arc<Volumes>,
     pub wear: Arc<WearMonitor>,
     pub why: WhySlow,
-    began: Instant,
 }
 
 impl Manager {
@@ -195,13 +194,7 @@ impl Manager {
             schedules,
             volumes,
             wear,
-            began,
         }
-    }
-
-    /// Time since it was created.
-    pub fn up(&self) -> Duration {
-        self.began.elapsed()
     }
 
     /// Loads the state folder, opens the pools that were open when the previous daemon stopped and

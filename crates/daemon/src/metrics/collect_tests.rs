@@ -321,7 +321,7 @@ fn export_counters_come_from_its_volume_handle() {
         .keys()
         .filter(|series| series.contains("gate"))
         .collect();
-    assert_eq!(gate.len(), 2, "only up and sessions: {gate:?}");
+    assert_eq!(gate.len(), 3, "only up, disabled and sessions: {gate:?}");
 }
 
 #[test]

@@ -60,8 +60,13 @@ fn reads(evidence: &Evidence, load: &Load) -> [f64; 4] {
         let sum = (slow + fast + ram).max(sources.read_ns);
         if sum > 0.0 {
             let drives = (sources.slow.1 * slow_ns).min(slow) / sum * all;
-            let (slow, fast) = (slow / sum * all, fast / sum * all);
-            return [drives, slow - drives, fast, all - slow - fast];
+            let [slow, fast, ram] = [slow, fast, ram].map(|part| part / sum * all);
+            // Neither is counted while a read waits for data that another one is fetching.
+            let rest = all - slow - fast - ram;
+            return match slow > 0.0 {
+                true => [drives, slow - drives + rest, fast, ram],
+                false => [drives, 0.0, fast, ram + rest],
+            };
         }
     }
     let [_, from_fast, from_slow, _] = load.shares();
@@ -90,5 +95,41 @@ pub fn split(evidence: &Evidence, load: &Load) -> Split {
         written,
         write_queue: all_writes - written,
         engine,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::Sources;
+    use super::*;
+
+    #[test]
+    fn time_in_which_a_read_waits_for_another_one_belongs_to_the_slow_tier() {
+        let load = Load {
+            reads: 100.0,
+            read_ns: 4e6,
+            ..Load::default()
+        };
+        let measured = |slow| Evidence {
+            sources: Some(Sources {
+                ram: (1e6, 10.0),
+                fast: (3e6, 60.0),
+                slow: (slow, 30.0),
+                read_ns: 400e6,
+            }),
+            slow: Some(TierLoad {
+                read_ns: 4e6,
+                ..TierLoad::default()
+            }),
+            ..Evidence::default()
+        };
+        let of = split(&measured(150e6), &load);
+        assert_eq!((of.engine, of.fast), (1e6, 3e6));
+        assert_eq!((of.slow_drives, of.slow_queue), (120e6, 276e6));
+        let of = split(&measured(0.0), &load);
+        assert_eq!(
+            (of.engine, of.slow_drives, of.slow_queue),
+            (397e6, 0.0, 0.0)
+        );
     }
 }

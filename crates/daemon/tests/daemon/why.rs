@@ -65,6 +65,7 @@ fn misses_are_named_where_data_is_on_the_disk() {
     let mut site = Site::start();
     (0..400).for_each(|at| does("one", OpKind::Write, at * SIZE));
     site.look();
+    site.manager.pools.hold_promotion("tank", true).unwrap();
     site.manager.pools.cool("tank").unwrap();
     site.look();
     // In no order that read-ahead would follow.
