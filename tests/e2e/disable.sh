@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Nothing that hosts use is cut off by accident, and exports are disabled and enabled, with NBD clients.
-# timeout: 120
+# timeout: 60
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
 refused() { # WORDS COMMAND...
@@ -14,16 +14,19 @@ shown() { convect --json export show "$1" | field "d['$2']"; }
 is_connected() { [ "$(shown disk sessions)" = 1 ]; }
 is_idle() { [ "$(shown disk sessions)" = 0 ]; }
 reads() { # WORD
-  nbdsh -u "$(uri disk)" -c "assert h.pread(5, 0) == b'$1', h.pread(5, 0)"
+  nbdsh -u "$(uri disk)" -c "assert h.pread(4096, 0).rstrip(b'\\0') == b'$1', h.pread(16, 0)"
+}
+writes() { # WORD
+  nbdsh -u "$(uri disk)" -c "h.pwrite(b'$1'.ljust(4096, b'\\0'), 0); h.flush()"
 }
 
 start_daemon
 create_pool pool 256M 512M
 convect volume create pool/disk --size 64M
 export_nbd disk pool/disk
-nbdsh -u "$(uri disk)" -c 'h.pwrite(b"first", 0); h.flush()'
+writes first
 convect snapshot create pool/disk@monday
-nbdsh -u "$(uri disk)" -c 'h.pwrite(b"later", 0); h.flush()'
+writes later
 
 say "a connected host keeps its volume unless it is forced"
 nbdsh -u "$(uri disk)" -c 'import time; time.sleep(300)' 2>/dev/null &
@@ -42,6 +45,7 @@ reads later
 
 say "a disabled export serves nobody, and keeps its parameters over a restart"
 convect export disable disk --force
+kill "$client"
 wait "$client" 2>/dev/null || true
 [ ! -e "$work/disk.sock" ] || fail "its socket is still there"
 [ "$(shown disk state)" = disabled ] || fail "$(convect export show disk)"
@@ -58,7 +62,7 @@ reads first
 wait_until 20 is_idle
 
 say "a rollback that is forced disconnects the host, which may come again"
-nbdsh -u "$(uri disk)" -c 'h.pwrite(b"third", 0); h.flush()'
+writes third
 convect snapshot rollback pool/disk@monday --yes --force
 reads first
 wait_until 20 is_idle

@@ -46,11 +46,7 @@ test("a pool is given its settings, exported, and imported from its drives again
   await page.getByLabel("Drives, one per line").fill(drives.join("\n"));
   await page.getByRole("button", { name: "Find pools" }).click();
   const found = page.getByRole("region", { name: "Pool tank" });
-  await expect(found).toContainText("2 drives found; missing:");
-  await expect(found.getByRole("button", { name: "Import tank" })).toBeDisabled();
-  const disks = [1, 2].map((seed) => `model:hdd-7200,seed=${seed}:${daemon.file(`s${seed}`, "2G")}`);
-  await page.getByLabel("Drives, one per line").fill([...drives, ...disks].join("\n"));
-  await page.getByRole("button", { name: "Find pools" }).click();
+  // Their labels lead to the disks.
   await expect(found).toContainText("4 drives found");
   await found.getByRole("button", { name: "Import tank" }).click();
   await expect(page.getByRole("region", { name: "Pool tank", exact: true })).toContainText("vdrive 2");

@@ -3,7 +3,8 @@
 //! Nothing is opened here. Whoever opens a drive checks its kind again, since a name can change its
 //! meaning in between.
 
-use std::fs::FileType;
+use drives::SIZE_MIN;
+use std::fs::{FileType, Metadata};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -15,7 +16,7 @@ fn can_be_a_drive(kind: FileType) -> bool {
 }
 
 /// Specifications of the files and block devices in a folder, by name. Links are followed; FIFOs, sockets,
-/// folders and hidden files are left out.
+/// folders, hidden files and files too small for a drive are left out.
 ///
 /// # Errors
 /// A sentence: the folder is no absolute path, cannot be read, or has more than 4,096 entries.
@@ -38,8 +39,12 @@ pub fn drives_in(folder: &str) -> Result<Vec<String>, String> {
         let Some(text) = path.to_str() else { continue };
         let is_hidden = |name: &str| name.starts_with('.');
         let name = path.file_name().and_then(|name| name.to_str());
-        let kind = std::fs::metadata(&path).map(|data| data.file_type());
-        if !name.is_none_or(is_hidden) && kind.is_ok_and(can_be_a_drive) {
+        let data = std::fs::metadata(&path);
+        let fits = |data: Metadata| {
+            let kind = data.file_type();
+            can_be_a_drive(kind) && (kind.is_block_device() || data.len() >= SIZE_MIN)
+        };
+        if !name.is_none_or(is_hidden) && data.is_ok_and(fits) {
             // The last question mark of a specification ends the path.
             let end = if text.contains('?') { "?" } else { "" };
             found.push(format!("file:{text}{end}"));
@@ -61,6 +66,7 @@ pub fn is_there(spec: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
 
@@ -69,8 +75,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         for name in ["b.img", "a?size=1M", ".hidden"] {
-            std::fs::write(path(name), "").unwrap();
+            let file = File::create(path(name)).unwrap();
+            file.set_len(SIZE_MIN).unwrap();
         }
+        std::fs::write(path("small"), "log").unwrap();
         std::fs::create_dir(path("folder")).unwrap();
         symlink(path("b.img"), path("link")).unwrap();
         symlink(path("gone"), path("dangling")).unwrap();

@@ -32,4 +32,4 @@ pub use registry::{
     open_read_only,
 };
 pub use signature::signature;
-pub use spec::file_path;
+pub use spec::{SIZE_MIN, file_path};

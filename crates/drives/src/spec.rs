@@ -4,7 +4,7 @@
 use crate::OpenError;
 
 /// Smallest drive in bytes.
-pub(crate) const SIZE_MIN: u64 = 1 << 20;
+pub const SIZE_MIN: u64 = 1 << 20;
 /// Sizes are whole blocks of this many bytes.
 pub(crate) const SIZE_STEP: u64 = 4096;
 /// Longest name of a drive that is not a path, in bytes.
