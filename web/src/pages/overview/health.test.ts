@@ -35,6 +35,15 @@ test("what is urgent comes first, with where to do something about it", () => {
   ]);
 });
 
+test("a pool without redundancy is never well, and an export that a user disabled is", () => {
+  const bare = { ...pool, protection: { survives_failures: 0, by_design: 0 } };
+  const disabled = { name: "e", state: "disabled" } as Export;
+  const told = matters({ ...none, pools: [bare], exports: [disabled] });
+  expect(told.map(({ tone, text }) => [tone, text])).toEqual([
+    ["warn", "tank: no redundancy: the failure of one drive loses data"],
+  ]);
+});
+
 test("a job that failed matters for a day", () => {
   const job = (state: Job["state"], ended_s?: number) => ({ id: ended_s ?? 0, state, ended_s }) as Job;
   const now = 1_000_000;

@@ -26,6 +26,13 @@ function ofPool(pool: Pool): Matter[] {
     text: `${pool.name}: ${text}`,
     place: "drives",
   }));
+  if (pool.protection?.by_design === 0) {
+    matters.push({
+      tone: "warn",
+      text: `${pool.name}: no redundancy: the failure of one drive loses data`,
+      place: "drives",
+    });
+  }
   for (const fill of pool.fills ?? []) {
     const left = fill.seconds_to_full;
     if (left !== undefined && left !== null && left < SOON) {
@@ -71,7 +78,7 @@ export function matters({ pools, absent, exports, jobs, schedules }: Known): Mat
     ...absent.map((pool): Matter => ({ tone: "bad", text: pool.message, place: "drives" })),
     ...pools.flatMap(ofPool),
     ...exports
-      .filter((known) => known.state !== "online")
+      .filter((known) => known.state !== "online" && known.state !== "disabled")
       .map((known): Matter => ({
         tone: "bad",
         text: `export ${known.name}: ${known.error ?? known.state}`,
