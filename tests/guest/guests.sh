@@ -8,7 +8,9 @@ declare -A guest_pids=()
 
 # The same in the background; its log is NAME.log.
 guest_start() { # NAME DISK SCRIPT [KEY=VALUE]...
-  bash "$root/tests/guest/run.sh" "$@" >"$1.log" 2>&1 &
+  # Whoever waits for a line may look before the guest's process has made it.
+  : >"$1.log"
+  bash "$root/tests/guest/run.sh" "$@" >>"$1.log" 2>&1 &
   guest_pids[$1]=$!
   defer "kill $! 2>/dev/null; wait $! 2>/dev/null"
 }

@@ -56,7 +56,7 @@ export function useShortcuts(): ["search" | "help" | undefined, (open?: "search"
     const onKey = (event: KeyboardEvent) => {
       const target = event.target instanceof HTMLElement ? event.target : undefined;
       const isTyping =
-        target?.closest("input, textarea, select, [contenteditable]") !== null ||
+        !!target?.closest("input, textarea, select, [contenteditable]") ||
         document.querySelector("dialog[open]") !== null;
       const isAfterG = event.timeStamp - g < WAIT;
       const action = actionOf(event, { isTyping, isAfterG, single: usesSingleKeys() });
