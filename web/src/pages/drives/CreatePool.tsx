@@ -62,7 +62,7 @@ function TierFields({ tier, side, onChange }: { tier: Tier; side: Side; onChange
 export function CreatePool({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("tank");
   const [fast, setFast] = useState<Side>({ layout: "mirror", chunk: CHUNK, drives: "" });
-  const [slow, setSlow] = useState<Side>({ layout: "concat", chunk: CHUNK, drives: "" });
+  const [slow, setSlow] = useState<Side>({ layout: "mirror", chunk: CHUNK, drives: "" });
   const [policy, setPolicy] = useState<Policy>("slow_first");
   const [shards, setShards] = useState("");
   const [unmirrored, setUnmirrored] = useState(false);
