@@ -1,5 +1,6 @@
 // The time range of a page: charts zoom together by dragging, tell the values at the cursor, and have a table.
 import type { Page } from "@playwright/test";
+import type { Daemon } from "./daemon";
 import { expect, hasWritten, logIn, test, violations } from "./fixtures";
 
 /** Counts requests of the history from now on, by their start. */
@@ -12,14 +13,19 @@ function requestsOf(page: Page): string[] {
   return starts;
 }
 
-test("dragging over a chart zooms all charts of the page with one request, and it can be reset", async ({
-  page,
-  daemon,
-}) => {
+/** A viewer logs in while a load runs, and its first writes are recorded. */
+async function logInUnderLoad(page: Page, daemon: Daemon): Promise<void> {
   daemon.fill();
   daemon.load();
   await logIn(page, daemon, "viewer");
   await hasWritten(page, daemon);
+}
+
+test("dragging over a chart zooms all charts of the page with one request, and it can be reset", async ({
+  page,
+  daemon,
+}) => {
+  await logInUnderLoad(page, daemon);
   await page.goto(`${daemon.url}#/volumes/tank/db-main`);
   const chart = page.getByRole("img", { name: /^IOPS: / });
   await expect(chart).toHaveAccessibleName(/writes up to [1-9]/);
@@ -48,10 +54,7 @@ test("the legend tells the values at the cursor, and the table those of the rang
   page,
   daemon,
 }) => {
-  daemon.fill();
-  daemon.load();
-  await logIn(page, daemon, "viewer");
-  await hasWritten(page, daemon);
+  await logInUnderLoad(page, daemon);
   await page.getByRole("group", { name: "Time range" }).getByRole("button", { name: "15 min" }).click();
   const chart = page.getByRole("img", { name: /^IOPS: / });
   await expect(chart).toHaveAccessibleName(/writes up to [1-9]/);

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-/// Columns of the terminal that the standard output is; nothing if it is none.
+/// Width of the terminal in columns; `None` if the standard output is not a terminal.
 pub fn width() -> Option<usize> {
     let size = terminal_size::terminal_size_of(std::io::stdout());
     size.map(|(columns, _)| usize::from(columns.0))

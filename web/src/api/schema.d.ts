@@ -4591,7 +4591,7 @@ export interface components {
         };
         /** @description A recommended action. */
         WhyAction: {
-            /** @description The command for it; absent if there is none. */
+            /** @description The command for it, if one exists. */
             command?: string | null;
             /** @description What to do, as a sentence. */
             text: string;

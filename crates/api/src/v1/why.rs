@@ -61,7 +61,7 @@ pub enum WhyCause {
 pub struct WhyAction {
     /// What to do, as a sentence.
     pub text: String,
-    /// The command for it; absent if there is none.
+    /// The command for it, if one exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }

@@ -166,7 +166,7 @@ fn print_volume(json: bool, answer: &[u8]) -> Result<(), Failure> {
 }
 
 fn list(client: &Client, json: bool, list: &NamedList) -> Result<(), Failure> {
-    // One pool is selected by the daemon, which says so if there is none.
+    // One pool is selected by the daemon, which reports an unknown name.
     let (pool, names) = match list.names.as_slice() {
         [pool] if !pool.contains(['*', '?', '/']) => (Some(("pool", pool.as_str())), &[][..]),
         names => (None, names),

@@ -334,7 +334,7 @@ impl WhySlow {
         loads
     }
 
-    /// Background work; a failure to list the jobs is logged, and there is none.
+    /// Background work. A failure to list the jobs is logged; the list is empty then.
     fn work(&self, pool: &str, period: Period) -> Vec<Work> {
         match self.jobs.list() {
             Ok(jobs) => work_of(jobs.items, pool, period),

@@ -102,7 +102,7 @@ export function columnsOf(live: ReadonlyMap<string, VolumeLive>): Column<Volume>
   ];
 }
 
-/** The names of hidden columns from what was stored; the default when that is none. */
+/** The names of hidden columns, parsed from the stored text; the default if that is invalid. */
 export function hiddenFrom(stored: string | null): string[] {
   if (stored === null) return HIDDEN;
   return stored.split(",").filter((name) => name !== "");
